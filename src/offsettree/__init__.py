@@ -1,0 +1,10 @@
+"""Policies from logs of decisions: the Offset Tree for learning with partial labels."""
+
+from offsettree.logs import LoggedData, simulate_log
+from offsettree.learners import Costing
+from offsettree.reductions import BinaryOffset, OffsetTree
+from offsettree.topology import ActionTree
+
+__all__ = ["ActionTree", "BinaryOffset", "Costing", "LoggedData", "OffsetTree", "simulate_log"]
+
+__version__ = "0.1.0.dev0"

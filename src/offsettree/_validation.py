@@ -1,0 +1,321 @@
+"""Inputs are judged here, once, before any work: what must hold, what came, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.validation import _check_n_features, validate_data
+
+from offsettree._features import Features, count_rows, is_frame, is_numeric_frame
+from offsettree.exceptions import (
+    ActionError,
+    FeatureError,
+    LogError,
+    ParameterError,
+    PropensityError,
+    RewardError,
+)
+
+__all__ = [
+    "check_actions",
+    "check_features",
+    "check_propensity",
+    "check_range",
+    "check_reward",
+    "check_reward_within",
+    "encode_actions",
+    "find_actions",
+]
+
+
+def check_features(
+    estimator: Any, X: Features, *, learner: Any, reset: bool, names_expected: bool = True
+) -> Features:
+    """Return X as the contests will see it: an array, a CSR matrix, or a frame.
+
+    A frame of numbers becomes one array, once, unless the learner may pick columns by name; any other frame is left
+    as it is, for learners that know what to do with nominal columns. NaN and infinity are refused where the learner
+    says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame.
+    """
+    if is_frame(X) and (_may_pick_columns(learner) or not is_numeric_frame(X)):
+        if count_rows(X) == 0:
+            raise FeatureError("X has no rows. A policy needs at least one to learn from or decide on.")
+        return _with_remedy(validate_data, estimator, X, reset=reset, skip_check_array=True)
+    as_array = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+    if names_expected or is_frame(X):
+        X = _with_remedy(validate_data, estimator, X, reset=reset, **as_array)
+    else:
+        X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
+        _with_remedy(_check_n_features, estimator, X, reset=reset)
+    _check_finite(X, allow_nan=_takes_missing(learner))
+    return X
+
+
+def _may_pick_columns(learner: Any) -> bool:
+    parts = (
+        [learner, *learner.get_params(deep=True).values()] if hasattr(learner, "get_params") else [learner]
+    )
+    return any(isinstance(part, Pipeline | ColumnTransformer | FeatureUnion) for part in parts)
+
+
+def _takes_missing(learner: Any) -> bool:
+    if isinstance(
+        learner, Pipeline
+    ):  # what comes after the first step need not take what the first step mends
+        return _takes_missing(learner.steps[0][1])
+    if learner is None or isinstance(learner, ColumnTransformer | FeatureUnion) or isinstance(learner, str):
+        return True  # its parts will speak for themselves
+    try:
+        return bool(get_tags(learner).input_tags.allow_nan)
+    except (AttributeError, TypeError):  # not a scikit-learn estimator, so it made no promise
+        return True
+
+
+def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
+    """Run one of scikit-learn's checks; its complaint becomes ours, with what to do."""
+    try:
+        return check(*args, **kwargs)
+    except ValueError as error:
+        message = str(error)
+        if "feature names" in message or "features, but" in message:
+            message += "\nPass the columns that the policy was fitted on, in the same order."
+        elif "could not convert string" in message or "dtype='numeric'" in message:
+            message += "\nPass nominal features as a pandas or polars frame, to a learner that encodes them."
+        raise FeatureError(message) from error
+
+
+def _check_finite(X: Features, *, allow_nan: bool) -> None:
+    values = X.data if sp.issparse(X) else X
+    # One pass without a temporary as large as X: a sum is finite unless some value is not (or it overflows).
+    if values.dtype.kind != "f" or np.isfinite(np.sum(values, dtype=np.float64)):
+        return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    n_bad = int(np.count_nonzero(bad))
+    if n_bad == 0:
+        return
+    if sp.issparse(X):
+        place = int(np.flatnonzero(bad)[0])
+        row, column = int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+    remedy = (
+        "Replace infinity by a large number or mark it as missing."
+        if allow_nan
+        else "Impute missing values (SimpleImputer in a Pipeline), or use a learner that takes NaN, such as a tree."
+    )
+    kind = "infinity" if allow_nan else "NaN or infinity"
+    raise FeatureError(
+        f"X must not hold {kind} for this learner; row {row}, column {column} has "
+        f"{X[row, column]} ({_count(n_bad, 'value')} in all). {remedy}"
+    )
+
+
+def check_reward(reward: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return the rewards as finite floats, one per row."""
+    if reward is None:
+        raise RewardError(
+            "reward is missing: pass reward=..., what the logged action of each row earned. Inside scikit-learn's "
+            "tools, turn on sklearn.set_config(enable_metadata_routing=True) so that it is passed along."
+        )
+    values = _as_column(reward, n_rows, "reward", RewardError)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row = int(bad.argmax())
+        raise RewardError(
+            f"reward must be a finite number; row {row} has {values[row]} ({_count(bad.sum(), 'row')} in all). "
+            "Drop rows whose outcome was never observed; do not count them as zero unless it was zero."
+        )
+    return values
+
+
+def check_range(reward_range: Sequence[float]) -> tuple[float, float]:
+    """Return (low, high) as floats with low < high."""
+    try:
+        low, high = (float(bound) for bound in reward_range)
+    except (TypeError, ValueError):
+        raise ParameterError(f"reward_range must be a pair (low, high); got {reward_range!r}.") from None
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise ParameterError(
+            f"reward_range must be (low, high) with low < high, both finite; got {reward_range!r}."
+        )
+    return low, high
+
+
+def check_reward_within(reward: NDArray[np.float64], reward_range: Sequence[float]) -> None:
+    """Refuse rewards outside the range that the policy was told of."""
+    low, high = check_range(reward_range)
+    outside = (reward < low) | (reward > high)
+    if outside.any():
+        row = int(outside.argmax())
+        raise RewardError(
+            f"reward must be within reward_range=({low:g}, {high:g}); row {row} has {reward[row]:g} "
+            f"({_count(outside.sum(), 'row')} of {len(reward)} outside, all rewards between {reward.min():g} and "
+            f"{reward.max():g}). If rewards have another scale, pass reward_range=(low, high)."
+        )
+
+
+def check_propensity(propensity: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return the propensities, one per row, all in (0, 1]; a single number stands for every row."""
+    if propensity is None:
+        raise PropensityError(
+            "propensity is missing: pass propensity=..., the probability with which the logging policy chose each "
+            "row's action. Without it, actions that were logged more often look better than they are, and neither "
+            "learning nor evaluation can be trusted. If actions were drawn uniformly, it is 1 / n_actions."
+        )
+    if np.ndim(propensity) == 0:
+        propensity = np.full(n_rows, propensity)
+    values = _as_column(propensity, n_rows, "propensity", PropensityError)
+    bad = ~((values > 0) & (values <= 1))
+    if bad.any():
+        row = int(bad.argmax())
+        raise PropensityError(
+            f"propensity must be in (0, 1]; row {row} has {values[row]} ({_count(bad.sum(), 'row')} in all). "
+            "Drop rows that the logging policy could not have produced; percentages must be divided by 100."
+        )
+    return values
+
+
+def check_actions(
+    action: ArrayLike | None, n_rows: int | None = None, *, what: str = "action"
+) -> NDArray[Any]:
+    """Return action labels as an array of integers or of strings (dtype object), never of both."""
+    if action is None:
+        raise ActionError(
+            f"{what} is missing: pass the action that was taken in each row (integers or strings)."
+        )
+    values = np.asarray(action)
+    if values.ndim != 1:
+        raise ActionError(f"{what} must be one label per row; got an array of shape {values.shape}.")
+    if n_rows is not None and len(values) != n_rows:
+        raise LogError(_lengths_differ(what, len(values), n_rows))
+    if values.dtype.kind in "iu":
+        return values
+    if values.dtype.kind == "b":
+        return values.astype(np.int64)
+    if values.dtype.kind == "f":
+        return _whole_numbers(values, what)
+    if values.dtype.kind in "UT":
+        return values.astype(object)
+    labels = values.tolist()
+    kinds = set(map(type, labels))
+    if all(issubclass(kind, str) for kind in kinds):
+        return values
+    if all(issubclass(kind, int | np.integer) for kind in kinds):
+        return values.astype(np.int64)
+    row, label = _first_odd_label(labels)
+    raise ActionError(
+        f"{what} must be all integers or all strings; row {row} has {label!r} ({type(label).__name__}), row 0 has "
+        f"{labels[0]!r} ({type(labels[0]).__name__}). Drop rows without an action; make the labels of one kind."
+    )
+
+
+def _first_odd_label(labels: list[Any]) -> tuple[int, Any]:
+    for row, label in enumerate(labels):
+        if not isinstance(label, str | int) or isinstance(label, str) != isinstance(labels[0], str):
+            return row, label
+    return 0, labels[0]
+
+
+def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[np.int64]:
+    odd = ~(np.isfinite(values) & (values == np.round(values)))
+    if odd.any():
+        row = int(odd.argmax())
+        raise ActionError(
+            f"{what} must be integers or strings, not continuous numbers (Unknown label type); row {row} has "
+            f"{values[row]} ({_count(odd.sum(), 'row')} in all). Drop rows without an action, or name the actions."
+        )
+    return values.astype(np.int64)
+
+
+def find_actions(action: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any]:
+    """Return the labels of all actions: those given, in the given order, or those logged, sorted."""
+    if actions is None:
+        # Hashing beats sorting for Python strings.
+        labels = (
+            np.unique(action)
+            if action.dtype.kind != "O"
+            else np.array(sorted(set(action.tolist())), dtype=str)
+        )
+        if len(labels) < 2:
+            raise ActionError(
+                f"a policy needs at least two actions to choose from; the log holds one class only, {labels[0]!r}. "
+                "If there are others that were never logged, name them all: actions=[...]."
+            )
+        return labels
+    labels = check_actions(actions, what="actions")
+    if labels.dtype.kind == "O":
+        labels = labels.astype(str)
+    names, counts = np.unique(labels, return_counts=True)
+    if len(names) < len(labels):
+        raise ParameterError(
+            f"actions must differ from each other; {names[counts.argmax()]!r} is named twice."
+        )
+    if len(labels) < 2:
+        raise ParameterError(f"actions must name at least two actions; got {list(labels)!r}.")
+    return labels
+
+
+def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.intp]:
+    """Return each label's position in `actions`; an unknown label is an error."""
+    if (action.dtype.kind == "O") != (actions.dtype.kind in "OU"):
+        kinds = ("strings", "integers") if action.dtype.kind == "O" else ("integers", "strings")
+        raise ActionError(
+            f"the log's actions are {kinds[0]}, but the policy's are {kinds[1]}: {_some(actions)}."
+        )
+    if action.dtype.kind == "O":
+        where = {label: position for position, label in enumerate(actions.tolist())}
+        position = np.fromiter(
+            (where.get(label, -1) for label in action.tolist()), dtype=np.intp, count=len(action)
+        )
+        unknown = position < 0
+    else:
+        order = np.argsort(actions)
+        found = np.minimum(np.searchsorted(actions, action, sorter=order), len(actions) - 1)
+        position = order[found]
+        unknown = actions[position] != action
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise ActionError(
+            f"action must be one of the policy's {len(actions)} actions, {_some(actions)}; row {row} has "
+            f"{action[row]!r} ({_count(unknown.sum(), 'row')} in all). Drop those rows, or name every action when "
+            "the policy is made: actions=[...]."
+        )
+    return position
+
+
+def _as_column(values: ArrayLike, n_rows: int, what: str, error: type[LogError]) -> NDArray[np.float64]:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise error(f"{what} must be numbers; got values of type {np.asarray(values).dtype}.") from None
+    if column.ndim != 1:
+        raise error(f"{what} must be one number per row; got an array of shape {column.shape}.")
+    if len(column) != n_rows:
+        raise error(_lengths_differ(what, len(column), n_rows))
+    return column
+
+
+def is_number(value: object) -> bool:
+    """Tell a real number from everything else; truth values are not numbers here."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _lengths_differ(what: str, n_values: int, n_rows: int) -> str:
+    return f"{what} must have one value per row of X; got {n_values} values for {_count(n_rows, 'row')}."
+
+
+def _count(number: Any, noun: str) -> str:
+    return f"{int(number):,} {noun}" + ("" if number == 1 else "s")
+
+
+def _some(labels: NDArray[Any]) -> str:
+    shown = ", ".join(repr(label) for label in labels[:5].tolist())
+    return shown + (", ..." if len(labels) > 5 else "")

@@ -1,0 +1,193 @@
+"""What every policy is: a scikit-learn estimator that learns from a log and chooses among actions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, Tags, get_tags
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from offsettree._features import Features, as_one_row, count_rows, is_frame
+from offsettree._validation import (
+    check_actions,
+    check_features,
+    check_propensity,
+    check_range,
+    check_reward,
+    check_reward_within,
+    encode_actions,
+    find_actions,
+)
+from offsettree.exceptions import FeatureError, LogError
+
+__all__ = ["BasePolicy", "snips"]
+
+
+class BasePolicy(BaseEstimator, ABC):
+    """Checks the log once, then hands it to `_fit` with actions as positions and rewards scaled to [0, 1].
+
+    A subclass has the parameters `estimator`, `reward_range` and `actions`, and defines `_fit` and `_choose`. To
+    scikit-learn a policy is a classifier of contexts into actions, so that cross-validation spreads every action over
+    the folds; its `score` is not accuracy but the estimated value of the policy.
+    """
+
+    estimator: Any
+    reward_range: Sequence[float]
+    actions: ArrayLike | None
+
+    actions_: NDArray[Any]
+
+    # Requested by default, so that GridSearchCV and Pipeline pass them on once metadata routing is enabled.
+    __metadata_request__fit = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
+    __metadata_request__score = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
+
+    def fit(
+        self,
+        X: Features,
+        action: ArrayLike,
+        *,
+        reward: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from a log.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            What was known when each decision was taken.
+        action : array of shape (n_rows,)
+            What was chosen: integers or strings.
+        reward : array of shape (n_rows,)
+            What the chosen action earned, within `reward_range`. Must be given.
+        propensity : array of shape (n_rows,) or float
+            The probability with which the logging policy chose it, in (0, 1]. Must be given.
+        """
+        low, high = check_range(self.reward_range)
+        X = check_features(self, X, learner=self._learner(), reset=True)
+        n_rows = count_rows(X)
+        labels = check_actions(action, n_rows)
+        reward = check_reward(reward, n_rows)
+        propensity = check_propensity(propensity, n_rows)
+        check_reward_within(reward, self.reward_range)
+        self.actions_ = find_actions(labels, self.actions)
+        position = encode_actions(labels, self.actions_)
+        # A fitted frame's kind, for `decide` with a mapping; None where the learners see arrays.
+        self._frame_type = type(X) if is_frame(X) else None
+        self._fit(X, position, (reward - low) / (high - low), propensity)
+        return self
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Return the action chosen for each row."""
+        return np.asarray(self.actions_[self._choose(self._checked(X))])
+
+    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+        """Return the probability with which each action is taken, in the order of `actions_`.
+
+        This policy is deterministic: 1 for the action of `predict`, 0 for all others. The array has n_rows times
+        n_actions numbers; prefer `predict` where there are many actions.
+        """
+        position = self._choose(self._checked(X))
+        probability = np.zeros((len(position), len(self.actions_)))
+        probability[np.arange(len(position)), position] = 1.0
+        return probability
+
+    def decide(self, x: Any) -> Any:
+        """Return the action for one context: the same as `predict` on a table of that one row.
+
+        Parameters
+        ----------
+        x : sequence of n_features numbers, mapping of feature names to values, or X of one row
+            The context.
+
+        Returns
+        -------
+        int or str
+            A label of `actions_`, as a plain Python value.
+        """
+        check_is_fitted(self)
+        row = as_one_row(x, getattr(self, "feature_names_in_", None), self._frame_type)
+        if count_rows(row) != 1:
+            raise FeatureError(f"decide takes one context; got {count_rows(row)} rows. Use predict for many.")
+        return self.actions_[self._choose(self._checked(row, names_expected=False))[0]].item()
+
+    def score(
+        self,
+        X: Features,
+        action: ArrayLike,
+        *,
+        reward: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+    ) -> float:
+        """Estimate the policy's value, its mean reward per decision, on a log it has not seen.
+
+        The self-normalised inverse-propensity estimate: the mean reward of the rows whose logged action is the one
+        this policy chooses, each weighted by 1 / propensity. In the units of the reward.
+        """
+        check_is_fitted(self)
+        n_rows = count_rows(X)
+        logged = encode_actions(check_actions(action, n_rows), self.actions_)
+        reward = check_reward(reward, n_rows)
+        propensity = check_propensity(propensity, n_rows)
+        return snips(self._choose(self._checked(X)) == logged, reward, propensity)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The actions, by the name under which scikit-learn's tools look for them."""
+        return self.actions_
+
+    def _checked(self, X: Features, *, names_expected: bool = True) -> Features:
+        check_is_fitted(self)
+        if self._frame_type is not None and not is_frame(X):
+            raise FeatureError(
+                f"the policy was fitted on a {self._frame_type.__name__} whose columns its learners pick by name; "
+                "pass such a frame (or, to decide, a mapping of names to values)."
+            )
+        return check_features(self, X, learner=self._learner(), reset=False, names_expected=names_expected)
+
+    def _learner(self) -> Any:
+        """Return the estimator whose needs decide what X may hold."""
+        return self.estimator
+
+    @abstractmethod
+    def _fit(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+    ) -> None:
+        """Learn from a checked log: `action` holds positions in `actions_`, `reward` is scaled to [0, 1]."""
+
+    @abstractmethod
+    def _choose(self, X: Features) -> NDArray[np.intp]:
+        """Return the position in `actions_` of each row's action, X being checked."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
+        tags.target_tags.required = True
+        try:
+            inner = get_tags(self._learner())
+        except (AttributeError, TypeError):  # a learner that is not scikit-learn's promises nothing
+            return tags
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+
+def snips(matched: NDArray[np.bool_], reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> float:
+    """Self-normalised inverse-propensity estimate from the rows on which policy and log agree."""
+    if not matched.any():
+        raise LogError(
+            f"the policy's value cannot be estimated: in none of the {len(matched):,} rows was the action logged that "
+            "the policy would choose. Use a log with more rows or more exploration."
+        )
+    weight = 1 / propensity[matched]
+    return float(np.average(reward[matched], weights=weight))

@@ -1,0 +1,58 @@
+"""Every error that offsettree raises on purpose.
+
+::
+
+    OffsetTreeError
+    ├── LogError            (ValueError)   rows that cannot be learned from or scored on
+    │   ├── ActionError                    labels of the wrong kind, unknown, or too few
+    │   ├── RewardError                    rewards missing, not finite, or outside ``reward_range``
+    │   └── PropensityError                propensities missing or outside (0, 1]
+    ├── FeatureError        (ValueError)   X of the wrong shape, names or content
+    ├── ParameterError      (ValueError)   an argument of a constructor that cannot be meant
+    └── TopologyError       (ValueError)   a tree that is not a binary tree over the actions
+
+All but the root are also ``ValueError``, so that scikit-learn's tools treat them as they treat their own.
+"""
+
+__all__ = [
+    "ActionError",
+    "FeatureError",
+    "LogError",
+    "OffsetTreeError",
+    "ParameterError",
+    "PropensityError",
+    "RewardError",
+    "TopologyError",
+]
+
+
+class OffsetTreeError(Exception):
+    """Root of all errors of this package."""
+
+
+class LogError(OffsetTreeError, ValueError):
+    """The rows of a log cannot be learned from, or a policy cannot be scored on them."""
+
+
+class ActionError(LogError):
+    """Action labels are missing, of the wrong kind, unknown to the policy, or fewer than two."""
+
+
+class RewardError(LogError):
+    """Rewards are missing, not finite, or outside the stated range."""
+
+
+class PropensityError(LogError):
+    """Propensities are missing or not in (0, 1]."""
+
+
+class FeatureError(OffsetTreeError, ValueError):
+    """X has the wrong shape, the wrong names, or content the learner cannot take."""
+
+
+class ParameterError(OffsetTreeError, ValueError):
+    """A constructor's argument cannot be meant as it stands."""
+
+
+class TopologyError(OffsetTreeError, ValueError):
+    """The structure is not a binary tree with every action at exactly one leaf."""

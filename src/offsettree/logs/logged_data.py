@@ -1,0 +1,127 @@
+"""A log of decisions: what was known, what was chosen, what it earned, how likely that choice was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import train_test_split
+
+from offsettree._features import Features, count_rows, is_frame, take_rows
+from offsettree._validation import check_actions, check_propensity, check_reward
+from offsettree.exceptions import FeatureError, LogError
+
+__all__ = ["LoggedData"]
+
+
+class LoggedData:
+    """Rows (x, a, r_a, p(a)): the one form in which data travels through this package.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features), scipy CSR matrix, pandas or polars frame
+        What was known when each decision was taken.
+    action : array of shape (n_rows,)
+        What was chosen: integers or strings.
+    reward : array of shape (n_rows,)
+        What the chosen action earned. Nothing is known of the others.
+    propensity : array of shape (n_rows,) or float
+        The probability with which the logging policy chose that action, in (0, 1]; one number for all rows will do
+        where it never varied.
+
+    Examples
+    --------
+    >>> log = LoggedData([[0.0], [1.0], [2.0]], ["mail", "call", "mail"], reward=[0, 1, 1], propensity=0.5)
+    >>> log
+    <LoggedData: 3 rows, 1 feature, 2 actions, mean reward 0.667>
+    >>> log[log.action == "mail"].reward
+    array([0., 1.])
+    >>> train, test = log.split(test_size=1, random_state=0)
+    >>> len(train), len(test)
+    (2, 1)
+    """
+
+    def __init__(self, X: Features, action: ArrayLike, reward: ArrayLike, propensity: ArrayLike) -> None:
+        self.X = _as_features(X)
+        n_rows = count_rows(self.X)
+        if n_rows == 0:
+            raise LogError("the log is empty: X has no rows.")
+        self.action = _as_labels(check_actions(action, n_rows))
+        self.reward = check_reward(reward, n_rows)
+        self.propensity = check_propensity(propensity, n_rows)
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def __getitem__(self, rows: int | slice | ArrayLike) -> LoggedData:
+        """Return the log of some rows: positions, a truth value per row, a slice, or one position."""
+        index = np.arange(len(self))
+        try:
+            chosen = np.atleast_1d(index[rows if isinstance(rows, slice) else np.asarray(rows)])
+        except IndexError as error:
+            raise IndexError(
+                f"rows must be positions below {len(self)}, or {len(self)} truth values, one per row; {error}"
+            ) from None
+        return LoggedData(
+            take_rows(self.X, chosen), self.action[chosen], self.reward[chosen], self.propensity[chosen]
+        )
+
+    def split(
+        self, test_size: float | int = 0.25, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[LoggedData, LoggedData]:
+        """Split the rows at random into two logs, to learn from one and to evaluate on the other.
+
+        Parameters
+        ----------
+        test_size : float or int, default=0.25
+            The share of rows, or the number of rows, of the second log.
+        random_state : int, RandomState instance or None, default=None
+            Decides which rows go where.
+
+        Returns
+        -------
+        train, test : LoggedData
+            Both in the order of this log.
+        """
+        try:
+            train, test = train_test_split(
+                np.arange(len(self)), test_size=test_size, random_state=random_state
+            )
+        except ValueError as error:
+            raise LogError(
+                f"the log of {len(self)} rows cannot be split with test_size={test_size!r}: {error}"
+            ) from None
+        return self[np.sort(train)], self[np.sort(test)]
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the parts by the names that `fit` and `score` take: ``policy.fit(**log.arrays())``."""
+        return {"X": self.X, "action": self.action, "reward": self.reward, "propensity": self.propensity}
+
+    @property
+    def actions(self) -> NDArray[Any]:
+        """The labels that occur, sorted."""
+        return np.unique(self.action)
+
+    def __repr__(self) -> str:
+        n_features = self.X.shape[1]
+        return (
+            f"<LoggedData: {len(self):,} row{'s' * (len(self) != 1)}, {n_features:,} feature{'s' * (n_features != 1)}, "
+            f"{len(self.actions):,} action{'s' * (len(self.actions) != 1)}, mean reward {self.reward.mean():.3g}>"
+        )
+
+
+def _as_features(X: Features) -> Features:
+    if is_frame(X):
+        return X
+    if sp.issparse(X):
+        return X.tocsr()
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise FeatureError(f"X must be a table of rows and features; got an array of shape {array.shape}.")
+    return array
+
+
+def _as_labels(action: NDArray[Any]) -> NDArray[Any]:
+    return action.astype(str) if action.dtype.kind == "O" else action

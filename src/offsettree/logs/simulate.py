@@ -1,0 +1,126 @@
+"""Logs made of labelled data, by revealing one reward per row (section 7.1 of the paper)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from offsettree._features import Features, count_rows
+from offsettree._validation import check_actions, encode_actions, find_actions
+from offsettree.exceptions import ActionError, LogError, ParameterError, PropensityError
+from offsettree.logs.logged_data import LoggedData
+
+__all__ = ["simulate_log"]
+
+
+def simulate_log(
+    X: Features,
+    y: ArrayLike,
+    logging: Any = "uniform",
+    random_state: int | np.random.RandomState | None = None,
+    *,
+    actions: ArrayLike | None = None,
+) -> LoggedData:
+    """Let a logging policy choose one action per row, and reveal the reward of that action alone.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or frame of shape (n_rows, n_features)
+        The rows.
+    y : array of shape (n_rows,) or (n_rows, n_actions)
+        The right label of each row, which earns 1 where all others earn 0; or the reward of every action.
+    logging : "uniform", array of shape (n_actions,) or (n_rows, n_actions), or a policy
+        How actions are chosen: all alike; with given probabilities, the same for all rows or row by row; or by a
+        fitted policy, through its `predict_proba` if it has one, else always as it predicts (propensity 1).
+    random_state : int, RandomState instance or None, default=None
+        Decides what is chosen.
+    actions : array of shape (n_actions,), optional
+        The labels of the actions: by default the sorted labels of y, or 0, 1, ... for a matrix of rewards.
+
+    Returns
+    -------
+    LoggedData
+        With the X given, and exact propensities.
+
+    Examples
+    --------
+    >>> log = simulate_log([[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "yes", "no"], random_state=0)
+    >>> log.propensity
+    array([0.5, 0.5, 0.5, 0.5])
+    >>> simulate_log([[0.0], [1.0]], [[0.2, 0.8], [0.3, 0.1]], logging=[0.0, 1.0]).reward
+    array([0.8, 0.1])
+    """
+    n_rows = count_rows(X)
+    rewards = np.asarray(y)
+    if rewards.ndim == 2:
+        labels = find_actions(np.arange(rewards.shape[1]), actions)
+        if rewards.shape != (n_rows, len(labels)):
+            raise LogError(
+                f"a matrix of rewards must have a row per row of X and a column per action; got {rewards.shape} for "
+                f"{n_rows} rows and {len(labels)} actions."
+            )
+    else:
+        right = check_actions(y, n_rows, what="y")
+        labels = find_actions(right, actions)
+        rewards = (encode_actions(right, labels)[:, np.newaxis] == np.arange(len(labels))).astype(np.float64)
+    probability = _logging_probabilities(logging, X, n_rows, labels)
+    chosen = _draw(probability, check_random_state(random_state))
+    rows = np.arange(n_rows)
+    return LoggedData(X, labels[chosen], rewards[rows, chosen], probability[rows, chosen])
+
+
+def _logging_probabilities(
+    logging: Any, X: Features, n_rows: int, labels: NDArray[Any]
+) -> NDArray[np.float64]:
+    if isinstance(logging, str):
+        if logging != "uniform":
+            raise ParameterError(f"logging must be 'uniform', probabilities or a policy; got {logging!r}.")
+        return np.full((n_rows, len(labels)), 1 / len(labels))
+    if hasattr(logging, "predict_proba"):
+        known = getattr(logging, "actions_", getattr(logging, "classes_", None))
+        if known is None:
+            raise ParameterError(
+                f"a logging policy must know its actions_ (or classes_); {logging!r} does not."
+            )
+        probability = np.zeros((n_rows, len(labels)))
+        probability[:, _positions(known, labels)] = logging.predict_proba(X)
+        return probability
+    if hasattr(logging, "predict"):
+        return np.eye(len(labels))[_positions(logging.predict(X), labels)]
+    try:
+        probability = np.asarray(logging, dtype=np.float64)
+        probability = np.broadcast_to(probability, (n_rows, len(labels)))
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "logging must be 'uniform', a policy, or probabilities of shape (n_actions,) or (n_rows, n_actions) = "
+            f"{(n_rows, len(labels))}; got {getattr(logging, 'shape', None) or repr(logging)}."
+        ) from None
+    # 1e-6: probabilities are often float32 or were printed and read again.
+    wrong = (probability < 0).any(axis=1) | ~np.isclose(probability.sum(axis=1), 1, rtol=0, atol=1e-6)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise PropensityError(
+            f"logging probabilities must be at least 0 and sum to 1; row {row} has {probability[row]} "
+            f"(sum {probability[row].sum():g})."
+        )
+    return probability
+
+
+def _positions(policy_actions: ArrayLike, labels: NDArray[Any]) -> NDArray[np.intp]:
+    try:
+        return encode_actions(check_actions(policy_actions), labels)
+    except ActionError as error:
+        raise ActionError(f"the logging policy chooses among actions that y does not have: {error}") from None
+
+
+def _draw(probability: NDArray[np.float64], random: np.random.RandomState) -> NDArray[np.intp]:
+    """Draw one column per row by inverting the cumulative distribution."""
+    cumulative = np.cumsum(probability, axis=1)
+    level = random.random_sample(len(probability)) * cumulative[:, -1]
+    chosen = (cumulative <= level[:, np.newaxis]).sum(axis=1)
+    # Rounding can carry level up to the last sum: never past the last action that has a chance at all.
+    last = probability.shape[1] - 1 - (probability[:, ::-1] > 0).argmax(axis=1)
+    return np.asarray(np.minimum(chosen, last), dtype=np.intp)

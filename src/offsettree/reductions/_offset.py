@@ -1,0 +1,75 @@
+"""The offset trick: what a row says in a contest, and how loudly (section 3 of the paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.utils import check_random_state
+
+from offsettree._features import Features
+from offsettree._validation import is_number
+from offsettree.exceptions import LogError, ParameterError
+from offsettree.learners._template import Template
+
+__all__ = ["Votes", "resolve_offset"]
+
+N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What the rows of a log have to say in any contest: for or against their own side, and how loudly."""
+
+    for_own_side: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def cast(
+        cls, reward: NDArray[np.float64], propensity: NDArray[np.float64], offset: float | NDArray[np.float64]
+    ) -> Self:
+        """A reward of at least the offset speaks for the side it came from, a lower one against it."""
+        return cls(reward >= offset, np.abs(reward - offset) / propensity)
+
+    def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Label the rows of a contest: true where the left side gets the vote."""
+        return from_left == self.for_own_side[rows]
+
+    def audible(self) -> NDArray[np.intp]:
+        """Return the rows with any weight; a reward that equals the offset says nothing, in no contest."""
+        return np.flatnonzero(self.weight)
+
+
+def resolve_offset(
+    offset: Any, X: Features, reward: NDArray[np.float64], random_state: np.random.RandomState
+) -> float | NDArray[np.float64]:
+    """Return the number, or one number per row, that an `offset` parameter stands for; rewards are in [0, 1]."""
+    if is_number(offset):
+        if not 0 <= offset <= 1:
+            raise ParameterError(
+                f"offset must be from 0 to 1, as a share of the reward range (0.5 is its middle); got {offset!r}."
+            )
+        return float(offset)
+    if isinstance(offset, str) and offset in ("mean", "median"):
+        return float(np.mean(reward) if offset == "mean" else np.median(reward))
+    if is_regressor(offset) or (hasattr(offset, "fit") and hasattr(offset, "predict")):
+        return _predicted_rewards(offset, X, reward, random_state)
+    raise ParameterError(
+        f"offset must be a number from 0 to 1, 'mean', 'median', or a regressor; got {offset!r}."
+    )
+
+
+def _predicted_rewards(
+    regressor: Any, X: Features, reward: NDArray[np.float64], random_state: np.random.RandomState
+) -> NDArray[np.float64]:
+    if len(reward) < 2:
+        raise LogError("an offset that is a regressor needs at least 2 rows to be cross-fitted; got 1.")
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    # No row's own reward may set the offset that it is compared with.
+    folds = KFold(min(N_FOLDS, len(reward)), shuffle=True, random_state=seed)
+    predicted = cross_val_predict(Template(regressor).copy(seed), X, reward, cv=folds)
+    return np.clip(np.asarray(predicted, dtype=np.float64), 0, 1)

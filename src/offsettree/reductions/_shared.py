@@ -1,0 +1,96 @@
+"""One classifier for all contests, with the node as an extra feature: the device of the paper's section 4.2."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from offsettree._features import Features, append_indicator, count_rows, take_rows
+from offsettree.reductions._contests import Contest, climb, descend
+from offsettree.reductions._nodes import NodeLearner, node_settings, prefers_left
+from offsettree.reductions._offset import Votes
+from offsettree.topology import ActionTree
+
+__all__ = ["SharedContest", "train_shared"]
+
+
+@dataclass(frozen=True)
+class SharedContest:
+    """The view of one node on the classifier that all nodes share."""
+
+    classifier: Any
+    node: int
+    n_nodes: int
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Ask the shared classifier about the rows at this node."""
+        index = np.full(count_rows(X), self.node)
+        return np.asarray(self.classifier.predict(append_indicator(X, index, self.n_nodes, "node")))
+
+
+def train_shared(
+    tree: ActionTree,
+    learner: NodeLearner,
+    X: Features,
+    action: NDArray[np.intp],
+    votes: Votes,
+    seed: int,
+    max_rounds: int,
+) -> tuple[list[SharedContest], NDArray[np.int64], int]:
+    """Train the shared classifier over and over, each time on the rows that the one before lets through.
+
+    Which rows reach a node depends on the classifier, and the classifier on which rows reach a node. The first round
+    lets every row climb to the root; rounds go on until the policy no longer changes on the rows of the log, or for
+    `max_rounds`. A round costs one fit on all contests at once.
+    """
+    views: list[SharedContest] = []
+    policy = None
+    with node_settings():
+        for n_rounds in range(1, max_rounds + 1):
+            contests = _contests_reached(tree, X, action, votes, views)
+            rows = np.concatenate([contest.rows for contest in contests])
+            node = np.repeat(
+                [contest.node for contest in contests], [len(contest.rows) for contest in contests]
+            )
+            label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in contests])
+            union = append_indicator(take_rows(X, rows), node, tree.n_nodes, "node")
+            classifier = learner.fit(union, label, votes.weight[rows], seed)
+            views = [SharedContest(classifier, node, tree.n_nodes) for node in range(tree.n_nodes)]
+            n_rows = np.bincount(node, minlength=tree.n_nodes)
+            before, policy = policy, descend(tree, views, X)
+            if before is not None and np.array_equal(before, policy):
+                break
+        else:
+            warnings.warn(
+                f"the shared classifier still changed the policy after max_rounds={max_rounds} rounds. "
+                "Raise max_rounds, or use node_models='separate', which needs no rounds.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+    return views, n_rows, n_rounds
+
+
+def _contests_reached(
+    tree: ActionTree, X: Features, action: NDArray[np.intp], votes: Votes, views: list[SharedContest]
+) -> list[Contest]:
+    reached: list[Contest] = []
+
+    def hold(contests: list[Contest]) -> Sequence[NDArray[np.bool_] | None]:
+        reached.extend(contests)
+        if not views:
+            return [None] * len(contests)
+        return [
+            prefers_left(views[contest.node], take_rows(X, contest.rows))
+            if len(contest.rows)
+            else contest.from_left
+            for contest in contests
+        ]
+
+    climb(tree, action, votes.audible(), hold)
+    return reached

@@ -1,0 +1,194 @@
+"""A binary tree over the actions, in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from offsettree.exceptions import TopologyError
+from offsettree.topology import builders
+
+__all__ = ["ActionTree"]
+
+
+class ActionTree:
+    """Binary tree whose leaves are the actions 0, ..., k - 1 and whose k - 1 nodes are contests.
+
+    Nodes are numbered from the root, which is 0, downwards: every node comes after its parent. A child is a node's
+    number, or ``~action`` (that is, ``-1 - action``) where it is a leaf. Any shape is allowed, down to a chain.
+
+    Parameters
+    ----------
+    left, right : array of shape (n_actions - 1,)
+        The children of each node.
+
+    Attributes
+    ----------
+    left, right : ndarray of shape (n_nodes,)
+        The children of each node, as given; read-only.
+    n_actions, n_nodes : int
+        k and k - 1.
+    parent : ndarray of shape (n_nodes,)
+        The node above each node; -1 for the root.
+    leaf_parent : ndarray of shape (n_actions,)
+        The node above each action.
+    height : ndarray of shape (n_nodes,)
+        Longest way down from each node to a leaf. Nodes of one height do not depend on each other.
+    leaves : ndarray of shape (n_actions,)
+        The actions from left to right.
+
+    Examples
+    --------
+    >>> tree = ActionTree.from_pairs(((0, 1), (2, (3, 4))))
+    >>> tree.depth, list(tree.bottom_up())
+    (3, [3, 1, 2, 0])
+    >>> print(tree)
+    ((0, 1), (2, (3, 4)))
+    """
+
+    def __init__(self, left: ArrayLike, right: ArrayLike) -> None:
+        self.left = _as_children(left, "left")
+        self.right = _as_children(right, "right")
+        self.n_nodes = len(self.left)
+        self.n_actions = self.n_nodes + 1
+        self._check_shape()
+        nodes = np.arange(self.n_nodes)
+        above = np.full(self.n_nodes + self.n_actions, -1, dtype=np.intp)
+        above[self.left], above[self.right] = nodes, nodes  # a leaf's ~action counts from the end
+        self.parent, self.leaf_parent = above[: self.n_nodes], above[self.n_nodes :][::-1]
+        self.height = self._heights()
+        self.leaves = np.fromiter(self._walk_leaves(), dtype=np.intp, count=self.n_actions)
+        for array in (self.left, self.right, self.parent, self.leaf_parent, self.height, self.leaves):
+            array.flags.writeable = False
+
+    @classmethod
+    def balanced(cls, n_actions: int) -> Self:
+        """Maximally balanced tree with the actions in their order, for any k >= 2; depth is log2 k, rounded up."""
+        return cls(*builders.balanced(np.arange(builders.check_n_actions(n_actions))))
+
+    @classmethod
+    def random(cls, n_actions: int, random_state: int | np.random.RandomState | None = None) -> Self:
+        """Maximally balanced tree with the actions in random order."""
+        return cls(*builders.balanced(builders.random_order(n_actions, random_state)))
+
+    @classmethod
+    def similar(cls, mean_rewards: ArrayLike) -> Self:
+        """Maximally balanced tree with actions of similar mean reward side by side.
+
+        The paper's note after Theorem 4.1: it is best to pair choices which tend to have similar rewards.
+        """
+        return cls(*builders.balanced(builders.order_by_reward(mean_rewards)))
+
+    @classmethod
+    def from_pairs(cls, pairs: Any) -> Self:
+        """Tree of nested pairs whose leaves are the actions' positions: ``((0, 1), 2)``."""
+        return cls(*builders.from_pairs(pairs))
+
+    def to_pairs(self) -> Any:
+        """Return the tree as nested pairs, as `from_pairs` takes them."""
+        built: list[Any] = [None] * self.n_nodes
+        for node in range(self.n_nodes - 1, -1, -1):
+            built[node] = tuple(
+                int(~child) if child < 0 else built[child] for child in (self.left[node], self.right[node])
+            )
+        return built[0]
+
+    @property
+    def depth(self) -> int:
+        """Most contests on the way from the root to an action."""
+        return int(self.height[0])
+
+    def levels(self) -> Iterator[NDArray[np.intp]]:
+        """Yield the nodes from the leaves up, in groups that depend only on the groups before."""
+        order = np.argsort(self.height, kind="stable")
+        starts = np.searchsorted(self.height[order], np.arange(1, self.depth + 2))
+        for begin, end in zip(starts[:-1], starts[1:], strict=True):
+            yield order[begin:end]
+
+    def bottom_up(self) -> Iterator[int]:
+        """Yield the nodes from the leaves up, every node after both its children."""
+        for level in self.levels():
+            yield from level.tolist()
+
+    def __iter__(self) -> Iterator[int]:
+        return self.bottom_up()
+
+    def path(self, action: int) -> Iterator[tuple[int, bool]]:
+        """Yield the contests from an action's leaf up to the root, with whether the action comes from the left."""
+        if not 0 <= action < self.n_actions:
+            raise TopologyError(f"action must be a position from 0 to {self.n_actions - 1}; got {action}.")
+        child, node = int(~action), int(self.leaf_parent[action])
+        while node >= 0:
+            yield node, bool(self.left[node] == child)
+            child, node = node, int(self.parent[node])
+
+    def actions_below(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the actions in a node's left and in its right subtree, each from left to right."""
+        return self._leaves_of(int(self.left[node])), self._leaves_of(int(self.right[node]))
+
+    def _leaves_of(self, child: int) -> NDArray[np.intp]:
+        return np.fromiter(self._walk_leaves(child), dtype=np.intp)
+
+    def _walk_leaves(self, start: int = 0) -> Iterator[int]:
+        pending = [start]
+        while pending:
+            child = pending.pop()
+            if child < 0:
+                yield ~child
+            else:
+                pending += [int(self.right[child]), int(self.left[child])]
+
+    def _heights(self) -> NDArray[np.intp]:
+        height = np.ones(self.n_nodes, dtype=np.intp)
+        for node in range(self.n_nodes - 1, 0, -1):
+            above = self.parent[node]
+            height[above] = max(height[above], height[node] + 1)
+        return height
+
+    def _check_shape(self) -> None:
+        if self.n_nodes == 0 or len(self.right) != self.n_nodes:
+            raise TopologyError(
+                "left and right must hold one child per node, for at least one node; "
+                f"got {self.n_nodes} and {len(self.right)} children."
+            )
+        children = np.concatenate([self.left, self.right])
+        if not np.array_equal(np.sort(children), np.setdiff1d(np.arange(-self.n_actions, self.n_nodes), [0])):
+            raise TopologyError(
+                f"every node but the root (0) and every leaf (~0 to ~{self.n_actions - 1}) must be a child exactly "
+                f"once; got left={self.left.tolist()}, right={self.right.tolist()}."
+            )
+        late = (children >= 0) & (children <= np.tile(np.arange(self.n_nodes), 2))
+        if late.any():
+            raise TopologyError(
+                f"children must be numbered after their parents; node {children[late][0]} is not."
+            )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ActionTree):
+            return NotImplemented
+        return np.array_equal(self.left, other.left) and np.array_equal(self.right, other.right)
+
+    def __hash__(self) -> int:
+        return hash((self.left.tobytes(), self.right.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"<ActionTree of {self.n_actions} actions, depth {self.depth}>"
+
+    def __str__(self) -> str:
+        text: list[str] = [""] * self.n_nodes
+        for node in range(self.n_nodes - 1, -1, -1):
+            sides = (
+                str(~child) if child < 0 else text[child] for child in (self.left[node], self.right[node])
+            )
+            text[node] = f"({', '.join(sides)})"
+        return text[0]
+
+
+def _as_children(children: ArrayLike, side: str) -> NDArray[np.intp]:
+    array = np.array(children)
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array) > 0):
+        raise TopologyError(f"{side} must be a list of whole numbers; got {children!r}.")
+    return array.astype(np.intp)

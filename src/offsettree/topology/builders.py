@@ -1,0 +1,139 @@
+"""Ways to shape a tree: each returns the flat arrays (left, right) that `ActionTree` is made of."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from offsettree.exceptions import TopologyError
+
+__all__ = [
+    "Children",
+    "balanced",
+    "check_n_actions",
+    "from_pairs",
+    "order_by_reward",
+    "random_order",
+    "relabel_pairs",
+]
+
+Children: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def balanced(order: NDArray[np.intp]) -> Children:
+    """Split the order in halves, again and again; of an odd number the left half gets one more."""
+    n_nodes = len(order) - 1
+    left, right = np.empty(n_nodes, dtype=np.intp), np.empty(n_nodes, dtype=np.intp)
+    # Breadth first, so that nodes are numbered level by level from the root.
+    pending = deque([(0, 0, len(order))])
+    n_numbered = 1
+    while pending:
+        node, begin, end = pending.popleft()
+        middle = (begin + end + 1) // 2
+        for children, low, high in ((left, begin, middle), (right, middle, end)):
+            if high - low == 1:
+                children[node] = ~order[low]
+            else:
+                children[node] = n_numbered
+                pending.append((n_numbered, low, high))
+                n_numbered += 1
+    return left, right
+
+
+def random_order(n_actions: int, random_state: int | np.random.RandomState | None) -> NDArray[np.intp]:
+    """Shuffle the actions."""
+    return np.asarray(check_random_state(random_state).permutation(check_n_actions(n_actions)), dtype=np.intp)
+
+
+def order_by_reward(mean_rewards: ArrayLike) -> NDArray[np.intp]:
+    """Sort the actions by mean reward; equal ones keep their order."""
+    means = np.asarray(mean_rewards, dtype=np.float64)
+    if means.ndim != 1 or not np.isfinite(means).all():
+        raise TopologyError(f"mean_rewards must be one finite number per action; got {mean_rewards!r}.")
+    check_n_actions(len(means))
+    return np.argsort(means, kind="stable")
+
+
+def from_pairs(pairs: Any) -> Children:
+    """Flatten nested pairs of whole numbers, breadth first and without recursion, so that chains may be long."""
+    left: list[int] = []
+    right: list[int] = []
+    pending = deque([pairs])
+    n_numbered = 1
+    leaves = []
+    while pending:
+        for children, child in zip((left, right), _check_pair(pending.popleft()), strict=True):
+            if isinstance(child, tuple | list):
+                children.append(n_numbered)
+                pending.append(child)
+                n_numbered += 1
+            elif isinstance(child, int | np.integer) and not isinstance(child, bool):
+                children.append(~int(child))
+                leaves.append(int(child))
+            else:
+                raise TopologyError(
+                    f"a leaf must be the position of an action, a whole number; got {child!r}."
+                )
+    _check_leaves(leaves, range(len(leaves)))
+    return np.array(left, dtype=np.intp), np.array(right, dtype=np.intp)
+
+
+def relabel_pairs(pairs: Any, actions: NDArray[Any]) -> Any:
+    """Replace action labels by their positions in `actions`, in nested pairs."""
+    position = {label: where for where, label in enumerate(actions.tolist())}
+    leaves: list[Hashable] = []
+    root: list[Any] = []
+    # A pair becomes a two-element list that is filled in later: no recursion here either.
+    pending = deque([(pairs, root)])
+    while pending:
+        pair, filled = pending.popleft()
+        for child in _check_pair(pair):
+            if isinstance(child, tuple | list):
+                filled.append([])
+                pending.append((child, filled[-1]))
+            else:
+                leaves.append(child)
+                filled.append(position.get(child, -1))
+    _check_leaves(leaves, actions.tolist())
+    return root
+
+
+def _check_pair(pair: Any) -> Any:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TopologyError(
+            f"a tree must be nested pairs, such as ((0, 1), 2); got {pair!r} where a pair should be."
+        )
+    return pair
+
+
+def _check_leaves(leaves: list[Any], actions: Iterable[Any]) -> None:
+    expected = set(actions)
+    found = set(leaves)
+    if found == expected and len(leaves) == len(expected):
+        return
+    parts = []
+    if unknown := sorted(found - expected, key=repr):
+        parts.append(f"unknown: {_some(unknown)}")
+    if missing := sorted(expected - found, key=repr):
+        parts.append(f"missing: {_some(missing)}")
+    if len(leaves) > len(found):
+        parts.append("some appear twice")
+    raise TopologyError(
+        f"the leaves of the tree must be the {len(expected)} actions, each exactly once; {'; '.join(parts)}."
+    )
+
+
+def _some(labels: list[Any]) -> str:
+    return ", ".join(repr(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
+
+
+def check_n_actions(n_actions: int) -> int:
+    """Refuse a tree over fewer than two actions."""
+    if not isinstance(n_actions, int | np.integer) or n_actions < 2:
+        raise TopologyError(f"a tree needs at least two actions; got {n_actions!r}.")
+    return int(n_actions)

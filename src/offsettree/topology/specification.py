@@ -1,0 +1,43 @@
+"""From what a user may write for a tree to the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.exceptions import ParameterError, TopologyError
+from offsettree.topology.action_tree import ActionTree
+from offsettree.topology.builders import relabel_pairs
+
+__all__ = ["tree_from"]
+
+
+def tree_from(
+    tree: Any,
+    actions: NDArray[Any],
+    mean_rewards: Callable[[], NDArray[np.float64]],
+    random_state: np.random.RandomState,
+) -> ActionTree:
+    """Build the tree that a name, an `ActionTree`, or nested pairs of labels stand for."""
+    if isinstance(tree, ActionTree):
+        if tree.n_actions != len(actions):
+            raise TopologyError(
+                f"the leaves of the tree must be the actions; it has {tree.n_actions} leaves for {len(actions)} "
+                "actions. If some were never logged, name them all: actions=[...]."
+            )
+        return tree
+    if isinstance(tree, tuple | list):
+        return ActionTree.from_pairs(relabel_pairs(tree, actions))
+    if isinstance(tree, str) and tree == "balanced":
+        return ActionTree.balanced(len(actions))
+    if isinstance(tree, str) and tree == "random":
+        return ActionTree.random(len(actions), random_state)
+    if isinstance(tree, str) and tree == "similar":
+        return ActionTree.similar(mean_rewards())
+    raise ParameterError(
+        "tree must be 'balanced', 'random', 'similar', an ActionTree, or nested pairs of action labels; "
+        f"got {tree!r}."
+    )
