@@ -1,7 +1,7 @@
 """Policies from logs of decisions: the Offset Tree for learning with partial labels."""
 
-from offsettree.logs import LoggedData, simulate_log
 from offsettree.learners import Costing
+from offsettree.logs import LoggedData, simulate_log
 from offsettree.reductions import BinaryOffset, OffsetTree
 from offsettree.topology import ActionTree
 

@@ -20,6 +20,7 @@ __all__ = [
     "count_rows",
     "is_frame",
     "is_numeric_frame",
+    "is_sparse",
     "take_rows",
 ]
 
@@ -30,6 +31,11 @@ Features: TypeAlias = Any
 def is_frame(X: Features) -> bool:
     """Tell a pandas or polars frame from everything else."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def is_sparse(X: Features) -> bool:
+    """Tell scipy's sparse matrices and arrays from everything else."""
+    return bool(sp.issparse(X))
 
 
 def is_numeric_frame(X: Features) -> bool:
@@ -52,7 +58,7 @@ def take_rows(X: Features, rows: NDArray[np.intp]) -> Features:
     """Copy the rows of the given positions, in the given order."""
     if isinstance(X, np.ndarray):
         return np.take(X, rows, axis=0)  # half the time of X[rows]
-    if sp.issparse(X):
+    if is_sparse(X):
         return X[rows]
     return _safe_indexing(X, rows)
 
@@ -64,16 +70,12 @@ def as_one_row(x: Any, names: NDArray[np.object_] | None, frame_type: type | Non
     """
     if isinstance(x, Mapping):
         if names is None:
-            raise FeatureError(
-                "a context given by name needs a policy fitted on named columns; pass a sequence."
-            )
+            raise FeatureError("a context given by name needs a policy fitted on named columns; pass a sequence.")
         if missing := [name for name in names if name not in x]:
-            raise FeatureError(
-                f"a context given by name must have every feature; {', '.join(missing)} missing."
-            )
+            raise FeatureError(f"a context given by name must have every feature; {', '.join(missing)} missing.")
         values = {name: x[name] for name in names}
         return np.array([list(values.values())]) if frame_type is None else frame_type([values])
-    if is_frame(x) or sp.issparse(x):
+    if is_frame(x) or is_sparse(x):
         return x
     array = np.asarray(x)
     return array[np.newaxis, :] if array.ndim == 1 else array
@@ -84,7 +86,7 @@ def append_indicator(X: Features, index: NDArray[np.intp], n_values: int, name: 
 
     A sparse X stays sparse; a frame gets columns called ``name=0``, ``name=1``, ...
     """
-    if sp.issparse(X):
+    if is_sparse(X):
         ones = np.ones(len(index), dtype=X.dtype)
         indicator = sp.csr_matrix((ones, index, np.arange(len(index) + 1)), shape=(len(index), n_values))
         return sp.hstack([X, indicator], format="csr")

@@ -7,14 +7,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import _check_n_features, validate_data
 
-from offsettree._features import Features, count_rows, is_frame, is_numeric_frame
+from offsettree._features import Features, count_rows, is_frame, is_numeric_frame, is_sparse
 from offsettree.exceptions import (
     ActionError,
     FeatureError,
@@ -36,9 +35,7 @@ __all__ = [
 ]
 
 
-def check_features(
-    estimator: Any, X: Features, *, learner: Any, reset: bool, names_expected: bool = True
-) -> Features:
+def check_features(estimator: Any, X: Features, *, learner: Any, reset: bool, names_expected: bool = True) -> Features:
     """Return X as the contests will see it: an array, a CSR matrix, or a frame.
 
     A frame of numbers becomes one array, once, unless the learner may pick columns by name; any other frame is left
@@ -60,19 +57,15 @@ def check_features(
 
 
 def _may_pick_columns(learner: Any) -> bool:
-    parts = (
-        [learner, *learner.get_params(deep=True).values()] if hasattr(learner, "get_params") else [learner]
-    )
+    parts = [learner, *learner.get_params(deep=True).values()] if hasattr(learner, "get_params") else [learner]
     return any(isinstance(part, Pipeline | ColumnTransformer | FeatureUnion) for part in parts)
 
 
 def _takes_missing(learner: Any) -> bool:
-    if isinstance(
-        learner, Pipeline
-    ):  # what comes after the first step need not take what the first step mends
+    if isinstance(learner, Pipeline):  # what comes after the first step need not take what the first step mends
         return _takes_missing(learner.steps[0][1])
-    if learner is None or isinstance(learner, ColumnTransformer | FeatureUnion) or isinstance(learner, str):
-        return True  # its parts will speak for themselves
+    if isinstance(learner, ColumnTransformer | FeatureUnion | str):
+        return True  # its parts will speak for themselves; "passthrough" leaves it to the next step
     try:
         return bool(get_tags(learner).input_tags.allow_nan)
     except (AttributeError, TypeError):  # not a scikit-learn estimator, so it made no promise
@@ -93,7 +86,7 @@ def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
 
 
 def _check_finite(X: Features, *, allow_nan: bool) -> None:
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     # One pass without a temporary as large as X: a sum is finite unless some value is not (or it overflows).
     if values.dtype.kind != "f" or np.isfinite(np.sum(values, dtype=np.float64)):
         return
@@ -101,7 +94,7 @@ def _check_finite(X: Features, *, allow_nan: bool) -> None:
     n_bad = int(np.count_nonzero(bad))
     if n_bad == 0:
         return
-    if sp.issparse(X):
+    if is_sparse(X):
         place = int(np.flatnonzero(bad)[0])
         row, column = int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
     else:
@@ -143,9 +136,7 @@ def check_range(reward_range: Sequence[float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         raise ParameterError(f"reward_range must be a pair (low, high); got {reward_range!r}.") from None
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise ParameterError(
-            f"reward_range must be (low, high) with low < high, both finite; got {reward_range!r}."
-        )
+        raise ParameterError(f"reward_range must be (low, high) with low < high, both finite; got {reward_range!r}.")
     return low, high
 
 
@@ -183,14 +174,10 @@ def check_propensity(propensity: ArrayLike | None, n_rows: int) -> NDArray[np.fl
     return values
 
 
-def check_actions(
-    action: ArrayLike | None, n_rows: int | None = None, *, what: str = "action"
-) -> NDArray[Any]:
+def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: str = "action") -> NDArray[Any]:
     """Return action labels as an array of integers or of strings (dtype object), never of both."""
     if action is None:
-        raise ActionError(
-            f"{what} is missing: pass the action that was taken in each row (integers or strings)."
-        )
+        raise ActionError(f"{what} is missing: pass the action that was taken in each row (integers or strings).")
     values = np.asarray(action)
     if values.ndim != 1:
         raise ActionError(f"{what} must be one label per row; got an array of shape {values.shape}.")
@@ -239,11 +226,7 @@ def find_actions(action: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any
     """Return the labels of all actions: those given, in the given order, or those logged, sorted."""
     if actions is None:
         # Hashing beats sorting for Python strings.
-        labels = (
-            np.unique(action)
-            if action.dtype.kind != "O"
-            else np.array(sorted(set(action.tolist())), dtype=str)
-        )
+        labels = np.unique(action) if action.dtype.kind != "O" else np.array(sorted(set(action.tolist())), dtype=str)
         if len(labels) < 2:
             raise ActionError(
                 f"a policy needs at least two actions to choose from; the log holds one class only, {labels[0]!r}. "
@@ -255,9 +238,7 @@ def find_actions(action: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any
         labels = labels.astype(str)
     names, counts = np.unique(labels, return_counts=True)
     if len(names) < len(labels):
-        raise ParameterError(
-            f"actions must differ from each other; {names[counts.argmax()]!r} is named twice."
-        )
+        raise ParameterError(f"actions must differ from each other; {names[counts.argmax()]!r} is named twice.")
     if len(labels) < 2:
         raise ParameterError(f"actions must name at least two actions; got {list(labels)!r}.")
     return labels
@@ -267,14 +248,10 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.in
     """Return each label's position in `actions`; an unknown label is an error."""
     if (action.dtype.kind == "O") != (actions.dtype.kind in "OU"):
         kinds = ("strings", "integers") if action.dtype.kind == "O" else ("integers", "strings")
-        raise ActionError(
-            f"the log's actions are {kinds[0]}, but the policy's are {kinds[1]}: {_some(actions)}."
-        )
+        raise ActionError(f"the log's actions are {kinds[0]}, but the policy's are {kinds[1]}: {_some(actions)}.")
     if action.dtype.kind == "O":
         where = {label: position for position, label in enumerate(actions.tolist())}
-        position = np.fromiter(
-            (where.get(label, -1) for label in action.tolist()), dtype=np.intp, count=len(action)
-        )
+        position = np.fromiter((where.get(label, -1) for label in action.tolist()), dtype=np.intp, count=len(action))
         unknown = position < 0
     else:
         order = np.argsort(actions)

@@ -35,9 +35,7 @@ class Template:
 
     def copy(self, seed: int) -> Any:
         """Return an unfitted copy of its own."""
-        estimator = copy.deepcopy(
-            self._estimator
-        )  # a fifth of the time of clone(), which has been called already
+        estimator = copy.deepcopy(self._estimator)  # a fifth of the time of clone(), which has been called already
         if self._seeds == ["random_state"]:
             estimator.random_state = seed
         elif self._seeds:

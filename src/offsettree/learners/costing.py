@@ -104,17 +104,12 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True, dtype=np.float64)
         if not weight.any():
-            raise ParameterError(
-                "sample_weight must not be zero for every row: there is nothing to learn from."
-            )
+            raise ParameterError("sample_weight must not be zero for every row: there is nothing to learn from.")
         self.classes_, label = np.unique(y, return_inverse=True)
 
         random = check_random_state(self.random_state)
         # The heaviest row is kept by every draw, so that none is empty.
-        draws = [
-            np.flatnonzero(random.random_sample(len(label)) * weight.max() < weight)
-            for _ in range(self.n_draws)
-        ]
+        draws = [np.flatnonzero(random.random_sample(len(label)) * weight.max() < weight) for _ in range(self.n_draws)]
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_draws).tolist()
         self.n_rows_drawn_ = np.array([len(rows) for rows in draws])
         template = Template(self.estimator)
@@ -159,9 +154,7 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.vote not in ("auto", "soft", "hard"):
             raise ParameterError(f"vote must be 'auto', 'soft' or 'hard'; got {self.vote!r}.")
         if self.vote == "soft" and not hasattr(self.estimator, "predict_proba"):
-            raise ParameterError(
-                f"vote='soft' needs an estimator with predict_proba; {self.estimator!r} has none."
-            )
+            raise ParameterError(f"vote='soft' needs an estimator with predict_proba; {self.estimator!r} has none.")
         if self.draw_models not in ("separate", "shared"):
             raise ParameterError(f"draw_models must be 'separate' or 'shared'; got {self.draw_models!r}.")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import train_test_split
 
-from offsettree._features import Features, count_rows, is_frame, take_rows
+from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
 from offsettree._validation import check_actions, check_propensity, check_reward
 from offsettree.exceptions import FeatureError, LogError
 
@@ -64,12 +63,10 @@ class LoggedData:
             raise IndexError(
                 f"rows must be positions below {len(self)}, or {len(self)} truth values, one per row; {error}"
             ) from None
-        return LoggedData(
-            take_rows(self.X, chosen), self.action[chosen], self.reward[chosen], self.propensity[chosen]
-        )
+        return LoggedData(take_rows(self.X, chosen), self.action[chosen], self.reward[chosen], self.propensity[chosen])
 
     def split(
-        self, test_size: float | int = 0.25, random_state: int | np.random.RandomState | None = None
+        self, test_size: float = 0.25, random_state: int | np.random.RandomState | None = None
     ) -> tuple[LoggedData, LoggedData]:
         """Split the rows at random into two logs, to learn from one and to evaluate on the other.
 
@@ -86,9 +83,7 @@ class LoggedData:
             Both in the order of this log.
         """
         try:
-            train, test = train_test_split(
-                np.arange(len(self)), test_size=test_size, random_state=random_state
-            )
+            train, test = train_test_split(np.arange(len(self)), test_size=test_size, random_state=random_state)
         except ValueError as error:
             raise LogError(
                 f"the log of {len(self)} rows cannot be split with test_size={test_size!r}: {error}"
@@ -115,7 +110,7 @@ class LoggedData:
 def _as_features(X: Features) -> Features:
     if is_frame(X):
         return X
-    if sp.issparse(X):
+    if is_sparse(X):
         return X.tocsr()
     array = np.asarray(X)
     if array.ndim != 2:

@@ -72,9 +72,7 @@ def simulate_log(
     return LoggedData(X, labels[chosen], rewards[rows, chosen], probability[rows, chosen])
 
 
-def _logging_probabilities(
-    logging: Any, X: Features, n_rows: int, labels: NDArray[Any]
-) -> NDArray[np.float64]:
+def _logging_probabilities(logging: Any, X: Features, n_rows: int, labels: NDArray[Any]) -> NDArray[np.float64]:
     if isinstance(logging, str):
         if logging != "uniform":
             raise ParameterError(f"logging must be 'uniform', probabilities or a policy; got {logging!r}.")
@@ -82,9 +80,7 @@ def _logging_probabilities(
     if hasattr(logging, "predict_proba"):
         known = getattr(logging, "actions_", getattr(logging, "classes_", None))
         if known is None:
-            raise ParameterError(
-                f"a logging policy must know its actions_ (or classes_); {logging!r} does not."
-            )
+            raise ParameterError(f"a logging policy must know its actions_ (or classes_); {logging!r} does not.")
         probability = np.zeros((n_rows, len(labels)))
         probability[:, _positions(known, labels)] = logging.predict_proba(X)
         return probability

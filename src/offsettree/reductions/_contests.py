@@ -115,9 +115,7 @@ def _train(
         classifier = learner.fit(X, label, weight, seed)
         return classifier, prefers_left(classifier, X)
     except Exception as error:
-        error.add_note(
-            f"The learner failed in the contest at node {node} of the tree, on {len(label):,} rows."
-        )
+        error.add_note(f"The learner failed in the contest at node {node} of the tree, on {len(label):,} rows.")
         raise
 
 

@@ -59,12 +59,12 @@ def prefers_left(classifier: Any, X: Features) -> NDArray[np.bool_]:
         # What predict does once it has checked its input, which is most of its time on a few hundred rows.
         votes = classifier.tree_.predict(np.ascontiguousarray(X, dtype=np.float32))
         return np.asarray(classifier.classes_[votes.argmax(axis=1)] == LEFT)
-    return np.asarray(classifier.predict(X)) == LEFT
+    return np.asarray(classifier.predict(X) == LEFT)
 
 
 @contextmanager
 def node_settings() -> Iterator[None]:
-    """Settings for the fits of contests: X has been checked, weights go by keyword, and BLAS has one thread.
+    """Set up for the fits of contests: X has been checked, weights go by keyword, and BLAS has one thread.
 
     Two BLAS threads add up in another order than one, which changed 1.5 % of the decisions of logistic contests:
     results must not depend on how many workers share the cores.

@@ -32,12 +32,12 @@ class Votes:
     def cast(
         cls, reward: NDArray[np.float64], propensity: NDArray[np.float64], offset: float | NDArray[np.float64]
     ) -> Self:
-        """A reward of at least the offset speaks for the side it came from, a lower one against it."""
+        """Count a reward of at least the offset for the side it came from, a lower one against it."""
         return cls(reward >= offset, np.abs(reward - offset) / propensity)
 
     def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Label the rows of a contest: true where the left side gets the vote."""
-        return from_left == self.for_own_side[rows]
+        return np.equal(from_left, self.for_own_side[rows])
 
     def audible(self) -> NDArray[np.intp]:
         """Return the rows with any weight; a reward that equals the offset says nothing, in no contest."""
@@ -58,9 +58,7 @@ def resolve_offset(
         return float(np.mean(reward) if offset == "mean" else np.median(reward))
     if is_regressor(offset) or (hasattr(offset, "fit") and hasattr(offset, "predict")):
         return _predicted_rewards(offset, X, reward, random_state)
-    raise ParameterError(
-        f"offset must be a number from 0 to 1, 'mean', 'median', or a regressor; got {offset!r}."
-    )
+    raise ParameterError(f"offset must be a number from 0 to 1, 'mean', 'median', or a regressor; got {offset!r}.")
 
 
 def _predicted_rewards(

@@ -50,21 +50,19 @@ def train_shared(
     `max_rounds`. A round costs one fit on all contests at once.
     """
     views: list[SharedContest] = []
-    policy = None
+    policies: list[NDArray[np.intp]] = []
     with node_settings():
-        for n_rounds in range(1, max_rounds + 1):
+        while len(policies) < max_rounds:
             contests = _contests_reached(tree, X, action, votes, views)
             rows = np.concatenate([contest.rows for contest in contests])
-            node = np.repeat(
-                [contest.node for contest in contests], [len(contest.rows) for contest in contests]
-            )
+            node = np.repeat([contest.node for contest in contests], [len(contest.rows) for contest in contests])
             label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in contests])
             union = append_indicator(take_rows(X, rows), node, tree.n_nodes, "node")
             classifier = learner.fit(union, label, votes.weight[rows], seed)
             views = [SharedContest(classifier, node, tree.n_nodes) for node in range(tree.n_nodes)]
             n_rows = np.bincount(node, minlength=tree.n_nodes)
-            before, policy = policy, descend(tree, views, X)
-            if before is not None and np.array_equal(before, policy):
+            policies.append(descend(tree, views, X))
+            if len(policies) > 1 and np.array_equal(policies[-1], policies[-2]):
                 break
         else:
             warnings.warn(
@@ -73,7 +71,7 @@ def train_shared(
                 ConvergenceWarning,
                 stacklevel=2,
             )
-    return views, n_rows, n_rounds
+    return views, n_rows, len(policies)
 
 
 def _contests_reached(
@@ -86,9 +84,7 @@ def _contests_reached(
         if not views:
             return [None] * len(contests)
         return [
-            prefers_left(views[contest.node], take_rows(X, contest.rows))
-            if len(contest.rows)
-            else contest.from_left
+            prefers_left(views[contest.node], take_rows(X, contest.rows)) if len(contest.rows) else contest.from_left
             for contest in contests
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -105,7 +106,7 @@ class ActionTree:
         """Yield the nodes from the leaves up, in groups that depend only on the groups before."""
         order = np.argsort(self.height, kind="stable")
         starts = np.searchsorted(self.height[order], np.arange(1, self.depth + 2))
-        for begin, end in zip(starts[:-1], starts[1:], strict=True):
+        for begin, end in pairwise(starts):
             yield order[begin:end]
 
     def bottom_up(self) -> Iterator[int]:
@@ -162,9 +163,7 @@ class ActionTree:
             )
         late = (children >= 0) & (children <= np.tile(np.arange(self.n_nodes), 2))
         if late.any():
-            raise TopologyError(
-                f"children must be numbered after their parents; node {children[late][0]} is not."
-            )
+            raise TopologyError(f"children must be numbered after their parents; node {children[late][0]} is not.")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ActionTree):
@@ -180,9 +179,7 @@ class ActionTree:
     def __str__(self) -> str:
         text: list[str] = [""] * self.n_nodes
         for node in range(self.n_nodes - 1, -1, -1):
-            sides = (
-                str(~child) if child < 0 else text[child] for child in (self.left[node], self.right[node])
-            )
+            sides = (str(~child) if child < 0 else text[child] for child in (self.left[node], self.right[node]))
             text[node] = f"({', '.join(sides)})"
         return text[0]
 

@@ -76,9 +76,7 @@ def from_pairs(pairs: Any) -> Children:
                 children.append(~int(child))
                 leaves.append(int(child))
             else:
-                raise TopologyError(
-                    f"a leaf must be the position of an action, a whole number; got {child!r}."
-                )
+                raise TopologyError(f"a leaf must be the position of an action, a whole number; got {child!r}.")
     _check_leaves(leaves, range(len(leaves)))
     return np.array(left, dtype=np.intp), np.array(right, dtype=np.intp)
 
@@ -105,9 +103,7 @@ def relabel_pairs(pairs: Any, actions: NDArray[Any]) -> Any:
 
 def _check_pair(pair: Any) -> Any:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise TopologyError(
-            f"a tree must be nested pairs, such as ((0, 1), 2); got {pair!r} where a pair should be."
-        )
+        raise TopologyError(f"a tree must be nested pairs, such as ((0, 1), 2); got {pair!r} where a pair should be.")
     return pair
 
 

@@ -38,6 +38,5 @@ def tree_from(
     if isinstance(tree, str) and tree == "similar":
         return ActionTree.similar(mean_rewards())
     raise ParameterError(
-        "tree must be 'balanced', 'random', 'similar', an ActionTree, or nested pairs of action labels; "
-        f"got {tree!r}."
+        f"tree must be 'balanced', 'random', 'similar', an ActionTree, or nested pairs of action labels; got {tree!r}."
     )
