@@ -50,9 +50,11 @@ def train_shared(
     `max_rounds`. A round costs one fit on all contests at once.
     """
     views: list[SharedContest] = []
-    policies: list[NDArray[np.intp]] = []
+    policy = np.empty(0, dtype=np.intp)
+    n_rounds = 0
     with node_settings():
-        while len(policies) < max_rounds:
+        while n_rounds < max_rounds:
+            n_rounds += 1
             contests = _contests_reached(tree, X, action, votes, views)
             rows = np.concatenate([contest.rows for contest in contests])
             node = np.repeat([contest.node for contest in contests], [len(contest.rows) for contest in contests])
@@ -61,8 +63,8 @@ def train_shared(
             classifier = learner.fit(union, label, votes.weight[rows], seed)
             views = [SharedContest(classifier, node, tree.n_nodes) for node in range(tree.n_nodes)]
             n_rows = np.bincount(node, minlength=tree.n_nodes)
-            policies.append(descend(tree, views, X))
-            if len(policies) > 1 and np.array_equal(policies[-1], policies[-2]):
+            before, policy = policy, descend(tree, views, X)
+            if np.array_equal(before, policy):
                 break
         else:
             warnings.warn(
@@ -71,7 +73,7 @@ def train_shared(
                 ConvergenceWarning,
                 stacklevel=2,
             )
-    return views, n_rows, len(policies)
+    return views, n_rows, n_rounds
 
 
 def _contests_reached(

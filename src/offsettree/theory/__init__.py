@@ -1,0 +1,78 @@
+"""The paper's mathematics over problems small enough to solve exactly.
+
+A `FiniteProblem` is the paper's D; `offset_tree_problem` and `importance_weighted_problem` induce the binary problem
+Q_D; `policy_regret`, `weighted_regret`, `binary_regret` and `regression_regret` measure; the functions of
+``theory.bounds`` are the right-hand sides of the theorems, those of ``theory.constructions`` the instances that make
+them equalities.
+"""
+
+from offsettree.theory.bounds import (
+    best_offset,
+    binary_offset_bound,
+    contest_importance,
+    importance_weighting_bound,
+    offset_tree_bound,
+    regression_bound,
+    sample_complexity_bound,
+)
+from offsettree.theory.constructions import (
+    lower_bound_problem,
+    tight_binary_offset,
+    tight_importance_weighting,
+    tight_offset_tree,
+    tight_regression,
+    tight_zero_offset,
+)
+from offsettree.theory.finite import FiniteProblem
+from offsettree.theory.induced import (
+    InducedProblem,
+    all_pairs_policy,
+    contest_inputs,
+    importance_weighted_problem,
+    offset_tree_policy,
+    offset_tree_problem,
+    pairs,
+)
+from offsettree.theory.oracles import ObliviousOracle, OffsetTreeReduction, Oracle, lower_bound_instance
+from offsettree.theory.regrets import (
+    argmax_policy,
+    binary_regret,
+    policy_regret,
+    policy_value,
+    regression_regret,
+    weighted_regret,
+)
+
+__all__ = [
+    "FiniteProblem",
+    "InducedProblem",
+    "ObliviousOracle",
+    "OffsetTreeReduction",
+    "Oracle",
+    "all_pairs_policy",
+    "argmax_policy",
+    "best_offset",
+    "binary_offset_bound",
+    "binary_regret",
+    "contest_importance",
+    "contest_inputs",
+    "importance_weighted_problem",
+    "importance_weighting_bound",
+    "lower_bound_instance",
+    "lower_bound_problem",
+    "offset_tree_bound",
+    "offset_tree_policy",
+    "offset_tree_problem",
+    "pairs",
+    "policy_regret",
+    "policy_value",
+    "regression_bound",
+    "regression_regret",
+    "sample_complexity_bound",
+    "tight_binary_offset",
+    "tight_importance_weighting",
+    "tight_offset_tree",
+    "tight_regression",
+    "tight_zero_offset",
+    "weighted_regret",
+]

@@ -1,0 +1,91 @@
+"""Problems and predictors on which the paper's bounds hold with equality."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.exceptions import ParameterError
+from offsettree.theory.finite import FiniteProblem
+from offsettree.theory.induced import pairs
+from offsettree.topology import ActionTree
+
+__all__ = [
+    "lower_bound_problem",
+    "tight_binary_offset",
+    "tight_importance_weighting",
+    "tight_offset_tree",
+    "tight_regression",
+    "tight_zero_offset",
+]
+
+
+def tight_binary_offset(regret: float) -> tuple[FiniteProblem, NDArray[np.bool_]]:
+    """Theorem 3.1, second part: a problem and a classifier whose policy and binary regret both are `regret`.
+
+    The second action always earns 1, the first nothing; the classifier errs on contexts of that probability.
+    """
+    if not 0 <= regret <= 1:
+        raise ParameterError(f"regret must be in [0, 1]; got {regret}.")
+    if regret in (0, 1):
+        return FiniteProblem.certain([[0.0, 1.0]]), np.array([[regret == 1]])
+    problem = FiniteProblem.certain([[0.0, 1.0], [0.0, 1.0]], [regret, 1 - regret])
+    return problem, np.array([[True, False]])
+
+
+def tight_zero_offset(gap: float) -> tuple[FiniteProblem, NDArray[np.bool_]]:
+    """Two rewards near 1 and a classifier that prefers the lower one.
+
+    With the offset 0 its policy regret is (2 - gap) times its binary regret, as near to the factor 2 as one likes;
+    with the offset 1/2 it is (1 - gap) times.
+    """
+    if not 0 < gap <= 0.5:
+        raise ParameterError(f"gap must be in (0, 0.5]; got {gap}.")
+    return FiniteProblem.certain([[1 - gap, 1.0]]), np.array([[True]])
+
+
+def lower_bound_problem(n_actions: int) -> FiniteProblem:
+    """Section 5: k equally likely contexts, in the i-th of which action i earns 1 and all others nothing."""
+    return FiniteProblem.certain(np.eye(n_actions))
+
+
+def tight_offset_tree(tree: ActionTree) -> tuple[FiniteProblem, NDArray[np.bool_]]:
+    """Theorem 4.1: on the problem of section 5, a classifier whose policy regret is k - 1 times its binary regret.
+
+    It prefers the right action everywhere but in the last contest that this action takes part in, the root.
+    """
+    problem = lower_bound_problem(tree.n_actions)
+    classifier = np.ones((tree.n_nodes, tree.n_actions), dtype=bool)
+    for action in range(tree.n_actions):
+        for node, from_left in tree.path(action):
+            classifier[node, action] = from_left != (node == 0)
+    return problem, classifier
+
+
+def tight_regression(n_actions: int, gap: float) -> tuple[FiniteProblem, NDArray[np.float64]]:
+    """Theorem 6.1, second part: a problem and a regressor that is wrong about two actions only, by half the gap each.
+
+    It thinks them equal, and the tie goes to the worse one.
+    """
+    if n_actions < 2 or not 0 < gap <= 1:
+        raise ParameterError(f"n_actions must be at least 2 and gap in (0, 1]; got {n_actions} and {gap}.")
+    rewards = np.zeros((1, n_actions))
+    rewards[0, 1] = gap
+    values = rewards.copy()
+    values[0, :2] = gap / 2
+    return FiniteProblem.certain(rewards), values
+
+
+def tight_importance_weighting(n_actions: int, gap: float) -> tuple[FiniteProblem, NDArray[np.bool_]]:
+    """Theorem 6.2: a problem and an all-pairs classifier that is wrong about the best two actions only.
+
+    The first form of the bound holds with equality; the second, with k for the sum of rewards, nearly so as the gap
+    between rewards goes to zero.
+    """
+    if n_actions < 2 or not 0 < gap * (n_actions - 1) <= 1:
+        raise ParameterError(f"gap must be in (0, 1 / (n_actions - 1)]; got {gap} for {n_actions} actions.")
+    rewards = 1 - gap * np.arange(n_actions)
+    # The lower number earns more, so that True is right; the first pair is (0, 1).
+    classifier = np.ones((len(pairs(n_actions)), 1), dtype=bool)
+    classifier[0] = False
+    return FiniteProblem.certain([rewards]), classifier

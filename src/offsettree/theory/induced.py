@@ -1,0 +1,191 @@
+"""The binary problems that reductions turn a partial label problem into: the paper's Q_D."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from offsettree.exceptions import ParameterError
+from offsettree.theory.finite import FiniteProblem, logging_probabilities
+from offsettree.topology import ActionTree
+
+__all__ = [
+    "InducedProblem",
+    "all_pairs_policy",
+    "contest_inputs",
+    "importance_weighted_problem",
+    "offset_tree_policy",
+    "offset_tree_problem",
+    "pairs",
+    "walk_up",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class InducedProblem:
+    """An importance weighted binary problem over questions (the nodes of a tree, pairs of actions) and contexts.
+
+    A classifier of it is an array of truth values of shape (n_questions, n_contexts): its answers.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_questions, n_contexts, 2)
+        Expected weight, per draw from D, of the examples labelled 0 and 1.
+    """
+
+    weight: NDArray[np.float64]
+
+    @property
+    def expected_importance(self) -> float:
+        """Expected total weight of the examples made of one draw from D."""
+        return float(self.weight.sum())
+
+    @property
+    def distribution(self) -> NDArray[np.float64]:
+        """Q_D: the weights as probabilities, which is what Costing's rejection sampling makes of them."""
+        return self.weight / self.expected_importance
+
+    def weighted_loss(self, classifier: ArrayLike) -> float:
+        """Expected weight of the examples that the classifier gets wrong."""
+        answer = self._answers(classifier)
+        return float(np.where(answer, self.weight[..., 0], self.weight[..., 1]).sum())
+
+    def error(self, classifier: ArrayLike) -> float:
+        """Error rate on Q_D. By the folk theorem of section 2, weighted loss / expected importance."""
+        answer = self._answers(classifier)
+        return float(np.where(answer, self.distribution[..., 0], self.distribution[..., 1]).sum())
+
+    def weighted_regret(self, classifier: ArrayLike) -> float:
+        """Weighted loss above the smallest possible."""
+        return self.weighted_loss(classifier) - float(self.weight.min(axis=-1).sum())
+
+    def binary_regret(self, classifier: ArrayLike) -> float:
+        """Error rate on Q_D above the smallest possible."""
+        return self.error(classifier) - float(self.distribution.min(axis=-1).sum())
+
+    def weighted_regret_by_question(self, classifier: ArrayLike) -> NDArray[np.float64]:
+        """Weighted regret of each answer, of shape (n_questions, n_contexts)."""
+        answer = self._answers(classifier)
+        lost = np.where(answer, self.weight[..., 0], self.weight[..., 1])
+        return np.asarray(lost - self.weight.min(axis=-1))
+
+    def _answers(self, classifier: ArrayLike) -> NDArray[np.bool_]:
+        return _as_classifier(classifier, self.weight.shape[:2])
+
+
+def offset_tree_problem(
+    problem: FiniteProblem,
+    tree: ActionTree,
+    classifier: ArrayLike,
+    *,
+    offset: float | ArrayLike = 0.5,
+    logging: ArrayLike | None = None,
+) -> InducedProblem:
+    """What Algorithm 2 makes of D, in expectation: one question per node, answered True where the left side wins.
+
+    Which examples reach a node depends on the answers below it, hence on the classifier. With two actions this is
+    Algorithm 1. Every outcome, every action and its probability are gone through one by one, as in the algorithm;
+    that the result does not depend on `logging` is a theorem, not a shortcut.
+
+    Parameters
+    ----------
+    problem : FiniteProblem
+        D.
+    tree : ActionTree
+        T.
+    classifier : array of truth values, of shape (n_nodes, n_contexts)
+        Whether each node prefers its left side, given each context.
+    offset : float or array of shape (n_contexts,), default=0.5
+        What rewards are compared with.
+    logging : array of shape (n_contexts, n_actions), optional
+        p(a | x); uniform if not given.
+    """
+    prefers_left = _as_classifier(classifier, (tree.n_nodes, problem.n_contexts))
+    chances = logging_probabilities(problem, logging)
+    offsets = np.broadcast_to(np.asarray(offset, dtype=np.float64), (problem.n_contexts,))
+    weight = np.zeros((tree.n_nodes, problem.n_contexts, 2))
+    for probability, x, rewards in zip(problem.probability, problem.context, problem.rewards, strict=True):
+        for action, reward in enumerate(rewards):
+            propensity = chances[x, action]
+            importance = abs(reward - offsets[x]) / propensity
+            for node, from_left in walk_up(tree, prefers_left[:, x], action):
+                label = from_left == (reward >= offsets[x])
+                weight[node, x, int(label)] += probability * propensity * importance
+    return InducedProblem(weight)
+
+
+def importance_weighted_problem(problem: FiniteProblem, *, logging: ArrayLike | None = None) -> InducedProblem:
+    """What Algorithm 6 makes of D, in expectation: one question per pair (i, j), answered True where i wins.
+
+    A row becomes the multiclass example (x, a) of weight r_a / p(a); all pairs asks of it, with equal chances, each
+    of the k - 1 pairs that hold a. The order of questions is that of `pairs`.
+    """
+    chances = logging_probabilities(problem, logging)
+    questions = pairs(problem.n_actions)
+    weight = np.zeros((len(questions), problem.n_contexts, 2))
+    for probability, x, rewards in zip(problem.probability, problem.context, problem.rewards, strict=True):
+        for action, reward in enumerate(rewards):
+            propensity = chances[x, action]
+            for question, (first, second) in enumerate(questions):
+                if action in (first, second):
+                    label = int(action == first)
+                    share = reward / propensity / (problem.n_actions - 1)
+                    weight[question, x, label] += probability * propensity * share
+    return InducedProblem(weight)
+
+
+def walk_up(tree: ActionTree, prefers_left: NDArray[np.bool_], action: int) -> Iterator[tuple[int, bool]]:
+    """Yield the nodes that an action reaches, from its leaf up, with whether it comes from their left."""
+    for node, from_left in tree.path(action):
+        yield node, from_left
+        if prefers_left[node] != from_left:
+            return
+
+
+def contest_inputs(tree: ActionTree, classifier: ArrayLike) -> NDArray[np.intp]:
+    """Return the two actions that meet at each node given each context, of shape (n_nodes, n_contexts, 2)."""
+    prefers_left = np.asarray(classifier, dtype=bool)
+    n_contexts = prefers_left.shape[1]
+    winner = np.empty((tree.n_nodes, n_contexts), dtype=np.intp)
+    inputs = np.empty((tree.n_nodes, n_contexts, 2), dtype=np.intp)
+    for node in tree.bottom_up():
+        for side, child in enumerate((tree.left[node], tree.right[node])):
+            inputs[node, :, side] = ~child if child < 0 else winner[child]
+        winner[node] = np.where(prefers_left[node], inputs[node, :, 0], inputs[node, :, 1])
+    return inputs
+
+
+def offset_tree_policy(tree: ActionTree, classifier: ArrayLike) -> NDArray[np.intp]:
+    """Algorithm 3: the action chosen in each context."""
+    prefers_left = _as_classifier(classifier, (tree.n_nodes, np.shape(classifier)[-1]))
+    inputs = contest_inputs(tree, prefers_left)[0]
+    return np.where(prefers_left[0], inputs[:, 0], inputs[:, 1])
+
+
+def all_pairs_policy(n_actions: int, classifier: ArrayLike) -> NDArray[np.intp]:
+    """Algorithm 7: the action that wins most pairs in each context; the lowest of those that tie."""
+    questions = pairs(n_actions)
+    first_wins = _as_classifier(classifier, (len(questions), np.shape(classifier)[-1]))
+    wins = np.zeros((n_actions, first_wins.shape[1]), dtype=np.intp)
+    for (first, second), won in zip(questions, first_wins, strict=True):
+        wins[first] += won
+        wins[second] += ~won
+    return np.asarray(wins.argmax(axis=0))
+
+
+def pairs(n_actions: int) -> list[tuple[int, int]]:
+    """List the pairs of actions in the order in which all-pairs classifiers are indexed."""
+    return list(combinations(range(n_actions), 2))
+
+
+def _as_classifier(classifier: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    answers = np.asarray(classifier, dtype=bool)
+    if answers.shape != shape:
+        raise ParameterError(
+            f"a classifier must hold one answer per question and context, of shape {shape}; got {answers.shape}."
+        )
+    return answers
