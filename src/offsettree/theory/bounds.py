@@ -51,7 +51,7 @@ def offset_tree_bound(
 def contest_importance(
     problem: FiniteProblem, tree: ActionTree, classifier: ArrayLike, *, offset: float | ArrayLike = 0.5
 ) -> float:
-    """Expected sum over the contests of abs(r_a - offset) + abs(r_a' - offset), the factor in Theorem 4.1."""
+    """Sum up over the contests, in expectation, abs(r_a - offset) + abs(r_a' - offset), the factor in Theorem 4.1."""
     inputs = contest_inputs(tree, classifier)
     offsets = np.broadcast_to(np.asarray(offset, dtype=np.float64), (problem.n_contexts,))
     total = 0.0

@@ -81,12 +81,12 @@ class FiniteProblem:
     @property
     def n_actions(self) -> int:
         """How many actions there are: k."""
-        return self.rewards.shape[1]
+        return int(self.rewards.shape[1])
 
     @property
     def context_probability(self) -> NDArray[np.float64]:
         """How likely each context is."""
-        return np.bincount(self.context, weights=self.probability)
+        return np.bincount(self.context, weights=self.probability).astype(np.float64)
 
     @property
     def mean_rewards(self) -> NDArray[np.float64]:
@@ -135,6 +135,7 @@ def logging_probabilities(problem: FiniteProblem, logging: ArrayLike | None) -> 
     chances = np.asarray(logging, dtype=np.float64)
     if chances.shape != shape or not (chances > 0).all() or not np.allclose(chances.sum(axis=1), 1):
         raise ParameterError(
-            f"logging must hold positive probabilities of shape {shape}, each row with sum 1; got shape {chances.shape}."
+            f"logging must hold positive probabilities of shape {shape}, each row with sum 1; "
+            f"got an array of shape {chances.shape}."
         )
     return chances

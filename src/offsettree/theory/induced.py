@@ -50,7 +50,7 @@ class InducedProblem:
         return self.weight / self.expected_importance
 
     def weighted_loss(self, classifier: ArrayLike) -> float:
-        """Expected weight of the examples that the classifier gets wrong."""
+        """Return the expected weight of the examples that the classifier gets wrong."""
         answer = self._answers(classifier)
         return float(np.where(answer, self.weight[..., 0], self.weight[..., 1]).sum())
 
@@ -85,7 +85,7 @@ def offset_tree_problem(
     offset: float | ArrayLike = 0.5,
     logging: ArrayLike | None = None,
 ) -> InducedProblem:
-    """What Algorithm 2 makes of D, in expectation: one question per node, answered True where the left side wins.
+    """Return what Algorithm 2 makes of D, in expectation: one question per node, answered True where the left side wins.
 
     Which examples reach a node depends on the answers below it, hence on the classifier. With two actions this is
     Algorithm 1. Every outcome, every action and its probability are gone through one by one, as in the algorithm;
@@ -119,7 +119,7 @@ def offset_tree_problem(
 
 
 def importance_weighted_problem(problem: FiniteProblem, *, logging: ArrayLike | None = None) -> InducedProblem:
-    """What Algorithm 6 makes of D, in expectation: one question per pair (i, j), answered True where i wins.
+    """Return what Algorithm 6 makes of D, in expectation: one question per pair (i, j), answered True where i wins.
 
     A row becomes the multiclass example (x, a) of weight r_a / p(a); all pairs asks of it, with equal chances, each
     of the k - 1 pairs that hold a. The order of questions is that of `pairs`.
@@ -163,7 +163,7 @@ def offset_tree_policy(tree: ActionTree, classifier: ArrayLike) -> NDArray[np.in
     """Algorithm 3: the action chosen in each context."""
     prefers_left = _as_classifier(classifier, (tree.n_nodes, np.shape(classifier)[-1]))
     inputs = contest_inputs(tree, prefers_left)[0]
-    return np.where(prefers_left[0], inputs[:, 0], inputs[:, 1])
+    return np.asarray(np.where(prefers_left[0], inputs[:, 0], inputs[:, 1]))
 
 
 def all_pairs_policy(n_actions: int, classifier: ArrayLike) -> NDArray[np.intp]:

@@ -21,7 +21,7 @@ class Oracle(Protocol):
     """Definition 5.1: a stateful program that takes advice and answers predict queries."""
 
     def advise(self, question: Question, label: bool, weight: float) -> None:
-        """Take a training example: a question (context, node), its label, and the weight that Costing would turn into chances."""
+        """Take a training example: a question (context, node), its label, its weight (Costing makes chances of it)."""
 
     def predict(self, question: Question) -> bool:
         """Answer a question."""

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def policy_value(problem: FiniteProblem, policy: ArrayLike) -> float:
-    """Expected reward of a policy, the paper's eta(pi, D).
+    """Return the expected reward of a policy, the paper's eta(pi, D).
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def policy_regret(problem: FiniteProblem, policy: ArrayLike) -> float:
 
 
 def weighted_regret(induced: InducedProblem, classifier: ArrayLike) -> float:
-    """Importance weighted regret of a classifier on an induced problem."""
+    """Return the importance weighted regret of a classifier on an induced problem."""
     return induced.weighted_regret(classifier)
 
 
