@@ -85,7 +85,7 @@ def offset_tree_problem(
     offset: float | ArrayLike = 0.5,
     logging: ArrayLike | None = None,
 ) -> InducedProblem:
-    """Return what Algorithm 2 makes of D, in expectation: one question per node, answered True where the left side wins.
+    """Return what Algorithm 2 makes of D, in expectation: one question per node, answered True where left wins.
 
     Which examples reach a node depends on the answers below it, hence on the classifier. With two actions this is
     Algorithm 1. Every outcome, every action and its probability are gone through one by one, as in the algorithm;
