@@ -47,9 +47,9 @@ class PlainOffsetTree:
             if self.winner(own, x) != a:  # not all nodes on the path from v to a predict a on x
                 continue
             if r < 1 / 2:
-                S_v.append((i, y, 1 / p * (1 / 2 - r)))
+                S_v.append((i, y, (1 / 2 - r) / p))
             else:
-                S_v.append((i, 1 - y, 1 / p * (r - 1 / 2)))
+                S_v.append((i, 1 - y, (r - 1 / 2) / p))
         self.S_v[v] = S_v
         self.c[v] = learn([S[i][0] for i, _, _ in S_v], [y for _, y, _ in S_v], [w for _, _, w in S_v])
 
@@ -63,8 +63,11 @@ class PlainOffsetTree:
         return self.winner(self.T, x)
 
 
-def plain_learn(estimator: Any) -> Any:
-    """Turn an estimator into Learn(S_v): a function of lists that returns a function of x."""
+def plain_learn(estimator: Any, form: Any) -> Any:
+    """Turn an estimator into Learn(S_v): a function of lists that returns a function of x.
+
+    `form` makes the X of the log of rows: a sparse tree breaks ties between splits otherwise than a dense one.
+    """
 
     def learn(X: list[Any], y: list[int], w: list[float]) -> Any:
         examples = [(x, label, weight) for x, label, weight in zip(X, y, w, strict=True) if weight > 0]
@@ -75,7 +78,7 @@ def plain_learn(estimator: Any) -> Any:
             return lambda x: next(iter(labels))
         mean = np.mean([weight for _, _, weight in examples])
         fitted = estimator.fit(
-            np.array([x for x, _, _ in examples]),
+            form([x for x, _, _ in examples]),
             np.array([label for _, label, _ in examples]),
             sample_weight=np.array([weight / mean for _, _, weight in examples]),
         )
@@ -83,7 +86,7 @@ def plain_learn(estimator: Any) -> Any:
 
         def classify(x: Any) -> int:
             if x.tobytes() not in answers:
-                answers[x.tobytes()] = int(fitted.predict(x[np.newaxis])[0])
+                answers[x.tobytes()] = int(fitted.predict(form([x]))[0])
             return answers[x.tobytes()]
 
         return classify
@@ -99,9 +102,10 @@ class Spy(DecisionTreeClassifier):
         return super().fit(X, y, sample_weight)
 
 
-def fresh(estimator: Any) -> Any:
+def fresh(estimator: Any, X: Any) -> Any:
     """Learn() of the plain reading: an own copy for every node."""
-    return lambda X, y, w: plain_learn(type(estimator)(**estimator.get_params()))(X, y, w)
+    form = sp.csr_matrix if sp.issparse(X) else np.array
+    return lambda X, y, w: plain_learn(type(estimator)(**estimator.get_params()), form)(X, y, w)
 
 
 def as_rows(X: Any) -> NDArray[np.float64]:
@@ -127,7 +131,7 @@ def test_every_node_sees_the_rows_labels_and_weights_of_algorithm_2(case: Logged
     log = case.log
     rows = as_rows(log.X)
     S = list(zip(rows, log.action, log.reward, log.propensity, strict=True))
-    plain = PlainOffsetTree(fresh(DecisionTreeClassifier(max_depth=2, random_state=0)), S, case.pairs)
+    plain = PlainOffsetTree(fresh(DecisionTreeClassifier(max_depth=2, random_state=0), log.X), S, case.pairs)
     policy = OffsetTree(Spy(max_depth=2, random_state=0), tree=case.pairs, actions=case.actions).fit(**log.arrays())
     for node, v in same_tree(policy, case.pairs).items():
         examples = [(i, y, w) for i, y, w in plain.S_v[v] if w > 0]  # Costing accepts no example of weight zero
@@ -150,7 +154,7 @@ def test_every_node_sees_the_rows_labels_and_weights_of_algorithm_2(case: Logged
 def test_other_learners_give_the_plain_policy_too(case: LoggedProblem, estimator: Any) -> None:
     dense = as_rows(case.log.X)
     S = list(zip(dense, case.log.action, case.log.reward, case.log.propensity, strict=True))
-    plain = PlainOffsetTree(fresh(estimator), S, case.pairs)
+    plain = PlainOffsetTree(fresh(estimator, dense), S, case.pairs)
     policy = OffsetTree(estimator, tree=case.pairs, actions=case.actions)
     policy.fit(dense, case.log.action, reward=case.log.reward, propensity=case.log.propensity)
     X_new = as_rows(case.X_new)
