@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.validation import _check_n_features, validate_data
 
 from offsettree._features import Features, count_rows, is_frame, is_numeric_frame, is_sparse
@@ -26,12 +26,16 @@ from offsettree.exceptions import (
 __all__ = [
     "check_actions",
     "check_features",
+    "check_learner",
     "check_propensity",
     "check_range",
     "check_reward",
     "check_reward_within",
+    "check_weight",
     "encode_actions",
     "find_actions",
+    "is_number",
+    "tags_of",
 ]
 
 
@@ -64,12 +68,31 @@ def _may_pick_columns(learner: Any) -> bool:
 def _takes_missing(learner: Any) -> bool:
     if isinstance(learner, Pipeline):  # what comes after the first step need not take what the first step mends
         return _takes_missing(learner.steps[0][1])
-    if isinstance(learner, ColumnTransformer | FeatureUnion | str):
-        return True  # its parts will speak for themselves; "passthrough" leaves it to the next step
+    if isinstance(learner, ColumnTransformer | FeatureUnion):
+        return True  # its parts will speak for themselves
+    tags = tags_of(learner)
+    return tags is None or bool(tags.input_tags.allow_nan)
+
+
+def tags_of(learner: Any) -> Tags | None:
+    """Return what a learner says of itself; None where it is not a scikit-learn estimator and says nothing."""
     try:
-        return bool(get_tags(learner).input_tags.allow_nan)
-    except (AttributeError, TypeError):  # not a scikit-learn estimator, so it made no promise
-        return True
+        return get_tags(learner)
+    except (AttributeError, TypeError):
+        return None
+
+
+def check_learner(learner: Any, kind: str, parameter: str) -> None:
+    """Refuse what cannot be a learner of the kind wanted, "classifier" or "regressor"."""
+    tags = tags_of(learner)
+    if (
+        isinstance(learner, type)
+        or not (hasattr(learner, "fit") and hasattr(learner, "predict"))
+        or (tags is not None and tags.estimator_type not in (kind, None))
+    ):
+        raise ParameterError(
+            f"{parameter} must be a {kind} with fit and predict, such as those of scikit-learn; got {learner!r}."
+        )
 
 
 def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
@@ -174,11 +197,29 @@ def check_propensity(propensity: ArrayLike | None, n_rows: int) -> NDArray[np.fl
     return values
 
 
+def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return one weight per row, none negative and not all zero; all one if none are given."""
+    if weight is None:
+        return np.ones(n_rows)
+    values = _as_column(weight, n_rows, "sample_weight", LogError)
+    bad = ~((values >= 0) & (values < np.inf))
+    if bad.any():
+        row = int(bad.argmax())
+        raise LogError(
+            f"sample_weight must be finite and not negative; row {row} has {values[row]} "
+            f"({_count(bad.sum(), 'row')} in all)."
+        )
+    if not values.any():
+        raise LogError("sample_weight must not be zero for every row: there is nothing to learn from.")
+    return values
+
+
 def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: str = "action") -> NDArray[Any]:
     """Return action labels as an array of integers or of strings (dtype object), never of both."""
     if action is None:
         raise ActionError(f"{what} is missing: pass the action that was taken in each row (integers or strings).")
-    values = np.asarray(action)
+    # A list is read as objects: numpy would make strings of everything where there is one string.
+    values = np.asarray(action, dtype=object if isinstance(action, list | tuple) else None)
     if values.ndim != 1:
         raise ActionError(f"{what} must be one label per row; got an array of shape {values.shape}.")
     if n_rows is not None and len(values) != n_rows:
@@ -197,6 +238,8 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
         return values
     if all(issubclass(kind, int | np.integer) for kind in kinds):
         return values.astype(np.int64)
+    if all(issubclass(kind, int | float | np.number) for kind in kinds):
+        return _whole_numbers(values.astype(np.float64), what)
     row, label = _first_odd_label(labels)
     raise ActionError(
         f"{what} must be all integers or all strings; row {row} has {label!r} ({type(label).__name__}), row 0 has "
@@ -229,7 +272,7 @@ def find_actions(action: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any
         labels = np.unique(action) if action.dtype.kind != "O" else np.array(sorted(set(action.tolist())), dtype=str)
         if len(labels) < 2:
             raise ActionError(
-                f"a policy needs at least two actions to choose from; the log holds one class only, {labels[0]!r}. "
+                f"a policy needs at least two actions to choose from; the log has one class only, {_show(labels[0])}. "
                 "If there are others that were never logged, name them all: actions=[...]."
             )
         return labels
@@ -238,9 +281,9 @@ def find_actions(action: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any
         labels = labels.astype(str)
     names, counts = np.unique(labels, return_counts=True)
     if len(names) < len(labels):
-        raise ParameterError(f"actions must differ from each other; {names[counts.argmax()]!r} is named twice.")
+        raise ParameterError(f"actions must differ from each other; {_show(names[counts.argmax()])} is named twice.")
     if len(labels) < 2:
-        raise ParameterError(f"actions must name at least two actions; got {list(labels)!r}.")
+        raise ParameterError(f"actions must name at least two actions; got {labels.tolist()!r}.")
     return labels
 
 
@@ -262,7 +305,7 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.in
         row = int(unknown.argmax())
         raise ActionError(
             f"action must be one of the policy's {len(actions)} actions, {_some(actions)}; row {row} has "
-            f"{action[row]!r} ({_count(unknown.sum(), 'row')} in all). Drop those rows, or name every action when "
+            f"{_show(action[row])} ({_count(unknown.sum(), 'row')} in all). Drop those rows, or name every action when "
             "the policy is made: actions=[...]."
         )
     return position
@@ -291,6 +334,10 @@ def _lengths_differ(what: str, n_values: int, n_rows: int) -> str:
 
 def _count(number: Any, noun: str) -> str:
     return f"{int(number):,} {noun}" + ("" if number == 1 else "s")
+
+
+def _show(label: Any) -> str:
+    return repr(getattr(label, "item", lambda: label)())  # 7, not np.int64(7)
 
 
 def _some(labels: NDArray[Any]) -> str:

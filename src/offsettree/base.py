@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import ClassifierTags, Tags, get_tags
+from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,8 +21,10 @@ from offsettree._validation import (
     check_range,
     check_reward,
     check_reward_within,
+    check_weight,
     encode_actions,
     find_actions,
+    tags_of,
 )
 from offsettree.exceptions import FeatureError, LogError
 
@@ -84,7 +86,8 @@ class BasePolicy(BaseEstimator, ABC):
 
     def predict(self, X: Features) -> NDArray[Any]:
         """Return the action chosen for each row."""
-        return np.asarray(self.actions_[self._choose(self._checked(X))])
+        position = self._choose(self._checked(X))
+        return np.asarray(self.actions_[position])
 
     def predict_proba(self, X: Features) -> NDArray[np.float64]:
         """Return the probability with which each action is taken, in the order of `actions_`.
@@ -123,18 +126,21 @@ class BasePolicy(BaseEstimator, ABC):
         *,
         reward: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Estimate the policy's value, its mean reward per decision, on a log it has not seen.
 
         The self-normalised inverse-propensity estimate: the mean reward of the rows whose logged action is the one
-        this policy chooses, each weighted by 1 / propensity. In the units of the reward.
+        this policy chooses, each weighted by 1 / propensity. In the units of the reward. A row's `sample_weight`, 1
+        if not given, says how many rows it stands for.
         """
         check_is_fitted(self)
         n_rows = count_rows(X)
         logged = encode_actions(check_actions(action, n_rows), self.actions_)
         reward = check_reward(reward, n_rows)
         propensity = check_propensity(propensity, n_rows)
-        return snips(self._choose(self._checked(X)) == logged, reward, propensity)
+        weight = check_weight(sample_weight, n_rows) / propensity
+        return snips(self._choose(self._checked(X)) == logged, reward, weight)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -173,21 +179,18 @@ class BasePolicy(BaseEstimator, ABC):
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags()
         tags.target_tags.required = True
-        try:
-            inner = get_tags(self._learner())
-        except (AttributeError, TypeError):  # a learner that is not scikit-learn's promises nothing
-            return tags
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        inner = tags_of(self._learner())
+        if inner is not None:
+            tags.input_tags.sparse = inner.input_tags.sparse
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
 
 
-def snips(matched: NDArray[np.bool_], reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> float:
+def snips(matched: NDArray[np.bool_], reward: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
     """Self-normalised inverse-propensity estimate from the rows on which policy and log agree."""
-    if not matched.any():
+    if not weight[matched].any():
         raise LogError(
             f"the policy's value cannot be estimated: in none of the {len(matched):,} rows was the action logged that "
             "the policy would choose. Use a log with more rows or more exploration."
         )
-    weight = 1 / propensity[matched]
-    return float(np.average(reward[matched], weights=weight))
+    return float(np.average(reward[matched], weights=weight[matched]))

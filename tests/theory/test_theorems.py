@@ -43,8 +43,12 @@ def test_the_label_weights_are_those_of_the_papers_closed_form(case: SolvedTree)
     for probability, x, r in zip(case.problem.probability, case.problem.context, case.problem.rewards, strict=True):
         for node in range(case.tree.n_nodes):
             left, right = inputs[node, x]
-            expected[node, x, 1] += probability * ((r[left] - 0.5) * (r[left] > 0.5) + (0.5 - r[right]) * (r[right] < 0.5))
-            expected[node, x, 0] += probability * ((r[right] - 0.5) * (r[right] > 0.5) + (0.5 - r[left]) * (r[left] < 0.5))
+            expected[node, x, 1] += probability * (
+                (r[left] - 0.5) * (r[left] > 0.5) + (0.5 - r[right]) * (r[right] < 0.5)
+            )
+            expected[node, x, 0] += probability * (
+                (r[right] - 0.5) * (r[right] > 0.5) + (0.5 - r[left]) * (r[left] < 0.5)
+            )
     np.testing.assert_allclose(induced.weight, expected, atol=EXACT)
 
 

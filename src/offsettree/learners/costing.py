@@ -7,17 +7,16 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, assert_all_finite, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
 )
 
 from offsettree._features import Features, append_indicator, count_rows, take_rows
-from offsettree._validation import check_features
+from offsettree._validation import check_features, check_learner, check_weight, tags_of
 from offsettree.exceptions import ParameterError
 from offsettree.learners._template import Template
 from offsettree.learners.constant import ConstantClassifier
@@ -101,10 +100,9 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X = check_features(self, X, learner=self.estimator, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True, dtype=np.float64)
-        if not weight.any():
-            raise ParameterError("sample_weight must not be zero for every row: there is nothing to learn from.")
+        weight = check_weight(sample_weight, len(y))
         self.classes_, label = np.unique(y, return_inverse=True)
 
         random = check_random_state(self.random_state)
@@ -149,6 +147,7 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return total / self.n_draws
 
     def _check_parameters(self) -> None:
+        check_learner(self.estimator, "classifier", "estimator")
         if not isinstance(self.n_draws, int | np.integer) or self.n_draws < 1:
             raise ParameterError(f"n_draws must be a whole number of at least 1; got {self.n_draws!r}.")
         if self.vote not in ("auto", "soft", "hard"):
@@ -160,9 +159,10 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.input_tags.sparse = inner.input_tags.sparse
+        inner = tags_of(self.estimator)
+        if inner is not None:
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan
+            tags.input_tags.sparse = inner.input_tags.sparse
         return tags
 
 

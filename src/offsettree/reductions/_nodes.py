@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from threadpoolctl import ThreadpoolController
 
 from offsettree._features import Features
-from offsettree.exceptions import ParameterError
+from offsettree._validation import check_learner
 from offsettree.learners import ConstantClassifier, Costing, default_classifier
 from offsettree.learners._template import Template, weight_keyword
 
@@ -33,10 +32,7 @@ class NodeLearner:
     def __init__(self, estimator: Any) -> None:
         if estimator is None:
             estimator = default_classifier()
-        if is_regressor(estimator) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
-            raise ParameterError(
-                f"estimator must be a classifier with fit and predict (see scikit-learn's); got {estimator!r}."
-            )
+        check_learner(estimator, "classifier", "estimator")
         keyword = weight_keyword(estimator)
         if keyword is None:
             estimator, keyword = Costing(estimator), "sample_weight"

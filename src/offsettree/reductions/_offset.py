@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features
-from offsettree._validation import is_number
+from offsettree._validation import check_learner, is_number
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners._template import Template
 
@@ -56,9 +55,10 @@ def resolve_offset(
         return float(offset)
     if isinstance(offset, str) and offset in ("mean", "median"):
         return float(np.mean(reward) if offset == "mean" else np.median(reward))
-    if is_regressor(offset) or (hasattr(offset, "fit") and hasattr(offset, "predict")):
-        return _predicted_rewards(offset, X, reward, random_state)
-    raise ParameterError(f"offset must be a number from 0 to 1, 'mean', 'median', or a regressor; got {offset!r}.")
+    if not hasattr(offset, "fit"):
+        raise ParameterError(f"offset must be a number from 0 to 1, 'mean', 'median', or a regressor; got {offset!r}.")
+    check_learner(offset, "regressor", "an offset that is not a number")
+    return _predicted_rewards(offset, X, reward, random_state)
 
 
 def _predicted_rewards(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 
 from offsettree._features import Features, take_rows
 from offsettree.base import BasePolicy
@@ -99,6 +99,11 @@ class BinaryOffset(BasePolicy):
         seed = int(random.randint(np.iinfo(np.int32).max))
         with node_settings():
             self.estimator_ = learner.fit(take_rows(X, rows), label, votes.weight[rows], seed)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         return np.where(prefers_left(self.estimator_, X), 0, 1)

@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from offsettree import ActionTree, BinaryOffset, Costing, OffsetTree, simulate_log
+from offsettree.exceptions import LogError, ParameterError, TopologyError
+from offsettree.learners import ConstantClassifier
+from offsettree.reductions._shared import SharedContest
+
+digits, digit = load_digits(return_X_y=True)
+
+
+class Script(ClassifierMixin, BaseEstimator):
+    """Answers by its rule, 1 for left, whatever it is taught; counts the rows it was taught with."""
+
+    def __init__(self, rule: Any = None) -> None:
+        self.rule = rule
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        self.classes_ = np.array([0, 1])
+        self.n_rows_ = len(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.asarray([self.rule(x) for x in X]) if self.rule else np.ones(len(X), dtype=int)
+
+
+def test_a_tree_followed_by_hand() -> None:
+    """Four actions, ((0, 1), (2, 3)); every contest that hears both sides goes left where x >= 0."""
+    X = np.array([[1.0], [1.0], [-1.0], [-1.0], [1.0], [-1.0], [1.0], [-1.0]])
+    action = np.array([0, 1, 0, 1, 2, 2, 3, 3])
+    reward = np.array([0.9, 0.2, 0.9, 0.9, 0.1, 0.8, 0.7, 0.6])
+    policy = OffsetTree(Script(lambda x: int(x[0] >= 0))).fit(X, action, reward=reward, propensity=0.25)
+    # Rows 0 and 3 win the first contest, 4 and 7 the second: the root hears of these four.
+    np.testing.assert_array_equal(policy.node_rows_, [4, 4, 4])
+    np.testing.assert_array_equal(policy.predict([[1.0], [-1.0]]), [0, 3])
+
+
+def test_a_contest_that_hears_one_side_or_nobody_is_a_constant() -> None:
+    X = np.zeros((3, 1))
+    policy = OffsetTree(actions=[0, 1, 2, 3]).fit(X, [0, 1, 1], reward=[0.9, 0.1, 0.2], propensity=0.5)
+    root, left, right = policy.estimators_
+    assert [type(node) for node in (root, left, right)] == [ConstantClassifier] * 3
+    assert left.label == 1  # 0 was good and 1 was bad: all votes are for 0
+    assert right.label == 1  # nobody came: left, always
+    np.testing.assert_array_equal(policy.node_rows_, [1, 3, 0])
+    assert policy.decide([0.0]) == 0
+    worse = OffsetTree(actions=[0, 1, 2, 3]).fit(X, [0, 1, 1], reward=[0.1, 0.1, 0.2], propensity=0.5)
+    assert worse.node_rows_.tolist()[1] == 3
+    assert worse.decide([0.0]) in (2, 3)  # what is known is bad, so what is not known is tried
+
+
+def test_a_reward_at_the_offset_says_nothing() -> None:
+    X = np.arange(6.0)[:, np.newaxis]
+    action, reward = [0, 1] * 3, np.array([0.5, 0.5, 1, 0, 0, 1])
+    everything = OffsetTree(random_state=0).fit(X, action, reward=reward, propensity=0.5)
+    assert everything.node_rows_.tolist() == [4]
+    silent = OffsetTree().fit(X, action, reward=np.full(6, 0.5), propensity=0.5)
+    assert silent.node_rows_.tolist() == [0]
+    assert set(silent.predict(X)) == {0}
+
+
+@pytest.mark.parametrize("n_actions", [2, 16, 64, 1000])
+def test_under_uniform_logging_all_nodes_together_see_about_2n_rows(n_actions: int) -> None:
+    random = np.random.RandomState(0)
+    n_rows = 40_000
+    log = simulate_log(np.zeros((n_rows, 1)), random.random_sample((n_rows, n_actions)), random_state=0)
+    policy = OffsetTree(Script(), actions=np.arange(n_actions)).fit(**log.arrays())
+    trained = sum(node.n_rows_ for node in policy.estimators_ if isinstance(node, Script))
+    constants = [node for node in policy.estimators_ if isinstance(node, ConstantClassifier)]
+    assert trained == policy.node_rows_.sum() - sum(
+        rows for node, rows in zip(policy.estimators_, policy.node_rows_, strict=True) if node in constants
+    )
+    expected = n_rows * sum(2.0 / (1 << level) for level in range(1, ActionTree.balanced(n_actions).depth + 1))
+    assert policy.node_rows_.sum() <= 2.1 * n_rows
+    assert policy.node_rows_.sum() == pytest.approx(expected, rel=0.05)
+    # Every node hears the two that reach it: 2n / k rows.
+    assert np.median(policy.node_rows_) == pytest.approx(2 * n_rows / n_actions, rel=0.1)
+
+
+def test_zero_propensity_weighting_cannot_be_told_from_repeated_rows() -> None:
+    """A row of propensity 1/3 weighs as much as three rows of propensity 1."""
+    random = np.random.RandomState(0)
+    X, action, reward = random.normal(size=(60, 2)), random.randint(3, size=60), random.random_sample(60)
+    rare = random.random_sample(60) < 0.5
+    weighted = OffsetTree(LogisticRegression()).fit(X, action, reward=reward, propensity=np.where(rare, 1 / 3, 1.0))
+    rows = np.repeat(np.arange(60), np.where(rare, 3, 1))
+    repeated = OffsetTree(Unweighted()).fit(X[rows], action[rows], reward=reward[rows], propensity=1.0)
+    np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
+
+
+class Unweighted(LogisticRegression):
+    """Logistic regression with weights rescaled to the number of distinct rows, to compare fits of unequal length."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        n_distinct = len(np.unique(X, axis=0))
+        return super().fit(X, y, sample_weight=sample_weight * n_distinct / len(X))
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("estimator", [None, LogisticRegression(max_iter=1000), KNeighborsClassifier(3)])
+def test_the_number_of_jobs_changes_nothing(backend: str, estimator: Any) -> None:
+    log = simulate_log(digits[:800], digit[:800], random_state=0)
+    one = OffsetTree(estimator, random_state=0).fit(**log.arrays())
+    with joblib.parallel_config(backend=backend):
+        two = OffsetTree(estimator, random_state=0, n_jobs=2).fit(**log.arrays())
+    np.testing.assert_array_equal(one.node_rows_, two.node_rows_)
+    np.testing.assert_array_equal(one.predict(digits), two.predict(digits))
+    if isinstance(estimator, LogisticRegression):
+        for first, second in zip(one.estimators_, two.estimators_, strict=True):
+            np.testing.assert_array_equal(first.coef_, second.coef_)
+
+
+def test_a_learner_without_weights_learns_through_costing() -> None:
+    log = simulate_log(digits, digit, random_state=0)
+    policy = OffsetTree(KNeighborsClassifier(5), random_state=0).fit(**log.arrays())
+    assert all(isinstance(node, Costing) for node in policy.estimators_)
+    assert policy.score(**simulate_log(digits, digit, random_state=1).arrays()) > 0.7
+
+
+def test_costing_around_a_learner_matches_its_weights() -> None:
+    """Costing(tree) and the tree with weights solve the same problem: similar values on noisy rewards."""
+    random = np.random.RandomState(0)
+    X = random.normal(size=(6000, 3))
+    rewards = np.clip(0.5 + 0.3 * np.stack([X[:, 0], X[:, 1], -X[:, 0]], axis=1), 0, 1)
+    chances = np.array([0.6, 0.3, 0.1])
+    log = simulate_log(X[:4000], rewards[:4000], chances, random_state=0)
+    tree = DecisionTreeClassifier(max_depth=4)
+    values = []
+    for estimator in (tree, Costing(tree)):
+        chosen = OffsetTree(estimator, random_state=0).fit(**log.arrays()).predict(X[4000:])
+        values.append(rewards[4000:][np.arange(2000), chosen].mean())
+    assert values[0] == pytest.approx(values[1], abs=0.03)
+    assert min(values) > rewards.mean() + 0.1
+
+
+def test_weights_reach_the_last_step_of_a_pipeline() -> None:
+    log = simulate_log(digits, digit, logging=np.arange(1, 11) / 55, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = OffsetTree(pipeline, random_state=0).fit(**log.arrays())
+    plain = OffsetTree(pipeline, random_state=0).fit(**log.arrays())
+    assert not any(isinstance(node, Costing) for node in plain.estimators_)
+    np.testing.assert_array_equal(routed.predict(digits), plain.predict(digits))
+    ignoring = OffsetTree(pipeline, random_state=0).fit(**(log.arrays() | {"propensity": np.full(len(log), 0.1)}))
+    assert (ignoring.predict(digits) != plain.predict(digits)).any()
+
+
+def test_the_offset_can_be_the_mean_the_median_or_a_prediction() -> None:
+    random = np.random.RandomState(0)
+    X = random.normal(size=(400, 2))
+    reward = np.clip(0.2 + 0.1 * X[:, 0] + 0.1 * random.normal(size=400), 0, 1)
+    action = random.randint(4, size=400)
+    log = {"X": X, "action": action, "reward": reward, "propensity": 0.25}
+    assert OffsetTree(offset="mean").fit(**log).offset_ == pytest.approx(reward.mean())
+    assert OffsetTree(offset="median").fit(**log).offset_ == pytest.approx(np.median(reward))
+    predicted = OffsetTree(offset=LinearRegression(), random_state=0).fit(**log)
+    assert predicted.offset_ == pytest.approx(reward.mean(), abs=0.01)
+    scaled = OffsetTree(offset="mean", reward_range=(0, 2)).fit(**log)
+    assert scaled.offset_ == pytest.approx(reward.mean() / 2)
+
+
+def test_a_regressor_offset_never_sees_the_reward_of_its_own_row() -> None:
+    class Memory(LinearRegression):
+        """Knows the rewards it was taught by heart, and 0.5 for all others."""
+
+        def fit(self, X: Any, y: Any) -> Any:
+            self.known_ = dict(zip(X[:, 0].tolist(), y.tolist(), strict=True))
+            return self
+
+        def predict(self, X: Any) -> Any:
+            return np.array([self.known_.get(x, 0.5) for x in X[:, 0].tolist()])
+
+    X, reward = np.arange(50.0)[:, np.newaxis], np.linspace(0.01, 0.99, 50)
+    policy = OffsetTree(offset=Memory(), random_state=0)
+    policy.fit(X, np.arange(50) % 2, reward=reward, propensity=0.5)
+    assert policy.offset_ == 0.5
+
+
+def test_a_predicted_offset_helps_where_contexts_differ_in_luck() -> None:
+    """Rewards differ by context far more than by action: compared with 1/2, half of all contexts vote for anything."""
+    random = np.random.RandomState(0)
+    X = random.uniform(size=(6000, 2))
+    means = np.stack([0.9 * X[:, 0] + 0.1 * X[:, 1], 0.9 * X[:, 0] + 0.1 * (1 - X[:, 1])], axis=1)
+    log = simulate_log(X[:4000], means[:4000], random_state=0)
+    value = {}
+    for name, offset in (("half", 0.5), ("predicted", LinearRegression())):
+        chosen = BinaryOffset(LogisticRegression(), offset=offset, random_state=0).fit(**log.arrays()).predict(X[4000:])
+        value[name] = means[4000:][np.arange(2000), chosen].mean()
+    assert value["predicted"] > value["half"]
+    assert value["predicted"] == pytest.approx(means[4000:].max(axis=1).mean(), abs=0.003)
+
+
+def test_similar_pairs_actions_by_their_estimated_mean_reward() -> None:
+    rewards = np.tile([0.9, 0.1, 0.8, 0.2], (4000, 1))
+    log = simulate_log(np.zeros((4000, 1)), rewards, logging=[0.7, 0.1, 0.1, 0.1], random_state=0)
+    policy = OffsetTree(tree="similar").fit(**log.arrays())
+    assert policy.tree_ == ActionTree.from_pairs(((1, 3), (2, 0)))
+    unseen = OffsetTree(tree="similar", actions=[0, 1, 2, 3, 4]).fit(**log.arrays())
+    assert unseen.tree_.leaves.tolist() == [1, 3, 4, 2, 0]  # never logged: taken for average, weighted by 1/p
+
+
+@pytest.mark.parametrize("tree", ["balanced", "random", "similar", ActionTree.random(10, 3)])
+def test_every_way_to_name_a_tree_works(tree: Any) -> None:
+    log = simulate_log(digits, digit, random_state=0)
+    policy = OffsetTree(tree=tree, random_state=0).fit(**log.arrays())
+    assert policy.tree_.n_actions == 10
+    assert policy.tree_ == OffsetTree(tree=tree, random_state=0).fit(**log.arrays()).tree_
+
+
+@pytest.mark.parametrize(
+    ("tree", "error", "message"),
+    [
+        (ActionTree.balanced(9), TopologyError, "9 leaves for 10"),
+        ((0, 1), TopologyError, "missing: 2, 3, 4, 5, 6, ..."),
+        ("bushy", ParameterError, "tree must be"),
+        (None, ParameterError, "tree must be"),
+    ],
+)
+def test_a_tree_over_other_actions_is_refused(tree: Any, error: type[Exception], message: str) -> None:
+    log = simulate_log(digits, digit, random_state=0)
+    with pytest.raises(error, match=message):
+        OffsetTree(tree=tree).fit(**log.arrays())
+
+
+def test_a_shared_classifier_sees_the_node_and_stops_when_the_policy_stands() -> None:
+    log = simulate_log(digits[:500], digit[:500], random_state=0)
+    # Deep enough to be a fixed point: a memorising learner lets the same rows through every time.
+    policy = OffsetTree(DecisionTreeClassifier(random_state=0), node_models="shared", max_rounds=50)
+    policy.fit(**log.arrays())
+    shared = {id(node.classifier) for node in policy.estimators_}
+    assert len(shared) == 1
+    assert isinstance(policy.estimators_[0], SharedContest)
+    assert policy.estimators_[0].classifier.n_features_in_ == 64 + 9
+    assert 1 < policy.n_rounds_ < 50
+    again = OffsetTree(DecisionTreeClassifier(random_state=0), node_models="shared", max_rounds=policy.n_rounds_ + 1)
+    np.testing.assert_array_equal(again.fit(**log.arrays()).predict(digits), policy.predict(digits))
+
+
+def test_a_shared_classifier_learns_from_the_rows_its_own_policy_lets_through() -> None:
+    """At the fixed point the training set is the one of Algorithm 2 for the classifier that came of it."""
+    log = simulate_log(digits[:500], digit[:500], random_state=0)
+    policy = OffsetTree(DecisionTreeClassifier(random_state=0), node_models="shared", max_rounds=50)
+    policy.fit(**log.arrays())
+    answers = [node.predict(log.X) == 1 for node in policy.estimators_]
+    reached = np.zeros(9, dtype=int)
+    for row, action in enumerate(log.action):
+        for node, from_left in policy.tree_.path(int(action)):
+            reached[node] += 1
+            if answers[node][row] != from_left:
+                break
+    np.testing.assert_array_equal(policy.node_rows_, reached)
+
+
+def test_a_shared_classifier_that_does_not_settle_says_so() -> None:
+    log = simulate_log(digits, digit, random_state=0)
+    policy = OffsetTree(DecisionTreeClassifier(max_depth=5, random_state=0), node_models="shared", max_rounds=1)
+    with pytest.warns(ConvergenceWarning, match="max_rounds=1"):
+        policy.fit(**log.arrays())
+    assert policy.n_rounds_ == 1
+
+
+def test_nominal_columns_reach_a_learner_that_encodes_them() -> None:
+    random = np.random.RandomState(0)
+    frame = pd.DataFrame({"colour": random.choice(["red", "blue"], 400), "size": random.normal(size=400)})
+    frame.loc[::7, "size"] = np.nan
+    log = simulate_log(frame, (frame["colour"] == "red").astype(int), random_state=0)
+    encode = make_column_transformer(
+        (OneHotEncoder(), make_column_selector(dtype_exclude="number")),
+        (SimpleImputer(), make_column_selector(dtype_include="number")),
+    )
+    policy = OffsetTree(make_pipeline(encode, LogisticRegression()), random_state=0).fit(**log.arrays())
+    assert (policy.predict(frame) == (frame["colour"] == "red")).all()
+    assert policy.decide({"colour": "red", "size": 0.0}) == 1
+    assert policy.decide(frame.iloc[[0]]) == policy.predict(frame)[0]
+    with pytest.raises(ValueError, match="pick by name"):
+        policy.predict(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="no rows"):
+        policy.predict(frame.iloc[:0])
+
+
+def test_a_polars_frame_with_text_goes_to_the_learner_too() -> None:
+    frame = pl.DataFrame({"colour": ["red", "blue"] * 100, "size": np.arange(200.0)})
+    log = simulate_log(frame, [1, 0] * 100, random_state=0)
+    encode = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
+    policy = OffsetTree(make_pipeline(encode, DecisionTreeClassifier(random_state=0))).fit(**log.arrays())
+    assert policy.predict(frame).tolist() == [1, 0] * 100
+    assert policy.decide({"size": 3.0, "colour": "blue"}) == 0
+
+
+def test_missing_values_are_welcome_where_the_learner_takes_them() -> None:
+    X = digits.copy()
+    X[::3, 10] = np.nan
+    log = simulate_log(X, digit, random_state=0)
+    OffsetTree().fit(**log.arrays()).predict(X)
+    imputing = make_pipeline(SimpleImputer(), LogisticRegression(max_iter=2000))
+    OffsetTree(imputing).fit(**log.arrays()).predict(X)
+
+
+def test_a_learner_that_fails_says_at_which_contest() -> None:
+    class Failing(DecisionTreeClassifier):
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            raise RuntimeError("out of luck")
+
+    log = simulate_log(digits, digit, random_state=0)
+    with pytest.raises(RuntimeError, match="out of luck") as caught:
+        OffsetTree(Failing()).fit(**log.arrays())
+    assert any("contest at node" in note for note in caught.value.__notes__)
+
+
+def test_a_plain_object_with_fit_and_predict_is_a_learner() -> None:
+    class Plain:
+        def fit(self, X: Any, y: Any) -> Any:
+            self.majority = int(np.mean(y) >= 0.5)
+            return self
+
+        def predict(self, X: Any) -> Any:
+            return np.full(X.shape[0], self.majority)
+
+    log = simulate_log(digits, digit, random_state=0)
+    policy = OffsetTree(Plain(), random_state=0).fit(**log.arrays())
+    assert len(set(policy.predict(digits))) == 1
+    assert policy.fit(sp.csr_matrix(digits), log.action, reward=log.reward, propensity=0.1).decide(digits[0]) in range(
+        10
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"node_models": "many"}, "node_models must be"),
+        ({"max_rounds": 0}, "max_rounds must be"),
+        ({"max_rounds": 1.5}, "max_rounds must be"),
+    ],
+)
+def test_parameters_that_cannot_be_meant_are_refused(parameters: dict[str, Any], message: str) -> None:
+    log = simulate_log(digits[:100], digit[:100], random_state=0)
+    with pytest.raises(ParameterError, match=message):
+        OffsetTree(**parameters).fit(**log.arrays())
+
+
+def test_a_regressor_offset_needs_two_rows() -> None:
+    with pytest.raises(LogError, match="at least 2 rows"):
+        OffsetTree(offset=LinearRegression(), actions=[0, 1]).fit([[0.0]], [0], reward=[1], propensity=0.5)
+
+
+def test_sixteen_thousand_actions_of_which_most_were_never_logged() -> None:
+    random = np.random.RandomState(0)
+    policy = OffsetTree(actions=np.arange(16_384))
+    policy.fit(
+        random.normal(size=(500, 3)), random.randint(16_384, size=500), reward=np.ones(500), propensity=1 / 16_384
+    )
+    assert len(policy.estimators_) == 16_383
+    assert policy.predict(random.normal(size=(10, 3))).shape == (10,)
+
+
+def test_nothing_is_warned_about_in_ordinary_use() -> None:
+    frame = pd.DataFrame(digits).rename(columns=str)
+    log = simulate_log(frame, digit, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        policy = OffsetTree(random_state=0, n_jobs=2).fit(**log.arrays())
+        policy.predict(frame)
+        policy.decide(digits[0])

@@ -1,0 +1,72 @@
+"""Every policy that the contracts are checked on. A new reduction adds one line to POLICIES."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+
+from offsettree import BinaryOffset, LoggedData, OffsetTree, simulate_log
+from offsettree.base import BasePolicy
+
+POLICIES: dict[str, BasePolicy] = {
+    "offset tree": OffsetTree(random_state=0),
+    "offset tree, logistic": OffsetTree(LogisticRegression(), offset=0.4, random_state=0),
+    "offset tree, shared": OffsetTree(
+        DecisionTreeClassifier(max_depth=6), node_models="shared", max_rounds=50, random_state=0
+    ),
+    "binary offset": BinaryOffset(random_state=0),
+}
+
+
+def n_actions_of(policy: BasePolicy) -> int:
+    return 2 if isinstance(policy, BinaryOffset) else 3
+
+
+def make_log(policy: BasePolicy, labels: ArrayLike | None = None, n_rows: int = 300, seed: int = 0) -> LoggedData:
+    """A log that the policy can learn from: the right action is told by the first feature."""
+    random = np.random.RandomState(seed)
+    n_actions = n_actions_of(policy)
+    X = random.normal(size=(n_rows, 4))
+    right = np.digitize(X[:, 0], [0.0] if n_actions == 2 else [-0.5, 0.5])
+    names = np.arange(n_actions) if labels is None else np.asarray(labels)[:n_actions]
+    return simulate_log(X, names[right], random_state=seed, actions=names)
+
+
+class AsClassifier:
+    """The adapter through which scikit-learn's estimator checks see a policy: they fit on (X, y) alone.
+
+    Every row is logged with its right label, which earned 1 under uniform logging. Each vote is then for the row's
+    own side, and the offset tree is a tournament of ordinary classifiers.
+    """
+
+    def fit(self, X: Any, y: Any) -> Any:
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        if not get_tags(self).classifier_tags.multi_class and len(np.unique(y)) > 2:
+            raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
+        return super().fit(X, y, reward=np.ones(len(y)), propensity=np.full(len(y), 0.5))  # type: ignore[misc]
+
+    def score(self, X: Any, y: Any) -> float:
+        return float((self.predict(X) == y).mean())  # type: ignore[attr-defined]
+
+
+class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
+    pass
+
+
+class BinaryOffsetAsClassifier(AsClassifier, BinaryOffset):
+    pass
+
+
+def as_classifier(policy: BasePolicy) -> Any:
+    adapted = {OffsetTree: OffsetTreeAsClassifier, BinaryOffset: BinaryOffsetAsClassifier}
+    return adapted[type(policy)](**policy.get_params(deep=False))  # type: ignore[abstract]

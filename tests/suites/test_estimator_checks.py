@@ -1,0 +1,16 @@
+"""scikit-learn's own estimator checks, on every policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tests.suites.policies import POLICIES, as_classifier
+
+
+@pytest.mark.filterwarnings("ignore:the shared classifier still changed:sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([as_classifier(policy) for policy in POLICIES.values()])
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
