@@ -107,8 +107,9 @@ def test_votes_are_averages_of_probabilities_or_of_answers() -> None:
     random = np.random.RandomState(0)
     X, y = random.normal(size=(200, 2)), np.array(["no", "yes"])[random.randint(2, size=200)]
     weight = random.random_sample(200)
+    vote: Any
     for vote in ("soft", "hard"):
-        costing = Costing(LogisticRegression(), vote=vote, random_state=0).fit(X, y, sample_weight=weight)  # type: ignore[arg-type]
+        costing = Costing(LogisticRegression(), vote=vote, random_state=0).fit(X, y, sample_weight=weight)
         if vote == "soft":
             expected = np.mean([draw.predict_proba(X) for draw in costing.estimators_], axis=0)
         else:

@@ -109,7 +109,7 @@ def fresh(estimator: Any, X: Any) -> Any:
 
 
 def as_rows(X: Any) -> NDArray[np.float64]:
-    return np.asarray(X.toarray() if sp.issparse(X) else X)
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
 
 
 def same_tree(policy: OffsetTree, T: Any) -> dict[int, Any]:

@@ -170,7 +170,7 @@ def test_the_offset_can_be_the_mean_the_median_or_a_prediction() -> None:
     X = random.normal(size=(400, 2))
     reward = np.clip(0.2 + 0.1 * X[:, 0] + 0.1 * random.normal(size=400), 0, 1)
     action = random.randint(4, size=400)
-    log = {"X": X, "action": action, "reward": reward, "propensity": 0.25}
+    log: dict[str, Any] = {"X": X, "action": action, "reward": reward, "propensity": 0.25}
     assert OffsetTree(offset="mean").fit(**log).offset_ == pytest.approx(reward.mean())
     assert OffsetTree(offset="median").fit(**log).offset_ == pytest.approx(np.median(reward))
     predicted = OffsetTree(offset=LinearRegression(), random_state=0).fit(**log)

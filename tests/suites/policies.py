@@ -38,14 +38,14 @@ def make_log(policy: BasePolicy, labels: ArrayLike | None = None, n_rows: int = 
     return simulate_log(X, names[right], random_state=seed, actions=names)
 
 
-class AsClassifier:
+class AsClassifier(BasePolicy):
     """The adapter through which scikit-learn's estimator checks see a policy: they fit on (X, y) alone.
 
     Every row is logged with its right label, which earned 1 under uniform logging. Each vote is then for the row's
     own side, and the offset tree is a tournament of ordinary classifiers.
     """
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any) -> Any:  # type: ignore[override]
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
@@ -53,10 +53,10 @@ class AsClassifier:
         check_classification_targets(y)
         if not get_tags(self).classifier_tags.multi_class and len(np.unique(y)) > 2:
             raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
-        return super().fit(X, y, reward=np.ones(len(y)), propensity=np.full(len(y), 0.5))  # type: ignore[misc]
+        return super().fit(X, y, reward=np.ones(len(y)), propensity=np.full(len(y), 0.5))
 
-    def score(self, X: Any, y: Any) -> float:
-        return float((self.predict(X) == y).mean())  # type: ignore[attr-defined]
+    def score(self, X: Any, y: Any) -> float:  # type: ignore[override]
+        return float((self.predict(X) == y).mean())
 
 
 class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
@@ -69,4 +69,4 @@ class BinaryOffsetAsClassifier(AsClassifier, BinaryOffset):
 
 def as_classifier(policy: BasePolicy) -> Any:
     adapted = {OffsetTree: OffsetTreeAsClassifier, BinaryOffset: BinaryOffsetAsClassifier}
-    return adapted[type(policy)](**policy.get_params(deep=False))  # type: ignore[abstract]
+    return adapted[type(policy)](**policy.get_params(deep=False))

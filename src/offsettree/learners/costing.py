@@ -98,12 +98,12 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         self._check_parameters()
         X = check_features(self, X, learner=self.estimator, reset=True)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        weight = check_weight(sample_weight, len(y))
-        self.classes_, label = np.unique(y, return_inverse=True)
+        target = column_or_1d(y, warn=True)
+        check_consistent_length(X, target)
+        assert_all_finite(target, input_name="y")
+        check_classification_targets(target)
+        weight = check_weight(sample_weight, len(target))
+        self.classes_, label = np.unique(target, return_inverse=True)
 
         random = check_random_state(self.random_state)
         # The heaviest row is kept by every draw, so that none is empty.

@@ -98,7 +98,7 @@ class OffsetTree(BasePolicy):
     >>> policy = OffsetTree(random_state=0).fit(**train.arrays())
     >>> policy.decide([5.1, 3.5, 1.4, 0.2])
     0
-    >>> bool(policy.score(**test.arrays()) > 0.8)
+    >>> bool(policy.score(**test.arrays()) > test.reward.mean())
     True
     """
 

@@ -45,7 +45,7 @@ class ActionTree:
     --------
     >>> tree = ActionTree.from_pairs(((0, 1), (2, (3, 4))))
     >>> tree.depth, list(tree.bottom_up())
-    (3, [3, 1, 2, 0])
+    (3, [1, 3, 2, 0])
     >>> print(tree)
     ((0, 1), (2, (3, 4)))
     """

@@ -1,0 +1,82 @@
+"""The documents say what is so: names exist, parameters are documented, figures have commands."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import tomllib
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import offsettree
+from offsettree import theory
+
+ROOT = Path(__file__).parent.parent
+ROWS = [
+    [cell.strip() for cell in line.strip("|\n").split("|")]
+    for line in (ROOT / "docs" / "paper-to-code.md").read_text().splitlines()
+    if line.startswith("| ") and "---" not in line
+][1:]
+CLASSES = [value for name in offsettree.__all__ if inspect.isclass(value := getattr(offsettree, name))]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_the_code_and_tests_that_the_paper_is_led_to_exist(row: list[str]) -> None:
+    _, code, tests = row
+    if code == tests == "-":
+        return
+    names = [name for name in re.findall(r"`([\w.]+)`", code) if "=" not in name]
+    assert names
+    for name in names:
+        module, *path = name.split(".")
+        found = reduce(lookup, path, importlib.import_module(f"offsettree.{module}"))
+        assert found is not None
+    for reference in re.findall(r"`([^`]+)`", tests):
+        file, _, function = reference.partition("::")
+        text = (ROOT / "tests" / file).read_text()
+        assert f"def {function}(" in text if function else text
+
+
+def lookup(owner: Any, name: str) -> Any:
+    """Find an attribute; a fitted one (with a trailing underscore) or a field is found in the documentation."""
+    return getattr(owner, name, None) or (name if name in (inspect.getdoc(owner) or "") else None)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_documented_parameters_are_the_real_ones(cls: type) -> None:
+    text = inspect.getdoc(cls) or ""
+    section = re.search(r"Parameters\n-+\n(.*?)(?=\n\n[A-Z]\w+\n-+\n|\Z)", text, re.DOTALL)
+    assert section is not None
+    documented = [
+        name.strip() for line in re.findall(r"^(\w[\w, ]*) : ", section[1], re.MULTILINE) for name in line.split(",")
+    ]
+    assert documented == [name for name in inspect.signature(cls).parameters if name != "self"]
+
+
+@pytest.mark.parametrize("module", [offsettree, theory], ids=["offsettree", "theory"])
+def test_public_names_are_sorted_and_documented(module: Any) -> None:
+    assert module.__all__ == sorted(module.__all__)
+    for name in module.__all__:
+        assert inspect.getdoc(getattr(module, name)), name
+
+
+def test_the_drawn_layers_are_the_checked_ones() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    drawn = "  >  ".join(contract["layers"])
+    assert drawn in (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_every_target_that_the_documents_name_is_in_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for document in ("README.md", "CONTRIBUTING.md"):
+        for target in re.findall(r"make (\w+)\b(?= |`|\n)", (ROOT / document).read_text()):
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_version_is_one() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", offsettree.__version__)
