@@ -8,15 +8,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.validation import _check_n_features, _num_samples, validate_data
 
+from offsettree._traits import may_pick_columns, takes_missing
 from offsettree.exceptions import FeatureError
 
 __all__ = [
     "Features",
     "append_indicator",
     "as_one_row",
+    "check_features",
     "count_rows",
     "is_frame",
     "is_numeric_frame",
@@ -97,3 +99,63 @@ def append_indicator(X: Features, index: NDArray[np.intp], n_values: int, name: 
     if hasattr(X, "hstack"):  # polars
         return X.hstack(frame)
     return X.reset_index(drop=True).join(frame)
+
+
+def check_features(estimator: Any, X: Features, *, learner: Any, reset: bool, names_expected: bool = True) -> Features:
+    """Return X as the contests will see it: an array, a CSR matrix, or a frame.
+
+    A frame of numbers becomes one array, once, unless the learner may pick columns by name; any other frame is left
+    as it is, for learners that know what to do with nominal columns. NaN and infinity are refused where the learner
+    says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame.
+    """
+    if is_frame(X) and (may_pick_columns(learner) or not is_numeric_frame(X)):
+        if count_rows(X) == 0:
+            raise FeatureError("X has no rows. A policy needs at least one to learn from or decide on.")
+        return _with_remedy(validate_data, estimator, X, reset=reset, skip_check_array=True)
+    as_array = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+    if names_expected or is_frame(X):
+        X = _with_remedy(validate_data, estimator, X, reset=reset, **as_array)
+    else:
+        X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
+        _with_remedy(_check_n_features, estimator, X, reset=reset)
+    _check_finite(X, allow_nan=takes_missing(learner))
+    return X
+
+
+def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
+    """Run one of scikit-learn's checks; its complaint becomes ours, with what to do."""
+    try:
+        return check(*args, **kwargs)
+    except ValueError as error:
+        message = str(error)
+        if "feature names" in message or "features, but" in message:
+            message += "\nPass the columns that the policy was fitted on, in the same order."
+        elif "could not convert string" in message or "dtype='numeric'" in message:
+            message += "\nPass nominal features as a pandas or polars frame, to a learner that encodes them."
+        raise FeatureError(message) from error
+
+
+def _check_finite(X: Features, *, allow_nan: bool) -> None:
+    values = X.data if is_sparse(X) else X
+    # One pass without a temporary as large as X: a sum is finite unless some value is not (or it overflows).
+    if values.dtype.kind != "f" or np.isfinite(np.sum(values, dtype=np.float64)):
+        return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    n_bad = int(np.count_nonzero(bad))
+    if n_bad == 0:
+        return
+    if is_sparse(X):
+        place = int(np.flatnonzero(bad)[0])
+        row, column = int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+    remedy = (
+        "Replace infinity by a large number or mark it as missing."
+        if allow_nan
+        else "Impute missing values (SimpleImputer in a Pipeline), or use a learner that takes NaN, such as a tree."
+    )
+    kind = "infinity" if allow_nan else "NaN or infinity"
+    raise FeatureError(
+        f"X must not hold {kind} for this learner; row {row}, column {column} has "
+        f"{X[row, column]} ({n_bad:,} value{'s' * (n_bad != 1)} in all). {remedy}"
+    )

@@ -8,15 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import Tags, check_array, get_tags
-from sklearn.utils.validation import _check_n_features, validate_data
 
-from offsettree._features import Features, count_rows, is_frame, is_numeric_frame, is_sparse
 from offsettree.exceptions import (
     ActionError,
-    FeatureError,
     LogError,
     ParameterError,
     PropensityError,
@@ -25,8 +19,6 @@ from offsettree.exceptions import (
 
 __all__ = [
     "check_actions",
-    "check_features",
-    "check_learner",
     "check_propensity",
     "check_range",
     "check_reward",
@@ -35,103 +27,7 @@ __all__ = [
     "encode_actions",
     "find_actions",
     "is_number",
-    "tags_of",
 ]
-
-
-def check_features(estimator: Any, X: Features, *, learner: Any, reset: bool, names_expected: bool = True) -> Features:
-    """Return X as the contests will see it: an array, a CSR matrix, or a frame.
-
-    A frame of numbers becomes one array, once, unless the learner may pick columns by name; any other frame is left
-    as it is, for learners that know what to do with nominal columns. NaN and infinity are refused where the learner
-    says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame.
-    """
-    if is_frame(X) and (_may_pick_columns(learner) or not is_numeric_frame(X)):
-        if count_rows(X) == 0:
-            raise FeatureError("X has no rows. A policy needs at least one to learn from or decide on.")
-        return _with_remedy(validate_data, estimator, X, reset=reset, skip_check_array=True)
-    as_array = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
-    if names_expected or is_frame(X):
-        X = _with_remedy(validate_data, estimator, X, reset=reset, **as_array)
-    else:
-        X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
-        _with_remedy(_check_n_features, estimator, X, reset=reset)
-    _check_finite(X, allow_nan=_takes_missing(learner))
-    return X
-
-
-def _may_pick_columns(learner: Any) -> bool:
-    parts = [learner, *learner.get_params(deep=True).values()] if hasattr(learner, "get_params") else [learner]
-    return any(isinstance(part, Pipeline | ColumnTransformer | FeatureUnion) for part in parts)
-
-
-def _takes_missing(learner: Any) -> bool:
-    if isinstance(learner, Pipeline):  # what comes after the first step need not take what the first step mends
-        return _takes_missing(learner.steps[0][1])
-    if isinstance(learner, ColumnTransformer | FeatureUnion):
-        return True  # its parts will speak for themselves
-    tags = tags_of(learner)
-    return tags is None or bool(tags.input_tags.allow_nan)
-
-
-def tags_of(learner: Any) -> Tags | None:
-    """Return what a learner says of itself; None where it is not a scikit-learn estimator and says nothing."""
-    try:
-        return get_tags(learner)
-    except (AttributeError, TypeError):
-        return None
-
-
-def check_learner(learner: Any, kind: str, parameter: str) -> None:
-    """Refuse what cannot be a learner of the kind wanted, "classifier" or "regressor"."""
-    tags = tags_of(learner)
-    if (
-        isinstance(learner, type)
-        or not (hasattr(learner, "fit") and hasattr(learner, "predict"))
-        or (tags is not None and tags.estimator_type not in (kind, None))
-    ):
-        raise ParameterError(
-            f"{parameter} must be a {kind} with fit and predict, such as those of scikit-learn; got {learner!r}."
-        )
-
-
-def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
-    """Run one of scikit-learn's checks; its complaint becomes ours, with what to do."""
-    try:
-        return check(*args, **kwargs)
-    except ValueError as error:
-        message = str(error)
-        if "feature names" in message or "features, but" in message:
-            message += "\nPass the columns that the policy was fitted on, in the same order."
-        elif "could not convert string" in message or "dtype='numeric'" in message:
-            message += "\nPass nominal features as a pandas or polars frame, to a learner that encodes them."
-        raise FeatureError(message) from error
-
-
-def _check_finite(X: Features, *, allow_nan: bool) -> None:
-    values = X.data if is_sparse(X) else X
-    # One pass without a temporary as large as X: a sum is finite unless some value is not (or it overflows).
-    if values.dtype.kind != "f" or np.isfinite(np.sum(values, dtype=np.float64)):
-        return
-    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
-    n_bad = int(np.count_nonzero(bad))
-    if n_bad == 0:
-        return
-    if is_sparse(X):
-        place = int(np.flatnonzero(bad)[0])
-        row, column = int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
-    else:
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-    remedy = (
-        "Replace infinity by a large number or mark it as missing."
-        if allow_nan
-        else "Impute missing values (SimpleImputer in a Pipeline), or use a learner that takes NaN, such as a tree."
-    )
-    kind = "infinity" if allow_nan else "NaN or infinity"
-    raise FeatureError(
-        f"X must not hold {kind} for this learner; row {row}, column {column} has "
-        f"{X[row, column]} ({_count(n_bad, 'value')} in all). {remedy}"
-    )
 
 
 def check_reward(reward: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:

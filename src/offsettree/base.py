@@ -13,10 +13,10 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._features import Features, as_one_row, count_rows, is_frame
+from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame
+from offsettree._traits import tags_of
 from offsettree._validation import (
     check_actions,
-    check_features,
     check_propensity,
     check_range,
     check_reward,
@@ -24,7 +24,6 @@ from offsettree._validation import (
     check_weight,
     encode_actions,
     find_actions,
-    tags_of,
 )
 from offsettree.exceptions import FeatureError, LogError
 

@@ -6,10 +6,8 @@ import copy
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
-__all__ = ["Template", "weight_keyword"]
+__all__ = ["Template"]
 
 
 class Template:
@@ -41,12 +39,3 @@ class Template:
         elif self._seeds:
             estimator.set_params(**dict.fromkeys(self._seeds, seed))
         return estimator
-
-
-def weight_keyword(estimator: Any) -> str | None:
-    """Name the argument by which `fit` takes sample weights; None where it takes none."""
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        keyword = weight_keyword(last)
-        return None if keyword is None else f"{name}__{keyword}"
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None

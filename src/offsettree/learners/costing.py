@@ -15,8 +15,9 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from offsettree._features import Features, append_indicator, count_rows, take_rows
-from offsettree._validation import check_features, check_learner, check_weight, tags_of
+from offsettree._features import Features, append_indicator, check_features, count_rows, take_rows
+from offsettree._traits import check_learner, tags_of
+from offsettree._validation import check_weight
 from offsettree.exceptions import ParameterError
 from offsettree.learners._template import Template
 from offsettree.learners.constant import ConstantClassifier

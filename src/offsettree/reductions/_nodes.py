@@ -14,9 +14,9 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from threadpoolctl import ThreadpoolController
 
 from offsettree._features import Features
-from offsettree._validation import check_learner
+from offsettree._traits import check_learner, weight_keyword
 from offsettree.learners import ConstantClassifier, Costing, default_classifier
-from offsettree.learners._template import Template, weight_keyword
+from offsettree.learners._template import Template
 
 __all__ = ["NodeLearner", "node_settings", "prefers_left"]
 

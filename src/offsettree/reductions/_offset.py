@@ -11,7 +11,8 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features
-from offsettree._validation import check_learner, is_number
+from offsettree._traits import check_learner
+from offsettree._validation import is_number
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners._template import Template
 

@@ -1,0 +1,60 @@
+"""What a learner says of itself, and what can be told by looking at it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from offsettree.exceptions import ParameterError
+
+__all__ = ["check_learner", "may_pick_columns", "tags_of", "takes_missing", "weight_keyword"]
+
+
+def check_learner(learner: Any, kind: str, parameter: str) -> None:
+    """Refuse what cannot be a learner of the kind wanted, "classifier" or "regressor"."""
+    tags = tags_of(learner)
+    if (
+        isinstance(learner, type)
+        or not (hasattr(learner, "fit") and hasattr(learner, "predict"))
+        or (tags is not None and tags.estimator_type not in (kind, None))
+    ):
+        raise ParameterError(
+            f"{parameter} must be a {kind} with fit and predict, such as those of scikit-learn; got {learner!r}."
+        )
+
+
+def tags_of(learner: Any) -> Tags | None:
+    """Return what a learner says of itself; None where it is not a scikit-learn estimator and says nothing."""
+    try:
+        return get_tags(learner)
+    except (AttributeError, TypeError):
+        return None
+
+
+def may_pick_columns(learner: Any) -> bool:
+    """Tell whether some part of the learner may refer to the columns of a frame by name."""
+    parts = [learner, *learner.get_params(deep=True).values()] if hasattr(learner, "get_params") else [learner]
+    return any(isinstance(part, Pipeline | ColumnTransformer | FeatureUnion) for part in parts)
+
+
+def takes_missing(learner: Any) -> bool:
+    """Tell whether NaN in X can be left to the learner."""
+    if isinstance(learner, Pipeline):  # what comes after the first step need not take what the first step mends
+        return takes_missing(learner.steps[0][1])
+    if isinstance(learner, ColumnTransformer | FeatureUnion):
+        return True  # its parts will speak for themselves
+    tags = tags_of(learner)
+    return tags is None or bool(tags.input_tags.allow_nan)
+
+
+def weight_keyword(estimator: Any) -> str | None:
+    """Name the argument by which `fit` takes sample weights; None where it takes none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        keyword = weight_keyword(last)
+        return None if keyword is None else f"{name}__{keyword}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
