@@ -2,9 +2,19 @@
 
 from offsettree.learners import Costing
 from offsettree.logs import LoggedData, simulate_log
-from offsettree.reductions import BinaryOffset, OffsetTree
+from offsettree.reductions import AllPairs, BinaryOffset, ImportanceWeighted, OffsetTree, RewardRegression
 from offsettree.topology import ActionTree
 
-__all__ = ["ActionTree", "BinaryOffset", "Costing", "LoggedData", "OffsetTree", "simulate_log"]
+__all__ = [
+    "ActionTree",
+    "AllPairs",
+    "BinaryOffset",
+    "Costing",
+    "ImportanceWeighted",
+    "LoggedData",
+    "OffsetTree",
+    "RewardRegression",
+    "simulate_log",
+]
 
 __version__ = "0.1.0.dev0"

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length
 
-from offsettree import BinaryOffset, LoggedData, OffsetTree, simulate_log
+from offsettree import BinaryOffset, ImportanceWeighted, LoggedData, OffsetTree, RewardRegression, simulate_log
+from offsettree._features import check_features, take_rows
 from offsettree.base import BasePolicy
 
 POLICIES: dict[str, BasePolicy] = {
@@ -21,6 +25,10 @@ POLICIES: dict[str, BasePolicy] = {
         DecisionTreeClassifier(max_depth=6), node_models="shared", max_rounds=50, random_state=0
     ),
     "binary offset": BinaryOffset(random_state=0),
+    "reward regression": RewardRegression(random_state=0),
+    "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),
+    "importance weighted": ImportanceWeighted(random_state=0),
+    "importance weighted, no draws": ImportanceWeighted(LogisticRegression(), n_draws=None, random_state=0),
 }
 
 
@@ -42,8 +50,11 @@ class AsClassifier(BasePolicy):
     """The adapter through which scikit-learn's estimator checks see a policy: they fit on (X, y) alone.
 
     Every row is logged with its right label, which earned 1 under uniform logging. Each vote is then for the row's
-    own side, and the offset tree is a tournament of ordinary classifiers.
+    own side, and the offset tree is a tournament of ordinary classifiers. A policy that learns from what failed as
+    well (`needs_failures`) is given every row once per label, with the reward 1 for the right one and 0 for others.
     """
+
+    needs_failures = False
 
     def fit(self, X: Any, y: Any) -> Any:  # type: ignore[override]
         if y is None:
@@ -53,7 +64,16 @@ class AsClassifier(BasePolicy):
         check_classification_targets(y)
         if not get_tags(self).classifier_tags.multi_class and len(np.unique(y)) > 2:
             raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
-        return super().fit(X, y, reward=np.ones(len(y)), propensity=np.full(len(y), 0.5))
+        if not self.needs_failures:
+            return super().fit(X, y, reward=np.ones(len(y)), propensity=np.full(len(y), 0.5))
+        names = getattr(X, "columns", None)
+        X = check_features(self, X, learner=self._learner(), reset=True)
+        check_consistent_length(X, y)
+        labels = np.unique(y)
+        X = take_rows(X, np.repeat(np.arange(len(y)), len(labels)))
+        reward = (y[:, np.newaxis] == labels).ravel().astype(float)
+        X = X if names is None else pd.DataFrame(X, columns=names)
+        return super().fit(X, np.tile(labels, len(y)), reward=reward, propensity=1 / max(2, len(labels)))
 
     def score(self, X: Any, y: Any) -> float:  # type: ignore[override]
         return float((self.predict(X) == y).mean())
@@ -67,6 +87,19 @@ class BinaryOffsetAsClassifier(AsClassifier, BinaryOffset):
     pass
 
 
+class RewardRegressionAsClassifier(AsClassifier, RewardRegression):
+    needs_failures = True
+
+
+class ImportanceWeightedAsClassifier(AsClassifier, ImportanceWeighted):
+    pass
+
+
 def as_classifier(policy: BasePolicy) -> Any:
-    adapted = {OffsetTree: OffsetTreeAsClassifier, BinaryOffset: BinaryOffsetAsClassifier}
+    adapted = {
+        OffsetTree: OffsetTreeAsClassifier,
+        BinaryOffset: BinaryOffsetAsClassifier,
+        RewardRegression: RewardRegressionAsClassifier,
+        ImportanceWeighted: ImportanceWeightedAsClassifier,
+    }
     return adapted[type(policy)](**policy.get_params(deep=False))

@@ -13,11 +13,12 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from offsettree import RewardRegression
 from offsettree.base import BasePolicy
 from offsettree.exceptions import (
     ActionError,
@@ -147,7 +148,7 @@ def test_the_reward_range_scales_and_shifts_without_a_trace(policy: BasePolicy) 
 def test_grid_search_routes_reward_and_propensity(policy: BasePolicy) -> None:
     log = make_log(policy)
     with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(policy, {"offset": [0.2, 0.5]}, cv=3).fit(**renamed(log.arrays()))
+        search = GridSearchCV(policy, {"random_state": [0, 1]}, cv=3).fit(**renamed(log.arrays()))
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
         scores = cross_val_score(
             policy, log.X, log.action, params={"reward": log.reward, "propensity": log.propensity}, cv=3
@@ -189,12 +190,12 @@ def with_value(values: Any, row: int, value: Any) -> Any:
 
 BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "NaN in X": (
-        lambda log: {"X": with_value(log["X"], 5, [0, np.nan, 0, 0]), "learner": LogisticRegression()},
+        lambda log: {"X": with_value(log["X"], 5, [0, np.nan, 0, 0]), "learner": "linear"},
         FeatureError,
         r"NaN.*row 5, column 1 has nan \(1 value in all\).*Impute",
     ),
     "NaN in sparse X": (
-        lambda log: {"X": sp.csr_matrix(with_value(log["X"], 5, [0, np.nan, 0, 0])), "learner": LogisticRegression()},
+        lambda log: {"X": sp.csr_matrix(with_value(log["X"], 5, [0, np.nan, 0, 0])), "learner": "linear"},
         FeatureError,
         r"row 5, column 1 has nan",
     ),
@@ -245,8 +246,9 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "an offset that is nothing": (lambda log: {"offset": "mode"}, ParameterError, "'mean', 'median', or a regressor"),
     "a range upside down": (lambda log: {"reward_range": (1, 0)}, ParameterError, "low < high"),
     "a range of one": (lambda log: {"reward_range": 5}, ParameterError, "pair"),
-    "a learner that is none": (lambda log: {"learner": "tree"}, ParameterError, "estimator must be a classifier"),
-    "a regressor": (lambda log: {"learner": sklearn.linear_model.Ridge()}, ParameterError, "must be a classifier"),
+    "a learner that is none": (lambda log: {"estimator": "tree"}, ParameterError, "estimator must be a .*got 'tree'"),
+    "a class": (lambda log: {"estimator": Ridge}, ParameterError, "estimator must be a"),
+    "the wrong kind of learner": (lambda log: {"learner": "wrong"}, ParameterError, "estimator must be a"),
 }
 
 
@@ -255,9 +257,12 @@ def test_bad_input_is_refused_before_any_work(policy: BasePolicy, bad: str) -> N
     change, error, message = BAD[bad]
     log = make_log(policy).arrays()
     changes = change(log)
-    parameters = {name: changes.pop(name) for name in ("offset", "reward_range", "actions") if name in changes}
-    if "learner" in changes:
-        parameters["estimator"] = changes.pop("learner")
+    parameters = {name: changes.pop(name) for name in list(changes) if name not in log}
+    if "offset" in parameters and "offset" not in policy.get_params():
+        pytest.skip("this policy has no offset")
+    if "learner" in parameters:
+        wants_regressor = isinstance(policy, RewardRegression) == (parameters.pop("learner") == "linear")
+        parameters["estimator"] = Ridge() if wants_regressor else LogisticRegression()
     with pytest.raises(error, match=f"(?s){message}") as caught:
         policy.set_params(**parameters).fit(**(log | changes))
     assert isinstance(caught.value, OffsetTreeError)

@@ -1,4 +1,4 @@
-"""The classifier of a contest that heard one side only."""
+"""Answers that need no learning: a contest that heard one side only, an action that was never tried."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from offsettree._features import Features, count_rows
 
-__all__ = ["ConstantClassifier"]
+__all__ = ["ConstantClassifier", "ConstantRegressor"]
 
 
 class ConstantClassifier(BaseEstimator):
@@ -40,6 +40,31 @@ class ConstantClassifier(BaseEstimator):
     def predict_proba(self, X: Features) -> NDArray[np.float64]:
         """Return certainty in the one label, once per row."""
         return np.ones((count_rows(X), 1))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class ConstantRegressor(BaseEstimator):
+    """Predict the same value whatever the row; needs no fitting.
+
+    Parameters
+    ----------
+    value : float, default=0.0
+        The prediction.
+
+    Examples
+    --------
+    >>> ConstantRegressor(0.5).predict([[3.0], [5.0]])
+    array([0.5, 0.5])
+    """
+
+    def __init__(self, value: float = 0.0) -> None:
+        self.value = value
+
+    def predict(self, X: Features) -> NDArray[np.float64]:
+        """Return the value, once per row."""
+        return np.full(count_rows(X), self.value, dtype=np.float64)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-__all__ = ["default_classifier"]
+__all__ = ["default_classifier", "default_regressor"]
 
 
 def default_classifier() -> DecisionTreeClassifier:
@@ -17,3 +17,8 @@ def default_classifier() -> DecisionTreeClassifier:
     a million rows stays affordable.
     """
     return DecisionTreeClassifier(ccp_alpha=0.003, max_depth=12)
+
+
+def default_regressor() -> DecisionTreeRegressor:
+    """Return an unfitted regression tree whose leaves average enough rows to be told from noise."""
+    return DecisionTreeRegressor(min_samples_leaf=5, max_depth=12)

@@ -77,7 +77,7 @@ def train_separately(
 
     def tasks(contests: list[Contest]) -> Iterator[tuple[Any, ...]]:
         for contest in contests:
-            X_node, weight = take_rows(X, contest.rows), votes.weight[contest.rows]
+            X_node, weight = take_rows(X, contest.rows), votes.loudness(contest.rows)
             yield (
                 learner,
                 X_node,

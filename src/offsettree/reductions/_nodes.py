@@ -26,15 +26,15 @@ LEFT = 1  # the paper's label: 1 where the left side should win
 class NodeLearner:
     """The estimator of a policy, made ready to train many contests.
 
-    An estimator whose `fit` takes no sample weights is wrapped in `Costing`.
+    An estimator whose `fit` takes no sample weights is wrapped in `Costing`; unless rows are not `weighted` at all.
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Any, *, weighted: bool = True) -> None:
         if estimator is None:
             estimator = default_classifier()
         check_learner(estimator, "classifier", "estimator")
-        keyword = weight_keyword(estimator)
-        if keyword is None:
+        keyword = weight_keyword(estimator) if weighted else None
+        if keyword is None and weighted:
             estimator, keyword = Costing(estimator), "sample_weight"
         self._keyword = keyword
         self._template = Template(estimator)
@@ -44,8 +44,7 @@ class NodeLearner:
         n_left = int(np.count_nonzero(label))
         if n_left == len(label) or n_left == 0:
             return ConstantClassifier(LEFT if n_left == len(label) else 1 - LEFT)
-        # Only ratios of weights count in the weighted loss; with mean 1 a learner's own settings keep their meaning.
-        weights = {self._keyword: weight / weight.mean()}
+        weights = {self._keyword: weight} if self._keyword else {}
         return self._template.copy(seed).fit(X, label.astype(np.int64), **weights)
 
 

@@ -39,6 +39,15 @@ class Votes:
         """Label the rows of a contest: true where the left side gets the vote."""
         return np.equal(from_left, self.for_own_side[rows])
 
+    def loudness(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Weigh the rows of a contest, with mean 1.
+
+        Only ratios count in the weighted loss; at mean 1 a learner's own settings, such as the strength of a penalty,
+        mean the same whatever the propensities.
+        """
+        weight = self.weight[rows]
+        return weight / weight.mean() if len(rows) else weight
+
     def audible(self) -> NDArray[np.intp]:
         """Return the rows with any weight; a reward that equals the offset says nothing, in no contest."""
         return np.flatnonzero(self.weight)

@@ -60,7 +60,7 @@ def train_shared(
             node = np.repeat([contest.node for contest in contests], [len(contest.rows) for contest in contests])
             label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in contests])
             union = append_indicator(take_rows(X, rows), node, tree.n_nodes, "node")
-            classifier = learner.fit(union, label, votes.weight[rows], seed)
+            classifier = learner.fit(union, label, votes.loudness(rows), seed)
             views = [SharedContest(classifier, node, tree.n_nodes) for node in range(tree.n_nodes)]
             n_rows = np.bincount(node, minlength=tree.n_nodes)
             before, policy = policy, descend(tree, views, X)

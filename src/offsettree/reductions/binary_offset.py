@@ -98,7 +98,7 @@ class BinaryOffset(BasePolicy):
         label = votes.for_left(rows, action[rows] == 0)
         seed = int(random.randint(np.iinfo(np.int32).max))
         with node_settings():
-            self.estimator_ = learner.fit(take_rows(X, rows), label, votes.weight[rows], seed)
+            self.estimator_ = learner.fit(take_rows(X, rows), label, votes.loudness(rows), seed)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,147 @@
+"""All pairs: a multiclass classifier from one binary classifier per pair of classes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import Tags, assert_all_finite, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from offsettree._features import Features, check_features, count_rows, take_rows
+from offsettree._traits import tags_of
+from offsettree._validation import check_weight
+from offsettree.reductions._nodes import NodeLearner, node_settings, prefers_left
+
+__all__ = ["AllPairs"]
+
+
+class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Classifier that lets every two classes meet, and answers the class that wins most often.
+
+    The meeting of two classes is learned from their rows alone. Any binary classifier will do: neither probabilities
+    nor margins are asked for. Sample weights are given through to an estimator that takes them; one that takes none is
+    wrapped in `Costing` where rows have weights.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Trained for every pair of classes.
+    n_jobs : int, optional
+        Pairs that are trained at once, through joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the estimators that have no seed of their own.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    pairs_ : list of n_classes * (n_classes - 1) / 2 pairs of int
+        Which positions in `classes_` meet.
+    estimators_ : list of fitted classifiers
+        By pair. They answer 1 where the first of the two wins, else 0.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Hastie and Tibshirani, "Classification by pairwise coupling", NIPS 1997.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import LinearSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(AllPairs(LinearSVC()).fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train a classifier for every pair of classes.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or frame of shape (n_rows, n_features)
+            The rows.
+        y : array of shape (n_rows,)
+            Their labels.
+        sample_weight : array of shape (n_rows,), optional
+            What it costs to mislabel each row; all the same if not given. Rows of weight zero are left out.
+        """
+        X = check_features(self, X, learner=self.estimator, reset=True)
+        target = column_or_1d(y, warn=True)
+        check_consistent_length(X, target)
+        assert_all_finite(target, input_name="y")
+        check_classification_targets(target)
+        weight = check_weight(sample_weight, len(target))
+        self.classes_, label = np.unique(target, return_inverse=True)
+        learner = NodeLearner(self.estimator, weighted=bool((weight != weight[0]).any()))
+        rows_of = [np.flatnonzero((label == position) & (weight > 0)) for position in range(len(self.classes_))]
+        self.pairs_ = list(combinations(range(len(self.classes_)), 2))
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(self.pairs_))
+
+        def tasks() -> Any:
+            for (first, second), seed in zip(self.pairs_, seeds.tolist(), strict=True):
+                rows = np.sort(np.concatenate([rows_of[first], rows_of[second]]))
+                yield learner, take_rows(X, rows), label[rows] == first, weight[rows], seed
+
+        self.estimators_: list[Any]
+        if effective_n_jobs(self.n_jobs) == 1:
+            self.estimators_ = [_train_pair(*task) for task in tasks()]
+        else:
+            self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(_train_pair)(*task) for task in tasks())
+        return self
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Return the class that wins most pairs; of those that tie, the first in `classes_`."""
+        winner = self._wins(X).argmax(axis=1)
+        return np.asarray(self.classes_[winner])
+
+    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+        """Return the share of all pairs that each class wins."""
+        wins = self._wins(X)
+        return np.asarray(wins / wins.sum(axis=1, keepdims=True))
+
+    def _wins(self, X: Features) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        X = check_features(self, X, learner=self.estimator, reset=False)
+        wins = np.zeros((count_rows(X), len(self.classes_)))
+        if not self.pairs_:
+            return wins + 1
+        for (first, second), classifier in zip(self.pairs_, self.estimators_, strict=True):
+            first_wins = prefers_left(classifier, X)
+            wins[:, first] += first_wins
+            wins[:, second] += ~first_wins
+        return wins
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = tags_of(self.estimator)
+        if inner is not None:
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan
+            tags.input_tags.sparse = inner.input_tags.sparse
+        return tags
+
+
+def _train_pair(
+    learner: NodeLearner, X: Features, label: NDArray[np.bool_], weight: NDArray[np.float64], seed: int
+) -> Any:
+    with node_settings():
+        return learner.fit(X, label, weight, seed)

@@ -1,0 +1,139 @@
+"""Reward regression: predict what each action would earn, and take the best (Algorithms 4 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from offsettree._features import Features, append_indicator, count_rows, take_rows
+from offsettree._traits import check_learner
+from offsettree.base import BasePolicy
+from offsettree.exceptions import ParameterError
+from offsettree.learners import ConstantRegressor, default_regressor
+from offsettree.learners._template import Template
+from offsettree.reductions._nodes import node_settings
+
+__all__ = ["RewardRegression"]
+
+
+class RewardRegression(BasePolicy):
+    """Policy that takes the action of the largest predicted reward.
+
+    The simplest approach, and a strong one where the regressor can represent the rewards. Its policy regret is bounded
+    by the square root of the regressor's regret only. Propensities are checked but not used in learning.
+
+    Parameters
+    ----------
+    estimator : regressor, optional
+        Predicts rewards. By default `offsettree.learners.default_regressor()`.
+    per_action : bool, default=True
+        One regressor per action, trained on its rows alone; or one for all, with the action as additional features
+        (a zero-one column per action).
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward.
+    actions : array of shape (n_actions,), optional
+        All action labels; by default those of the log.
+    n_jobs : int, optional
+        Regressors that are trained at once. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the regressors that have no seed of their own.
+
+    Attributes
+    ----------
+    actions_ : ndarray of shape (n_actions,)
+        The labels.
+    estimators_ : list of fitted regressors
+        By action, or the one for all. They predict rewards scaled to [0, 1].
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    An action that was never logged is predicted to earn the overall mean. Ties go to the first action.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from offsettree import RewardRegression, simulate_log
+    >>> log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+    >>> policy = RewardRegression(random_state=0).fit(**log.arrays())
+    >>> policy.decide([5.1, 3.5, 1.4, 0.2])
+    0
+    >>> policy.predict_rewards([[5.1, 3.5, 1.4, 0.2]]).shape
+    (1, 3)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        per_action: bool = True,
+        reward_range: Sequence[float] = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.per_action = per_action
+        self.reward_range = reward_range
+        self.actions = actions
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def predict_rewards(self, X: Features) -> NDArray[np.float64]:
+        """Return the predicted reward of every action, of shape (n_rows, n_actions), in the order of `actions_`."""
+        low, high = self.reward_range
+        return low + (high - low) * self._scaled_rewards(self._checked(X))
+
+    def _learner(self) -> Any:
+        return default_regressor() if self.estimator is None else self.estimator
+
+    def _fit(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+    ) -> None:
+        check_learner(self._learner(), "regressor", "estimator")
+        if not isinstance(self.per_action, bool | np.bool_):
+            raise ParameterError(f"per_action must be True or False; got {self.per_action!r}.")
+        n_actions = len(self.actions_)
+        template = Template(self._learner())
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
+        self.estimators_: list[Any]
+        if not self.per_action:
+            union = append_indicator(X, action, n_actions, "action")
+            self.estimators_ = [_train_regressor(template, union, reward, seeds[0], 0.0)]
+            return
+        mean = float(reward.mean())
+        order = np.argsort(action, kind="stable")
+        ends = np.cumsum(np.bincount(action, minlength=n_actions))
+        rows_of = np.split(order, ends[:-1])
+        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, mean)
+            for rows, seed in zip(rows_of, seeds, strict=True)
+        )
+
+    def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
+        n_rows, n_actions = count_rows(X), len(self.actions_)
+        if self.per_action:
+            return np.stack([np.asarray(model.predict(X), dtype=np.float64) for model in self.estimators_], axis=1)
+        (shared,) = self.estimators_
+        columns = (append_indicator(X, np.full(n_rows, action), n_actions, "action") for action in range(n_actions))
+        return np.stack([np.asarray(shared.predict(column), dtype=np.float64) for column in columns], axis=1)
+
+    def _choose(self, X: Features) -> NDArray[np.intp]:
+        return np.asarray(self._scaled_rewards(X).argmax(axis=1))
+
+
+def _train_regressor(template: Template, X: Features, reward: NDArray[np.float64], seed: int, mean: float) -> Any:
+    if len(reward) == 0:
+        return ConstantRegressor(mean)
+    with node_settings():
+        return template.copy(seed).fit(X, reward)
