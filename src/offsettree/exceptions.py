@@ -8,16 +8,18 @@
     │   ├── RewardError                    rewards missing, not finite, or outside ``reward_range``
     │   └── PropensityError                propensities missing or outside (0, 1]
     ├── FeatureError        (ValueError)   X of the wrong shape, names or content
-    ├── ParameterError      (ValueError)   an argument of a constructor that cannot be meant
+    ├── MissingExtraError   (ImportError)  a package that only some parts need, and that is not installed
+    ├── ParameterError      (ValueError)   an argument that cannot be meant
     └── TopologyError       (ValueError)   a tree that is not a binary tree over the actions
 
-All but the root are also ``ValueError``, so that scikit-learn's tools treat them as they treat their own.
+All that judge input are also ``ValueError``, so that scikit-learn's tools treat them as they treat their own.
 """
 
 __all__ = [
     "ActionError",
     "FeatureError",
     "LogError",
+    "MissingExtraError",
     "OffsetTreeError",
     "ParameterError",
     "PropensityError",
@@ -50,8 +52,12 @@ class FeatureError(OffsetTreeError, ValueError):
     """X has the wrong shape, the wrong names, or content the learner cannot take."""
 
 
+class MissingExtraError(OffsetTreeError, ImportError):
+    """A package that only some parts of this one need cannot be imported."""
+
+
 class ParameterError(OffsetTreeError, ValueError):
-    """A constructor's argument cannot be meant as it stands."""
+    """An argument cannot be meant as it stands."""
 
 
 class TopologyError(OffsetTreeError, ValueError):

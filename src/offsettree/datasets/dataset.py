@@ -1,0 +1,69 @@
+"""A labelled dataset: every row's right label is known, so that every action's reward is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import Features
+
+__all__ = ["Dataset"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Rows with their right labels, which become actions when a log is made of them by `simulate_log`.
+
+    Parameters
+    ----------
+    name : str
+        As the paper's Table 1 has it.
+    X : array of shape (n_rows, n_features) or pandas frame
+        An array of floats where all features are numbers. A frame where some are nominal: those are categorical
+        columns of strings, the others floats; what is missing is missing.
+    y : array of str, of shape (n_rows,)
+        The right label of each row.
+    feature_names : tuple of str
+        The names of the columns of X.
+    nominal : tuple of str
+        Those among them whose values are names, even where the names are digits.
+    source : str
+        Where the rows come from.
+
+    Examples
+    --------
+    >>> from offsettree import simulate_log
+    >>> from offsettree.datasets import load
+    >>> glass = load("glass")
+    >>> glass
+    <Dataset glass: 214 rows, 9 features, 6 actions>
+    >>> simulate_log(glass.X, glass.y, random_state=0)
+    <LoggedData: 214 rows, 9 features, 6 actions, mean reward ...>
+    """
+
+    name: str
+    X: Features
+    y: NDArray[np.str_]
+    feature_names: tuple[str, ...]
+    nominal: tuple[str, ...]
+    source: str
+
+    @property
+    def classes(self) -> NDArray[np.str_]:
+        """The labels that occur, sorted."""
+        return np.unique(self.y)
+
+    @property
+    def n_actions(self) -> int:
+        """How many labels occur: the paper's k."""
+        return len(self.classes)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Dataset {self.name}: {len(self):,} rows, {len(self.feature_names)} features, {self.n_actions} actions>"
+        )
