@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _check_n_features, _num_samples, validate_data
 
-from offsettree._traits import may_pick_columns, takes_missing
+from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
 from offsettree.exceptions import FeatureError
 
 __all__ = [
@@ -20,9 +20,11 @@ __all__ = [
     "as_one_row",
     "check_features",
     "count_rows",
+    "equal_column",
+    "is_finite",
     "is_frame",
-    "is_numeric_frame",
     "is_sparse",
+    "numeric_columns",
     "take_rows",
 ]
 
@@ -40,9 +42,9 @@ def is_sparse(X: Features) -> bool:
     return bool(sp.issparse(X))
 
 
-def is_numeric_frame(X: Features) -> bool:
-    """Tell whether every column is a number or a truth value, so that the frame is an array with names."""
-    return all(_is_numeric(dtype) for dtype in X.dtypes)
+def numeric_columns(X: Features) -> list[Any]:
+    """List the columns of a frame that hold numbers or truth values."""
+    return [name for name, dtype in zip(X.columns, X.dtypes, strict=True) if _is_numeric(dtype)]
 
 
 def _is_numeric(dtype: Any) -> bool:
@@ -65,22 +67,35 @@ def take_rows(X: Features, rows: NDArray[np.intp]) -> Features:
     return _safe_indexing(X, rows)
 
 
-def as_one_row(x: Any, names: NDArray[np.object_] | None, frame_type: type | None) -> Features:
+def as_one_row(x: Any, names: NDArray[np.object_] | None, like: Features | None) -> Features:
     """Make a one-row X of a single context: a sequence, a mapping of names to values, or a one-row X as it is.
 
-    `frame_type` is the kind of frame the learners were trained on, or None where they were given arrays.
+    `like` is an empty frame of the columns that the learners were trained on, or None where they were given arrays.
     """
+    if hasattr(x, "to_dict") and hasattr(x, "index") and not is_frame(x):  # a row of a pandas frame
+        x = x.to_dict()
     if isinstance(x, Mapping):
         if names is None:
             raise FeatureError("a context given by name needs a policy fitted on named columns; pass a sequence.")
         if missing := [name for name in names if name not in x]:
             raise FeatureError(f"a context given by name must have every feature; {', '.join(missing)} missing.")
         values = {name: x[name] for name in names}
-        return np.array([list(values.values())]) if frame_type is None else frame_type([values])
+        return np.array([list(values.values())]) if like is None else _one_row_frame(values, like)
     if is_frame(x) or is_sparse(x):
         return x
     array = np.asarray(x)
+    if array.ndim == 0:
+        raise FeatureError(
+            f"a context must be a sequence of numbers, a mapping of names to values or one row; got {x!r}."
+        )
     return array[np.newaxis, :] if array.ndim == 1 else array
+
+
+def _one_row_frame(values: dict[str, Any], like: Features) -> Features:
+    if hasattr(like, "schema"):  # polars
+        return type(like)([values], schema=like.schema)
+    row = type(like)([values], columns=like.columns)
+    return row.astype({name: dtype for name, dtype in like.dtypes.items() if not row[name].isna().any()})
 
 
 def append_indicator(X: Features, index: NDArray[np.intp], n_values: int, name: str) -> Features:
@@ -101,16 +116,35 @@ def append_indicator(X: Features, index: NDArray[np.intp], n_values: int, name: 
     return X.reset_index(drop=True).join(frame)
 
 
-def check_features(estimator: Any, X: Features, *, learner: Any, reset: bool, names_expected: bool = True) -> Features:
-    """Return X as the contests will see it: an array, a CSR matrix, or a frame.
+def check_features(
+    estimator: Any,
+    X: Features,
+    *,
+    learner: Any,
+    reset: bool,
+    names_expected: bool = True,
+    as_frame: bool | None = None,
+) -> Features:
+    """Return X as the learners will see it: an array, a CSR matrix, or a frame.
 
     A frame of numbers becomes one array, once, unless the learner may pick columns by name; any other frame is left
     as it is, for learners that know what to do with nominal columns. NaN and infinity are refused where the learner
-    says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame.
+    says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame;
+    `as_frame` tells whether the fitted X was left as a frame, and None leaves the question open.
     """
-    if is_frame(X) and (may_pick_columns(learner) or not is_numeric_frame(X)):
-        if count_rows(X) == 0:
-            raise FeatureError("X has no rows. A policy needs at least one to learn from or decide on.")
+    _check_kind(X)
+    if is_frame(X) and as_frame is not True:
+        other = [str(name) for name in X.columns if name not in set(numeric_columns(X))]
+        if as_frame is False and other:
+            raise FeatureError(f"X must hold numbers as it did in fit; column {', '.join(other)} does not.")
+        if other and not takes_nominal(learner):
+            raise FeatureError(
+                f"X has columns that are not numbers ({', '.join(other)}), and {type(learner).__name__} takes numbers "
+                "only. Give an estimator that encodes them, such as make_pipeline(encoder, classifier); leave out "
+                "dates and identifiers."
+            )
+        as_frame = bool(other) or may_pick_columns(learner)
+    if is_frame(X) and as_frame:
         return _with_remedy(validate_data, estimator, X, reset=reset, skip_check_array=True)
     as_array = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     if names_expected or is_frame(X):
@@ -118,8 +152,45 @@ def check_features(estimator: Any, X: Features, *, learner: Any, reset: bool, na
     else:
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
-    _check_finite(X, allow_nan=takes_missing(learner))
+    _check_finite(X, getattr(estimator, "feature_names_in_", None), allow_nan=takes_missing(learner))
     return X
+
+
+def _check_kind(X: Features) -> None:
+    if isinstance(X, Mapping) and not is_sparse(X):  # scipy's dok_matrix is both
+        raise FeatureError("X must be a table of rows; got a mapping. Use decide for one context given by name.")
+    if hasattr(X, "collect") and not hasattr(X, "shape"):  # polars' LazyFrame
+        raise FeatureError(f"X must be a frame that is there; got a {type(X).__name__}. Call .collect() on it.")
+    if not is_frame(X):
+        return
+    if X.shape[1] == 0:
+        raise FeatureError("X has no columns. A policy needs at least one feature, if only a constant.")
+    if X.shape[0] == 0:
+        raise FeatureError("X has no rows. A policy needs at least one to learn from or decide on.")
+
+
+def is_finite(X: Features) -> bool:
+    """Tell whether X is an array or a sparse matrix without NaN and infinity; of frames nothing is known."""
+    if is_frame(X):
+        return False
+    values = X.data if is_sparse(X) else X
+    # One pass without a temporary as large as X: a sum is finite unless some value is not, or it overflows.
+    return bool(values.dtype.kind in "biu" or np.isfinite(np.sum(values, dtype=np.float64)))
+
+
+def equal_column(X: Features, values: NDArray[np.float64]) -> str | None:
+    """Name a column of X that holds the very values, if there is one."""
+    head = slice(0, 64)
+    if is_frame(X):
+        for name in numeric_columns(X):
+            column = X[name]
+            if np.array_equal(column[head], values[head]) and np.array_equal(column, values):
+                return f"column {name!r}"
+    elif not is_sparse(X):
+        for column in np.flatnonzero((X[head] == values[head, np.newaxis]).all(axis=0)):
+            if np.array_equal(X[:, column], values):
+                return f"column {column}"
+    return None
 
 
 def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
@@ -135,11 +206,10 @@ def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
         raise FeatureError(message) from error
 
 
-def _check_finite(X: Features, *, allow_nan: bool) -> None:
-    values = X.data if is_sparse(X) else X
-    # One pass without a temporary as large as X: a sum is finite unless some value is not (or it overflows).
-    if values.dtype.kind != "f" or np.isfinite(np.sum(values, dtype=np.float64)):
+def _check_finite(X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool) -> None:
+    if is_finite(X):
         return
+    values = X.data if is_sparse(X) else X
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     n_bad = int(np.count_nonzero(bad))
     if n_bad == 0:
@@ -155,7 +225,8 @@ def _check_finite(X: Features, *, allow_nan: bool) -> None:
         else "Impute missing values (SimpleImputer in a Pipeline), or use a learner that takes NaN, such as a tree."
     )
     kind = "infinity" if allow_nan else "NaN or infinity"
+    where = f"column {column}" if names is None else f"column {names[column]!r}"
     raise FeatureError(
-        f"X must not hold {kind} for this learner; row {row}, column {column} has "
+        f"X must not hold {kind} for this learner; row {row}, {where} has "
         f"{X[row, column]} ({n_bad:,} value{'s' * (n_bad != 1)} in all). {remedy}"
     )

@@ -11,16 +11,16 @@ from sklearn.utils.validation import has_fit_parameter
 
 from offsettree.exceptions import ParameterError
 
-__all__ = ["check_learner", "may_pick_columns", "tags_of", "takes_missing", "weight_keyword"]
+__all__ = ["check_learner", "may_pick_columns", "tags_of", "takes_missing", "takes_nominal", "weight_keyword"]
 
 
 def check_learner(learner: Any, kind: str, parameter: str) -> None:
     """Refuse what cannot be a learner of the kind wanted, "classifier" or "regressor"."""
+    if isinstance(learner, type):
+        raise ParameterError(f"{parameter} must be an instance, not a class: write {learner.__name__}(), not its name.")
     tags = tags_of(learner)
-    if (
-        isinstance(learner, type)
-        or not (hasattr(learner, "fit") and hasattr(learner, "predict"))
-        or (tags is not None and tags.estimator_type not in (kind, None))
+    if not (hasattr(learner, "fit") and hasattr(learner, "predict")) or (
+        tags is not None and tags.estimator_type not in (kind, None)
     ):
         raise ParameterError(
             f"{parameter} must be a {kind} with fit and predict, such as those of scikit-learn; got {learner!r}."
@@ -43,7 +43,9 @@ def may_pick_columns(learner: Any) -> bool:
 
 def takes_missing(learner: Any) -> bool:
     """Tell whether NaN in X can be left to the learner."""
-    if isinstance(learner, Pipeline):  # what comes after the first step need not take what the first step mends
+    if (
+        isinstance(learner, Pipeline) and learner.steps
+    ):  # what comes after the first step need not take what the first step mends
         return takes_missing(learner.steps[0][1])
     if isinstance(learner, ColumnTransformer | FeatureUnion):
         return True  # its parts will speak for themselves
@@ -51,9 +53,23 @@ def takes_missing(learner: Any) -> bool:
     return tags is None or bool(tags.input_tags.allow_nan)
 
 
+def takes_nominal(learner: Any) -> bool:
+    """Tell whether columns that are not numbers can be left to the learner.
+
+    scikit-learn's own cannot take them, but for compositions, which may encode them, and for boosting, which knows
+    categories; others may.
+    """
+    if may_pick_columns(learner) or hasattr(learner, "categorical_features"):
+        return True
+    package = type(learner).__module__.split(".")[0]
+    if package == "offsettree" and hasattr(learner, "estimator"):
+        return takes_nominal(learner.estimator)
+    return package != "sklearn"
+
+
 def weight_keyword(estimator: Any) -> str | None:
     """Name the argument by which `fit` takes sample weights; None where it takes none."""
-    if isinstance(estimator, Pipeline):
+    if isinstance(estimator, Pipeline) and estimator.steps:
         name, last = estimator.steps[-1]
         keyword = weight_keyword(last)
         return None if keyword is None else f"{name}__{keyword}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -51,9 +52,12 @@ def check_reward(reward: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
 def check_range(reward_range: Sequence[float]) -> tuple[float, float]:
     """Return (low, high) as floats with low < high."""
     try:
-        low, high = (float(bound) for bound in reward_range)
+        low, high = reward_range
     except (TypeError, ValueError):
         raise ParameterError(f"reward_range must be a pair (low, high); got {reward_range!r}.") from None
+    if not (is_number(low) and is_number(high)):
+        raise ParameterError(f"reward_range must be a pair of numbers (low, high); got {reward_range!r}.")
+    low, high = float(low), float(high)
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise ParameterError(f"reward_range must be (low, high) with low < high, both finite; got {reward_range!r}.")
     return low, high
@@ -80,17 +84,26 @@ def check_propensity(propensity: ArrayLike | None, n_rows: int) -> NDArray[np.fl
             "row's action. Without it, actions that were logged more often look better than they are, and neither "
             "learning nor evaluation can be trusted. If actions were drawn uniformly, it is 1 / n_actions."
         )
+    if isinstance(propensity, Mapping):
+        raise PropensityError(
+            "propensity must be one number per row; got a mapping. Look each row's action up in it first: "
+            "[propensity[label] for label in action]."
+        )
     if np.ndim(propensity) == 0:
-        propensity = np.full(n_rows, propensity)
+        propensity = np.broadcast_to(np.asarray(propensity), n_rows)
     values = _as_column(propensity, n_rows, "propensity", PropensityError)
-    bad = ~((values > 0) & (values <= 1))
+    # 1e-6 above 1: probabilities are often float32, or were printed and read again.
+    bad = ~((values > 0) & (values <= 1 + 1e-6))
     if bad.any():
         row = int(bad.argmax())
+        remedy = {
+            "nan": "Drop rows whose propensity was not recorded, or estimate it.",
+            "0.0": "Drop rows that the logging policy could not have produced.",
+        }.get(str(values[row]), "Percentages must be divided by 100.")
         raise PropensityError(
-            f"propensity must be in (0, 1]; row {row} has {values[row]} ({_count(bad.sum(), 'row')} in all). "
-            "Drop rows that the logging policy could not have produced; percentages must be divided by 100."
+            f"propensity must be in (0, 1]; row {row} has {values[row]} ({_count(bad.sum(), 'row')} in all). {remedy}"
         )
-    return values
+    return np.minimum(values, 1.0)
 
 
 def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
@@ -117,7 +130,8 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
     # A list is read as objects: numpy would make strings of everything where there is one string.
     values = np.asarray(action, dtype=object if isinstance(action, list | tuple) else None)
     if values.ndim != 1:
-        raise ActionError(f"{what} must be one label per row; got an array of shape {values.shape}.")
+        came = f"an array of shape {values.shape}" if values.ndim else f"a {type(action).__name__}"
+        raise ActionError(f"{what} must be a list of labels, integers or strings; got {came}.")
     if n_rows is not None and len(values) != n_rows:
         raise LogError(_lengths_differ(what, len(values), n_rows))
     if values.dtype.kind in "iu":
@@ -129,6 +143,11 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
     if values.dtype.kind in "UT":
         return values.astype(object)
     labels = values.tolist()
+    missing = [row for row, label in enumerate(labels) if label is None or label != label]
+    if missing:
+        raise ActionError(
+            f"{what} is missing in row {missing[0]} ({_count(len(missing), 'row')} in all). Drop such rows."
+        )
     kinds = set(map(type, labels))
     if all(issubclass(kind, str) for kind in kinds):
         return values
@@ -138,8 +157,8 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
         return _whole_numbers(values.astype(np.float64), what)
     row, label = _first_odd_label(labels)
     raise ActionError(
-        f"{what} must be all integers or all strings; row {row} has {label!r} ({type(label).__name__}), row 0 has "
-        f"{labels[0]!r} ({type(labels[0]).__name__}). Drop rows without an action; make the labels of one kind."
+        f"{what} must be all integers or all strings; row {row} has {_show(label)} ({type(label).__name__}), row 0 has "
+        f"{_show(labels[0])} ({type(labels[0]).__name__}). Make the labels of one kind."
     )
 
 
@@ -151,12 +170,16 @@ def _first_odd_label(labels: list[Any]) -> tuple[int, Any]:
 
 
 def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[np.int64]:
+    missing = np.isnan(values)
+    if missing.any():
+        row = int(missing.argmax())
+        raise ActionError(f"{what} is missing in row {row} ({_count(missing.sum(), 'row')} in all). Drop such rows.")
     odd = ~(np.isfinite(values) & (values == np.round(values)))
     if odd.any():
         row = int(odd.argmax())
         raise ActionError(
             f"{what} must be integers or strings, not continuous numbers (Unknown label type); row {row} has "
-            f"{values[row]} ({_count(odd.sum(), 'row')} in all). Drop rows without an action, or name the actions."
+            f"{values[row]} ({_count(odd.sum(), 'row')} in all). Name the actions, or number them."
         )
     return values.astype(np.int64)
 
@@ -208,15 +231,32 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.in
 
 
 def _as_column(values: ArrayLike, n_rows: int, what: str, error: type[LogError]) -> NDArray[np.float64]:
-    try:
-        column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise error(f"{what} must be numbers; got values of type {np.asarray(values).dtype}.") from None
+    column = np.asarray(values)
+    if column.dtype.kind not in "biuf":
+        column = _as_numbers(column, what, error)
+    column = column.astype(np.float64)
     if column.ndim != 1:
         raise error(f"{what} must be one number per row; got an array of shape {column.shape}.")
     if len(column) != n_rows:
         raise error(_lengths_differ(what, len(column), n_rows))
     return column
+
+
+def _as_numbers(column: NDArray[Any], what: str, error: type[LogError]) -> NDArray[np.float64]:
+    """Read objects as numbers; text is not taken for a number even where it looks like one."""
+    numbers = np.empty(column.shape)
+    for place, value in np.ndenumerate(column):
+        if isinstance(value, Real | Decimal | np.bool_):
+            numbers[place] = float(value)
+        elif value is None or str(value) in ("<NA>", "NaT"):
+            numbers[place] = np.nan
+        else:
+            row = place[0] if place else 0
+            raise error(
+                f"{what} must be numbers; row {row} has {_show(value)} ({_kind(value)}). Convert the column "
+                "first, for instance with .astype(float)."
+            )
+    return numbers
 
 
 def is_number(value: object) -> bool:
@@ -234,6 +274,10 @@ def _count(number: Any, noun: str) -> str:
 
 def _show(label: Any) -> str:
     return repr(getattr(label, "item", lambda: label)())  # 7, not np.int64(7)
+
+
+def _kind(value: Any) -> str:
+    return type(getattr(value, "item", lambda: value)()).__name__
 
 
 def _some(labels: NDArray[Any]) -> str:

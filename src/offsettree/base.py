@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
@@ -13,8 +14,8 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame
-from offsettree._traits import tags_of
+from offsettree._features import Features, as_one_row, check_features, count_rows, equal_column, is_frame, take_rows
+from offsettree._traits import check_learner, tags_of
 from offsettree._validation import (
     check_actions,
     check_propensity,
@@ -25,7 +26,7 @@ from offsettree._validation import (
     encode_actions,
     find_actions,
 )
-from offsettree.exceptions import FeatureError, LogError
+from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning
 
 __all__ = ["BasePolicy", "snips"]
 
@@ -44,6 +45,8 @@ class BasePolicy(BaseEstimator, ABC):
 
     actions_: NDArray[Any]
 
+    _learner_kind = "classifier"
+
     # Requested by default, so that GridSearchCV and Pipeline pass them on once metadata routing is enabled.
     __metadata_request__fit = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
     __metadata_request__score = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
@@ -51,7 +54,7 @@ class BasePolicy(BaseEstimator, ABC):
     def fit(
         self,
         X: Features,
-        action: ArrayLike,
+        action: ArrayLike | None = None,
         *,
         reward: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
@@ -63,13 +66,29 @@ class BasePolicy(BaseEstimator, ABC):
         X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
             What was known when each decision was taken.
         action : array of shape (n_rows,)
-            What was chosen: integers or strings.
+            What was chosen: integers or strings. Must be given.
         reward : array of shape (n_rows,)
             What the chosen action earned, within `reward_range`. Must be given.
         propensity : array of shape (n_rows,) or float
             The probability with which the logging policy chose it, in (0, 1]. Must be given.
         """
+        before = dict(vars(self))
+        try:
+            self._check_and_fit(X, action, reward, propensity)
+        except BaseException:
+            # A fit that fails leaves the policy as it was, not half of the new one on half of the old.
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        return self
+
+    def _check_and_fit(
+        self, X: Features, action: ArrayLike | None, reward: ArrayLike | None, propensity: ArrayLike | None
+    ) -> None:
+        if hasattr(X, "arrays") and hasattr(X, "propensity"):
+            raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
         low, high = check_range(self.reward_range)
+        check_learner(self._learner(), self._learner_kind, "estimator")
         X = check_features(self, X, learner=self._learner(), reset=True)
         n_rows = count_rows(X)
         labels = check_actions(action, n_rows)
@@ -78,10 +97,10 @@ class BasePolicy(BaseEstimator, ABC):
         check_reward_within(reward, self.reward_range)
         self.actions_ = find_actions(labels, self.actions)
         position = encode_actions(labels, self.actions_)
-        # A fitted frame's kind, for `decide` with a mapping; None where the learners see arrays.
-        self._frame_type = type(X) if is_frame(X) else None
+        _warn_of_leaks(X, reward, propensity)
+        # For `decide` with a mapping: the columns and kinds of a fitted frame, None where the learners see arrays.
+        self._frame_like = take_rows(X, np.arange(0)) if is_frame(X) else None
         self._fit(X, position, (reward - low) / (high - low), propensity)
-        return self
 
     def predict(self, X: Features) -> NDArray[Any]:
         """Return the action chosen for each row."""
@@ -113,7 +132,7 @@ class BasePolicy(BaseEstimator, ABC):
             A label of `actions_`, as a plain Python value.
         """
         check_is_fitted(self)
-        row = as_one_row(x, getattr(self, "feature_names_in_", None), self._frame_type)
+        row = as_one_row(x, getattr(self, "feature_names_in_", None), self._frame_like)
         if count_rows(row) != 1:
             raise FeatureError(f"decide takes one context; got {count_rows(row)} rows. Use predict for many.")
         return self.actions_[self._choose(self._checked(row, names_expected=False))[0]].item()
@@ -148,12 +167,15 @@ class BasePolicy(BaseEstimator, ABC):
 
     def _checked(self, X: Features, *, names_expected: bool = True) -> Features:
         check_is_fitted(self)
-        if self._frame_type is not None and not is_frame(X):
+        as_frame = self._frame_like is not None
+        if as_frame and not is_frame(X):
             raise FeatureError(
-                f"the policy was fitted on a {self._frame_type.__name__} whose columns its learners pick by name; "
-                "pass such a frame (or, to decide, a mapping of names to values)."
+                f"the policy was fitted on a {type(self._frame_like).__name__} whose columns its learners may pick by "
+                "name; pass such a frame (or, to decide, a mapping of names to values)."
             )
-        return check_features(self, X, learner=self._learner(), reset=False, names_expected=names_expected)
+        return check_features(
+            self, X, learner=self._learner(), reset=False, names_expected=names_expected, as_frame=as_frame
+        )
 
     def _learner(self) -> Any:
         """Return the estimator whose needs decide what X may hold."""
@@ -183,6 +205,20 @@ class BasePolicy(BaseEstimator, ABC):
             tags.input_tags.sparse = inner.input_tags.sparse
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
+
+
+def _warn_of_leaks(X: Features, reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> None:
+    """Tell of the commonest slip with one big table: the outcome left among the features."""
+    if len(reward) < 64:
+        return  # too short to tell a slip from an accident
+    for name, values in (("reward", reward), ("propensity", propensity)):
+        if (values != values[0]).any() and (column := equal_column(X, values)) is not None:
+            warnings.warn(
+                f"{column} of X equals the {name} in every row. It will not be known when a decision is taken: "
+                "leave it out of X.",
+                OffsetTreeWarning,
+                stacklevel=4,
+            )
 
 
 def snips(matched: NDArray[np.bool_], reward: NDArray[np.float64], weight: NDArray[np.float64]) -> float:

@@ -21,6 +21,7 @@ __all__ = [
     "LogError",
     "MissingExtraError",
     "OffsetTreeError",
+    "OffsetTreeWarning",
     "ParameterError",
     "PropensityError",
     "RewardError",
@@ -30,6 +31,10 @@ __all__ = [
 
 class OffsetTreeError(Exception):
     """Root of all errors of this package."""
+
+
+class OffsetTreeWarning(UserWarning):
+    """Something can be meant as it stands, but is more likely a slip, and would spoil the result."""
 
 
 class LogError(OffsetTreeError, ValueError):

@@ -78,10 +78,10 @@ def test_it_prints_what_it_is_and_pickles() -> None:
         ({"X": np.arange(6)}, FeatureError, "rows and features"),
         ({"action": list("ab")}, LogError, "2 values for 6 rows"),
         ({"action": None}, ActionError, "action is missing"),
-        ({"action": ["a", "b", None, "a", "b", "c"]}, ActionError, "row 2 has None"),
+        ({"action": ["a", "b", None, "a", "b", "c"]}, ActionError, "missing in row 2"),
         ({"action": ["a", 1, "b", "a", "b", "c"]}, ActionError, "row 1 has 1 "),
         ({"action": [0.5, 1, 1, 1, 1, 1]}, ActionError, "row 0 has 0.5"),
-        ({"action": [1.0, 2, np.nan, 1, 1, 1]}, ActionError, "row 2 has nan"),
+        ({"action": [1.0, 2, np.nan, 1, 1, 1]}, ActionError, "missing in row 2"),
         ({"action": np.ones((6, 1))}, ActionError, r"shape \(6, 1\)"),
         ({"reward": None}, RewardError, "reward is missing"),
         ({"reward": [1, 0]}, RewardError, "2 values for 6 rows"),
@@ -116,3 +116,34 @@ def test_wrong_rows_are_named() -> None:
         make()[[7]]
     with pytest.raises(LogError, match="cannot be split"):
         make().split(test_size=7)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_is_taken_apart_by_the_names_of_its_columns(kind: Any) -> None:
+    frame = kind({"age": [25, 61], "sent": ["call", "mail"], "visit": [1, 0], "p": [0.5, 0.25]})
+    log = LoggedData.from_frame(frame, action="sent", reward="visit", propensity="p")
+    assert list(log.X.columns) == ["age"]
+    assert log.action.tolist() == ["call", "mail"]
+    assert log.propensity.tolist() == [0.5, 0.25]
+    with pytest.raises(LogError, match="no column prob; it has age, sent, visit, p"):
+        LoggedData.from_frame(frame, action="sent", reward="visit", propensity="prob")
+
+
+def test_numbers_in_disguise_are_numbers_and_text_is_not() -> None:
+    assert make(reward=pd.array([1, 0, 1, 0, 1, 0], dtype="Int64")).reward.tolist() == [1, 0, 1, 0, 1, 0]
+    assert make(reward=[True, False] * 3).reward.tolist() == [1, 0] * 3
+    with pytest.raises(RewardError, match="row 1 has nan"):
+        make(reward=pd.array([1, None, 1, 0, 1, 0], dtype="Int64"))
+    with pytest.raises(RewardError, match="row 0 has 'yes'"):
+        make(reward=["yes", "no"] * 3)
+
+
+def test_rounding_above_one_is_forgiven() -> None:
+    assert make(propensity=1 + 1e-9).propensity.max() == 1
+
+
+def test_no_rows_and_ragged_rows_are_refused() -> None:
+    with pytest.raises(LogError, match="empty"):
+        make()[[]]
+    with pytest.raises(FeatureError, match="rows of equal length"):
+        make(X=[[1.0], [1.0, 2.0]] * 3)

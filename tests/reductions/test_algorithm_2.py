@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import ActionTree, BinaryOffset, OffsetTree
 from tests.strategies import LoggedProblem, logged_problems
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*never logged:offsettree.exceptions.OffsetTreeWarning")
 
 
 def leaves(T: Any) -> set[Any]:

@@ -13,16 +13,18 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import ActionTree, BinaryOffset, Costing, OffsetTree, simulate_log
-from offsettree.exceptions import LogError, ParameterError, TopologyError
+from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning, ParameterError, TopologyError
 from offsettree.learners import ConstantClassifier
 from offsettree.reductions._shared import SharedContest
 
@@ -55,6 +57,7 @@ def test_a_tree_followed_by_hand() -> None:
     np.testing.assert_array_equal(policy.predict([[1.0], [-1.0]]), [0, 3])
 
 
+@pytest.mark.filterwarnings("ignore:.*never logged:offsettree.exceptions.OffsetTreeWarning")
 def test_a_contest_that_hears_one_side_or_nobody_is_a_constant() -> None:
     X = np.zeros((3, 1))
     policy = OffsetTree(actions=[0, 1, 2, 3]).fit(X, [0, 1, 1], reward=[0.9, 0.1, 0.2], propensity=0.5)
@@ -210,6 +213,7 @@ def test_a_predicted_offset_helps_where_contexts_differ_in_luck() -> None:
     assert value["predicted"] == pytest.approx(means[4000:].max(axis=1).mean(), abs=0.003)
 
 
+@pytest.mark.filterwarnings("ignore:.*never logged:offsettree.exceptions.OffsetTreeWarning")
 def test_similar_pairs_actions_by_their_estimated_mean_reward() -> None:
     rewards = np.tile([0.9, 0.1, 0.8, 0.2], (4000, 1))
     log = simulate_log(np.zeros((4000, 1)), rewards, logging=[0.7, 0.1, 0.1, 0.1], random_state=0)
@@ -363,11 +367,12 @@ def test_a_regressor_offset_needs_two_rows() -> None:
         OffsetTree(offset=LinearRegression(), actions=[0, 1]).fit([[0.0]], [0], reward=[1], propensity=0.5)
 
 
+@pytest.mark.filterwarnings("ignore:.*never logged:offsettree.exceptions.OffsetTreeWarning")
 def test_sixteen_thousand_actions_of_which_most_were_never_logged() -> None:
     random = np.random.RandomState(0)
     policy = OffsetTree(actions=np.arange(16_384))
     policy.fit(
-        random.normal(size=(500, 3)), random.randint(16_384, size=500), reward=np.ones(500), propensity=1 / 16_384
+        random.normal(size=(500, 3)), random.randint(16_384, size=500), reward=np.arange(500) % 2, propensity=1 / 16_384
     )
     assert len(policy.estimators_) == 16_383
     assert policy.predict(random.normal(size=(10, 3))).shape == (10,)
@@ -381,3 +386,49 @@ def test_nothing_is_warned_about_in_ordinary_use() -> None:
         policy = OffsetTree(random_state=0, n_jobs=2).fit(**log.arrays())
         policy.predict(frame)
         policy.decide(digits[0])
+
+
+def test_it_warns_when_nearly_all_rewards_are_on_one_side_of_the_offset() -> None:
+    random = np.random.RandomState(0)
+    money = np.where(random.random_sample(1000) < 0.1, random.uniform(0, 500, size=1000), 0.0) ** 0.9
+    X, action = random.normal(size=(1000, 2)), random.randint(3, size=1000)
+    with pytest.warns(OffsetTreeWarning, match="votes against its own action.*offset='mean'"):
+        OffsetTree(reward_range=(0, 5000)).fit(X, action, reward=money, propensity=1 / 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OffsetTree(reward_range=(0, 5000), offset="mean").fit(X, action, reward=money, propensity=1 / 3)
+
+
+def test_it_warns_of_actions_that_were_never_logged() -> None:
+    log = simulate_log(digits, digit, random_state=0)
+    with pytest.warns(OffsetTreeWarning, match=r"2 of the 12 actions were never logged \(10, 11\)"):
+        OffsetTree(actions=range(12)).fit(**log.arrays())
+
+
+def test_missing_values_behind_a_pipeline_are_not_trained_on_in_silence() -> None:
+    """Scaling passes NaN on; the classifier behind it must be allowed to refuse, contest by contest."""
+    X = digits.copy()
+    X[::10, 3] = np.nan
+    log = simulate_log(X, digit, random_state=0)
+    with pytest.raises(ValueError, match="NaN"):
+        OffsetTree(make_pipeline(StandardScaler(), GaussianNB())).fit(**log.arrays())
+    frame = pd.DataFrame({"a": [1.0, None] * 50, "b": np.arange(100.0)}).astype({"a": object})
+    with pytest.raises(ValueError, match=r"not numbers .a., and GaussianNB takes numbers only"):
+        OffsetTree(GaussianNB()).fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
+
+
+def test_columns_that_are_not_numbers_need_a_learner_that_takes_them() -> None:
+    frame = pd.DataFrame({"town": ["a", "b"] * 50, "since": pd.Timestamp("2026-01-01"), "age": 3.0})
+    with pytest.raises(FeatureError, match=r"town, since.*DecisionTreeClassifier takes numbers only.*encodes them"):
+        OffsetTree().fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
+    boosted = OffsetTree(HistGradientBoostingClassifier(max_iter=5))
+    frame = frame.astype({"town": "category"})[["town", "age"]]
+    boosted.fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
+    assert boosted.decide({"town": "a", "age": 3.0}) == boosted.predict(frame[:1])[0]
+
+
+def test_a_frame_that_changes_its_kinds_is_refused() -> None:
+    frame = pd.DataFrame({"u": np.arange(100.0), "v": np.arange(100.0)[::-1]})
+    policy = OffsetTree().fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
+    with pytest.raises(FeatureError, match="numbers as it did in fit; column u does not"):
+        policy.predict(frame.astype({"u": str}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_consistent_length
 from offsettree import BinaryOffset, ImportanceWeighted, LoggedData, OffsetTree, RewardRegression, simulate_log
 from offsettree._features import check_features, take_rows
 from offsettree.base import BasePolicy
+from offsettree.exceptions import OffsetTreeWarning
 
 POLICIES: dict[str, BasePolicy] = {
     "offset tree": OffsetTree(random_state=0),
@@ -65,7 +67,9 @@ class AsClassifier(BasePolicy):
         if not get_tags(self).classifier_tags.multi_class and len(np.unique(y)) > 2:
             raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
         if not self.needs_failures:
-            return super().fit(X, y, reward=np.ones(len(y)), propensity=np.full(len(y), 0.5))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OffsetTreeWarning)  # that all rewards are 1
+                return super().fit(X, y, reward=np.ones(len(y)), propensity=np.full(len(y), 0.5))
         names = getattr(X, "columns", None)
         X = check_features(self, X, learner=self._learner(), reset=True)
         check_consistent_length(X, y)

@@ -25,6 +25,7 @@ from offsettree.exceptions import (
     FeatureError,
     LogError,
     OffsetTreeError,
+    OffsetTreeWarning,
     ParameterError,
     PropensityError,
     RewardError,
@@ -117,6 +118,7 @@ def test_it_survives_pickling(policy: BasePolicy) -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(policy)).predict(log.X), policy.predict(log.X))
 
 
+@pytest.mark.filterwarnings("ignore:.*never logged:offsettree.exceptions.OffsetTreeWarning")
 def test_actions_can_be_named_before_they_are_seen(policy: BasePolicy) -> None:
     n_actions = n_actions_of(policy)
     labels = ["first", "second", "never logged"][-n_actions:]
@@ -229,7 +231,13 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
         PropensityError,
         r"propensity must be in \(0, 1\]; row 9 has 0.0 \(1 row in all\)",
     ),
-    "propensity above one": (lambda log: {"propensity": 33.3}, PropensityError, "percentages"),
+    "propensity NaN": (lambda log: {"propensity": np.nan}, PropensityError, "row 0 has nan.*not recorded"),
+    "propensity by action": (lambda log: {"propensity": {0: 0.5, 1: 0.5}}, PropensityError, "got a mapping"),
+    "reward as text": (lambda log: {"reward": ["1"] * 300}, RewardError, r"row 0 has '1' \(str\).*astype"),
+    "propensity as text": (lambda log: {"propensity": "0.3"}, PropensityError, "must be numbers; row 0 has '0.3'"),
+    "a range of text": (lambda log: {"reward_range": "01"}, ParameterError, "pair of numbers"),
+    "actions in a set": (lambda log: {"actions": {0, 1}}, ActionError, "must be a list of labels.*got a set"),
+    "propensity above one": (lambda log: {"propensity": 33.3}, PropensityError, "Percentages"),
     "propensity of another length": (lambda log: {"propensity": log["propensity"][1:]}, PropensityError, "299 values"),
     "actions of another length": (lambda log: {"action": log["action"][1:]}, LogError, "299 values for 300 rows"),
     "one action": (lambda log: {"action": np.zeros(300, dtype=int)}, ActionError, "at least two actions"),
@@ -247,7 +255,11 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "a range upside down": (lambda log: {"reward_range": (1, 0)}, ParameterError, "low < high"),
     "a range of one": (lambda log: {"reward_range": 5}, ParameterError, "pair"),
     "a learner that is none": (lambda log: {"estimator": "tree"}, ParameterError, "estimator must be a .*got 'tree'"),
-    "a class": (lambda log: {"estimator": Ridge}, ParameterError, "estimator must be a"),
+    "a class": (
+        lambda log: {"estimator": Ridge},
+        ParameterError,
+        "estimator must be an instance, not a class: write Ridge",
+    ),
     "the wrong kind of learner": (lambda log: {"learner": "wrong"}, ParameterError, "estimator must be a"),
 }
 
@@ -287,3 +299,53 @@ def test_bad_input_after_fit_is_refused(policy: BasePolicy) -> None:
         policy.score(log.X, other, reward=log.reward, propensity=log.propensity)
     with pytest.raises(PropensityError, match="missing"):
         policy.score(log.X, log.action, reward=log.reward)
+
+
+def test_the_outcome_left_among_the_features_is_noticed(policy: BasePolicy) -> None:
+    log = make_log(policy)
+    table = np.column_stack([log.X, log.reward])
+    with pytest.warns(OffsetTreeWarning, match="column 4 of X equals the reward in every row"):
+        clone(policy).fit(table, log.action, reward=log.reward, propensity=log.propensity)
+    frame = pd.DataFrame(table, columns=["u", "v", "w", "z", "visit"])
+    with pytest.warns(OffsetTreeWarning, match="of X equals the reward"):
+        policy.fit(frame, log.action, reward=log.reward, propensity=log.propensity)
+
+
+def test_a_fit_that_fails_leaves_the_policy_as_it_was(policy: BasePolicy) -> None:
+    log = make_log(policy, ["red", "blue", "green"])
+    with pytest.raises(RewardError):
+        policy.fit(log.X, log.action, reward=log.reward + 5, propensity=log.propensity)
+    with pytest.raises(NotFittedError):
+        policy.predict(log.X)
+    before = policy.fit(**log.arrays()).predict(log.X)
+    with pytest.raises(PropensityError):
+        policy.fit(log.X[:, :2], np.arange(len(log)) % 2, reward=log.reward, propensity=0)
+    np.testing.assert_array_equal(policy.predict(log.X), before)
+
+
+def test_a_row_of_a_frame_is_taken_by_its_names(policy: BasePolicy) -> None:
+    log = make_log(policy)
+    frame = pd.DataFrame(log.X, columns=["u", "v", "w", "z"])
+    policy.fit(frame, log.action, reward=log.reward, propensity=log.propensity)
+    expected = policy.predict(frame[:5]).tolist()
+    assert [policy.decide(frame[["z", "w", "v", "u"]].iloc[row]) for row in range(5)] == expected
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda policy, log: policy.fit(log), LogError, r"fit\(\*\*log.arrays\(\)\)"),
+        (lambda policy, log: policy.fit(log.X), ActionError, "action is missing"),
+        (lambda policy, log: policy.predict({"u": 1.0}), FeatureError, "Use decide"),
+        (lambda policy, log: policy.decide(3), FeatureError, "got 3"),
+        (lambda policy, log: policy.predict(pd.DataFrame(index=range(3))), FeatureError, "no columns"),
+        (lambda policy, log: policy.predict(pl.LazyFrame({"u": [1.0]})), FeatureError, "collect"),
+    ],
+)
+def test_the_slips_of_a_first_day_are_answered(
+    policy: BasePolicy, use: Any, error: type[Exception], message: str
+) -> None:
+    log = make_log(policy)
+    policy.fit(**log.arrays())
+    with pytest.raises(error, match=message):
+        use(policy, log)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,32 @@ class LoggedData:
         self.reward = check_reward(reward, n_rows)
         self.propensity = check_propensity(propensity, n_rows)
 
+    @classmethod
+    def from_frame(cls, frame: Features, *, action: str, reward: str, propensity: str) -> Self:
+        """Make a log of one pandas or polars frame; all other columns are features.
+
+        Parameters
+        ----------
+        frame : pandas or polars frame
+            One row per decision.
+        action, reward, propensity : str
+            The names of their columns, which are taken out of X.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [25, 61], "sent": ["call", "mail"], "visit": [1, 0], "p": [0.5, 0.5]})
+        >>> LoggedData.from_frame(frame, action="sent", reward="visit", propensity="p").X.columns.tolist()
+        ['age']
+        """
+        names = [action, reward, propensity]
+        if missing := [name for name in names if name not in frame.columns]:
+            raise LogError(
+                f"the frame has no column {', '.join(missing)}; it has {', '.join(map(str, frame.columns))}."
+            )
+        rest = [name for name in frame.columns if name not in names]
+        return cls(frame[rest], frame[action], frame[reward], frame[propensity])
+
     def __len__(self) -> int:
         return len(self.reward)
 
@@ -58,7 +84,8 @@ class LoggedData:
         """Return the log of some rows: positions, a truth value per row, a slice, or one position."""
         index = np.arange(len(self))
         try:
-            chosen = np.atleast_1d(index[rows if isinstance(rows, slice) else np.asarray(rows)])
+            where = rows if isinstance(rows, slice) else np.asarray(rows)
+            chosen = np.atleast_1d(index[where if np.size(where) else slice(0)])
         except IndexError as error:
             raise IndexError(
                 f"rows must be positions below {len(self)}, or {len(self)} truth values, one per row; {error}"
@@ -112,7 +139,10 @@ def _as_features(X: Features) -> Features:
         return X
     if is_sparse(X):
         return X.tocsr()
-    array = np.asarray(X)
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise FeatureError(f"X must be a table with rows of equal length: {error}") from None
     if array.ndim != 2:
         raise FeatureError(f"X must be a table of rows and features; got an array of shape {array.shape}.")
     return array

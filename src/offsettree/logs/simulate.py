@@ -54,6 +54,8 @@ def simulate_log(
     array([0.8, 0.1])
     """
     n_rows = count_rows(X)
+    if n_rows == 0:
+        raise LogError("X has no rows: there is nothing to simulate a log of.")
     rewards = np.asarray(y)
     if rewards.ndim == 2:
         labels = find_actions(np.arange(rewards.shape[1]), actions)
@@ -77,6 +79,8 @@ def _logging_probabilities(logging: Any, X: Features, n_rows: int, labels: NDArr
         if logging != "uniform":
             raise ParameterError(f"logging must be 'uniform', probabilities or a policy; got {logging!r}.")
         return np.full((n_rows, len(labels)), 1 / len(labels))
+    if isinstance(logging, type):
+        raise ParameterError(f"logging must be a fitted policy, not a class; got {logging.__name__}.")
     if hasattr(logging, "predict_proba"):
         known = getattr(logging, "actions_", getattr(logging, "classes_", None))
         if known is None:

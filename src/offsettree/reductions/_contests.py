@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, count_rows, take_rows
-from offsettree.reductions._nodes import NodeLearner, node_settings, prefers_left
+from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
@@ -91,14 +91,15 @@ def train_separately(
         if n_workers == 1 or len(contests) == 1:
             results = [_train(*task) for task in tasks(contests)]
         else:
-            results = parallel(delayed(_train_in_worker)(*task) for task in tasks(contests))
+            results = parallel(delayed(_train_in_worker)(finite, *task) for task in tasks(contests))
         for contest, (classifier, _) in zip(contests, results, strict=True):
             classifiers[contest.node] = classifier
             n_rows[contest.node] = len(contest.rows)
         return [sent_left for _, sent_left in results]
 
     n_workers = effective_n_jobs(n_jobs)
-    with Parallel(n_jobs=n_jobs) as parallel, node_settings():
+    finite = may_assume_finite(learner.estimator, X)
+    with Parallel(n_jobs=n_jobs) as parallel, node_settings(assume_finite=finite):
         climb(tree, action, votes.audible(), hold)
     return classifiers, n_rows
 
@@ -119,8 +120,8 @@ def _train(
         raise
 
 
-def _train_in_worker(*task: Any) -> tuple[Any, NDArray[np.bool_]]:
-    with node_settings():
+def _train_in_worker(finite: bool, *task: Any) -> tuple[Any, NDArray[np.bool_]]:
+    with node_settings(assume_finite=finite):
         return _train(*task)
 
 

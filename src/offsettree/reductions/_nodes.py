@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from threadpoolctl import ThreadpoolController
 
-from offsettree._features import Features
-from offsettree._traits import check_learner, weight_keyword
+from offsettree._features import Features, is_finite
+from offsettree._traits import check_learner, may_pick_columns, weight_keyword
 from offsettree.learners import ConstantClassifier, Costing, default_classifier
 from offsettree.learners._template import Template
 
-__all__ = ["NodeLearner", "node_settings", "prefers_left"]
+__all__ = ["NodeLearner", "may_assume_finite", "node_settings", "prefers_left"]
 
 LEFT = 1  # the paper's label: 1 where the left side should win
 
@@ -36,6 +36,7 @@ class NodeLearner:
         keyword = weight_keyword(estimator) if weighted else None
         if keyword is None and weighted:
             estimator, keyword = Costing(estimator), "sample_weight"
+        self.estimator = estimator
         self._keyword = keyword
         self._template = Template(estimator)
 
@@ -57,15 +58,20 @@ def prefers_left(classifier: Any, X: Features) -> NDArray[np.bool_]:
     return np.asarray(classifier.predict(X) == LEFT)
 
 
+def may_assume_finite(learner: Any, X: Features) -> bool:
+    """Tell whether scikit-learn need not look for NaN again in every contest: no step before the learner adds any."""
+    return not may_pick_columns(learner) and is_finite(X)
+
+
 @contextmanager
-def node_settings() -> Iterator[None]:
-    """Set up for the fits of contests: X has been checked, weights go by keyword, and BLAS has one thread.
+def node_settings(*, assume_finite: bool) -> Iterator[None]:
+    """Set up for the fits of contests: X may be known to be finite, weights go by keyword, BLAS has one thread.
 
     Two BLAS threads add up in another order than one, which changed 1.5 % of the decisions of logistic contests:
     results must not depend on how many workers share the cores.
     """
     with (
-        sklearn.config_context(assume_finite=True, enable_metadata_routing=False),
+        sklearn.config_context(assume_finite=assume_finite, enable_metadata_routing=False),
         _thread_pools().limit(limits=1, user_api="blas"),
     ):
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,10 +14,10 @@ from sklearn.utils import check_random_state
 from offsettree._features import Features
 from offsettree._traits import check_learner
 from offsettree._validation import is_number
-from offsettree.exceptions import LogError, ParameterError
+from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners._template import Template
 
-__all__ = ["Votes", "resolve_offset"]
+__all__ = ["Votes", "resolve_offset", "warn_of_unlogged"]
 
 N_FOLDS = 5
 
@@ -34,6 +35,19 @@ class Votes:
     ) -> Self:
         """Count a reward of at least the offset for the side it came from, a lower one against it."""
         return cls(reward >= offset, np.abs(reward - offset) / propensity)
+
+    def warn_if_one_sided(self, stacklevel: int = 6) -> None:
+        """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
+        share = float(np.mean(self.for_own_side))
+        if len(self.weight) >= 100 and not 0.01 <= share <= 0.99:
+            says, whom = ("above", "for") if share > 0.5 else ("below", "against")
+            warnings.warn(
+                f"{100 * max(share, 1 - share):.1f} % of the rewards are {says} the offset, so that nearly every row "
+                f"votes {whom} its own action, whatever it is, and the contests learn little. Try offset='mean', or "
+                "a reward_range that the rewards fill.",
+                OffsetTreeWarning,
+                stacklevel=stacklevel,
+            )
 
     def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Label the rows of a contest: true where the left side gets the vote."""
@@ -81,3 +95,17 @@ def _predicted_rewards(
     folds = KFold(min(N_FOLDS, len(reward)), shuffle=True, random_state=seed)
     predicted = cross_val_predict(Template(regressor).copy(seed), X, reward, cv=folds)
     return np.clip(np.asarray(predicted, dtype=np.float64), 0, 1)
+
+
+def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any], stacklevel: int = 6) -> None:
+    """Tell when some actions were never logged: a low reward of another may then speak for them."""
+    unlogged = actions[np.bincount(action, minlength=len(actions)) == 0].tolist()
+    if unlogged:
+        some = ", ".join(map(repr, unlogged[:5])) + (", ..." if len(unlogged) > 5 else "")
+        warnings.warn(
+            f"{len(unlogged)} of the {len(actions)} actions were never logged ({some}): nothing is known of them. "
+            "Where another action earned little its rows vote for the other side, so that they may be chosen often. "
+            "Leave out of actions=[...] what should not be.",
+            OffsetTreeWarning,
+            stacklevel=stacklevel,
+        )

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree.reductions._contests import Contest, climb, descend
-from offsettree.reductions._nodes import NodeLearner, node_settings, prefers_left
+from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
@@ -52,7 +52,7 @@ def train_shared(
     views: list[SharedContest] = []
     policy = np.empty(0, dtype=np.intp)
     n_rounds = 0
-    with node_settings():
+    with node_settings(assume_finite=may_assume_finite(learner.estimator, X)):
         while n_rounds < max_rounds:
             n_rounds += 1
             contests = _contests_reached(tree, X, action, votes, views)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from offsettree._features import Features, check_features, count_rows, take_rows
 from offsettree._traits import tags_of
 from offsettree._validation import check_weight
-from offsettree.reductions._nodes import NodeLearner, node_settings, prefers_left
+from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 
 __all__ = ["AllPairs"]
 
@@ -97,10 +97,12 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(self.pairs_))
 
+        finite = may_assume_finite(learner.estimator, X)
+
         def tasks() -> Any:
             for (first, second), seed in zip(self.pairs_, seeds.tolist(), strict=True):
                 rows = np.sort(np.concatenate([rows_of[first], rows_of[second]]))
-                yield learner, take_rows(X, rows), label[rows] == first, weight[rows], seed
+                yield learner, take_rows(X, rows), label[rows] == first, weight[rows], seed, finite
 
         self.estimators_: list[Any]
         if effective_n_jobs(self.n_jobs) == 1:
@@ -141,7 +143,7 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _train_pair(
-    learner: NodeLearner, X: Features, label: NDArray[np.bool_], weight: NDArray[np.float64], seed: int
+    learner: NodeLearner, X: Features, label: NDArray[np.bool_], weight: NDArray[np.float64], seed: int, finite: bool
 ) -> Any:
-    with node_settings():
+    with node_settings(assume_finite=finite):
         return learner.fit(X, label, weight, seed)

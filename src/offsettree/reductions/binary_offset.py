@@ -13,8 +13,8 @@ from offsettree._features import Features, take_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError
 from offsettree.learners import default_classifier
-from offsettree.reductions._nodes import NodeLearner, node_settings, prefers_left
-from offsettree.reductions._offset import Votes, resolve_offset
+from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
+from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 
 __all__ = ["BinaryOffset"]
 
@@ -94,10 +94,12 @@ class BinaryOffset(BasePolicy):
         offset = resolve_offset(self.offset, X, reward, random)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
+        votes.warn_if_one_sided()
+        warn_of_unlogged(action, self.actions_)
         rows = votes.audible()
         label = votes.for_left(rows, action[rows] == 0)
         seed = int(random.randint(np.iinfo(np.int32).max))
-        with node_settings():
+        with node_settings(assume_finite=may_assume_finite(learner.estimator, X)):
             self.estimator_ = learner.fit(take_rows(X, rows), label, votes.loudness(rows), seed)
 
     def __sklearn_tags__(self) -> Tags:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features, take_rows
-from offsettree._traits import check_learner
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, default_classifier
@@ -98,7 +97,6 @@ class ImportanceWeighted(BasePolicy):
         if self.n_draws is not None and (not isinstance(self.n_draws, int | np.integer) or self.n_draws < 1):
             raise ParameterError(f"n_draws must be a whole number of at least 1, or None; got {self.n_draws!r}.")
         random = check_random_state(self.random_state)
-        check_learner(self._learner(), "classifier", "estimator")
         classifier: Any = AllPairs(self._learner(), n_jobs=self.n_jobs)
         if self.n_draws is not None:
             classifier = Costing(classifier, n_draws=self.n_draws, vote="hard")

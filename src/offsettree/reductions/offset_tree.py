@@ -15,7 +15,7 @@ from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
 from offsettree.reductions._contests import descend, train_separately
 from offsettree.reductions._nodes import NodeLearner
-from offsettree.reductions._offset import Votes, resolve_offset
+from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 from offsettree.reductions._shared import train_shared
 from offsettree.topology import ActionTree, tree_from
 
@@ -150,6 +150,8 @@ class OffsetTree(BasePolicy):
         offset = resolve_offset(self.offset, X, reward, random)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
+        votes.warn_if_one_sided()
+        warn_of_unlogged(action, self.actions_)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
         self.estimators_: list[Any]
         self.n_rounds_ = 1

@@ -11,12 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, append_indicator, count_rows, take_rows
-from offsettree._traits import check_learner
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor, default_regressor
 from offsettree.learners._template import Template
-from offsettree.reductions._nodes import node_settings
+from offsettree.reductions._nodes import may_assume_finite, node_settings
 
 __all__ = ["RewardRegression"]
 
@@ -68,6 +67,8 @@ class RewardRegression(BasePolicy):
     (1, 3)
     """
 
+    _learner_kind = "regressor"
+
     def __init__(
         self,
         estimator: Any = None,
@@ -100,23 +101,23 @@ class RewardRegression(BasePolicy):
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
     ) -> None:
-        check_learner(self._learner(), "regressor", "estimator")
         if not isinstance(self.per_action, bool | np.bool_):
             raise ParameterError(f"per_action must be True or False; got {self.per_action!r}.")
         n_actions = len(self.actions_)
         template = Template(self._learner())
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
+        finite = may_assume_finite(self._learner(), X)
         self.estimators_: list[Any]
         if not self.per_action:
             union = append_indicator(X, action, n_actions, "action")
-            self.estimators_ = [_train_regressor(template, union, reward, seeds[0], 0.0)]
+            self.estimators_ = [_train_regressor(template, union, reward, seeds[0], 0.0, finite)]
             return
         mean = float(reward.mean())
         order = np.argsort(action, kind="stable")
         ends = np.cumsum(np.bincount(action, minlength=n_actions))
         rows_of = np.split(order, ends[:-1])
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, mean)
+            delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, mean, finite)
             for rows, seed in zip(rows_of, seeds, strict=True)
         )
 
@@ -132,8 +133,10 @@ class RewardRegression(BasePolicy):
         return np.asarray(self._scaled_rewards(X).argmax(axis=1))
 
 
-def _train_regressor(template: Template, X: Features, reward: NDArray[np.float64], seed: int, mean: float) -> Any:
+def _train_regressor(
+    template: Template, X: Features, reward: NDArray[np.float64], seed: int, mean: float, finite: bool
+) -> Any:
     if len(reward) == 0:
         return ConstantRegressor(mean)
-    with node_settings():
+    with node_settings(assume_finite=finite):
         return template.copy(seed).fit(X, reward)

@@ -94,6 +94,8 @@ def relabel_pairs(pairs: Any, actions: NDArray[Any]) -> Any:
             if isinstance(child, tuple | list):
                 filled.append([])
                 pending.append((child, filled[-1]))
+            elif not isinstance(child, Hashable):
+                raise TopologyError(f"a leaf must be an action's label; got {child!r}.")
             else:
                 leaves.append(child)
                 filled.append(position.get(child, -1))
