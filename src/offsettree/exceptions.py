@@ -9,15 +9,19 @@
     │   └── PropensityError                propensities missing or outside (0, 1]
     ├── FeatureError        (ValueError)   X of the wrong shape, names or content
     ├── ParameterError      (ValueError)   an argument of a constructor that cannot be meant
-    └── TopologyError       (ValueError)   a tree that is not a binary tree over the actions
+    ├── TopologyError       (ValueError)   a tree that is not a binary tree over the actions
+    ├── MissingExtraError   (ImportError)  a package that only an extra installs
+    └── JavaError           (RuntimeError) no Java to run Weka, or Java that cannot go on
 
-All but the root are also ``ValueError``, so that scikit-learn's tools treat them as they treat their own.
+What is wrong with an input is also a ``ValueError``, so that scikit-learn's tools treat it as they treat their own.
 """
 
 __all__ = [
     "ActionError",
     "FeatureError",
+    "JavaError",
     "LogError",
+    "MissingExtraError",
     "OffsetTreeError",
     "ParameterError",
     "PropensityError",
@@ -56,3 +60,11 @@ class ParameterError(OffsetTreeError, ValueError):
 
 class TopologyError(OffsetTreeError, ValueError):
     """The structure is not a binary tree with every action at exactly one leaf."""
+
+
+class MissingExtraError(OffsetTreeError, ImportError):
+    """A package is not installed that comes with one of the extras."""
+
+
+class JavaError(OffsetTreeError, RuntimeError):
+    """Java is not installed, did not start, was lost in a fork, or ran out of memory."""
