@@ -72,13 +72,12 @@ class BasePolicy(BaseEstimator, ABC):
         propensity : array of shape (n_rows,) or float
             The probability with which the logging policy chose it, in (0, 1]. Must be given.
         """
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             self._check_and_fit(X, action, reward, propensity)
         except BaseException:
             # A fit that fails leaves the policy as it was, not half of the new one on half of the old.
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
         return self
 

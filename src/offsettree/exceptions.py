@@ -8,9 +8,11 @@
     │   ├── RewardError                    rewards missing, not finite, or outside ``reward_range``
     │   └── PropensityError                propensities missing or outside (0, 1]
     ├── FeatureError        (ValueError)   X of the wrong shape, names or content
+    ├── JavaError           (RuntimeError) no Java to run Weka, or Java that cannot go on
     ├── MissingExtraError   (ImportError)  a package that only some parts need, and that is not installed
     ├── ParameterError      (ValueError)   an argument that cannot be meant
     └── TopologyError       (ValueError)   a tree that is not a binary tree over the actions
+    OffsetTreeWarning       (UserWarning)  what is more likely a slip than meant
 
 All that judge input are also ``ValueError``, so that scikit-learn's tools treat them as they treat their own.
 """
@@ -18,6 +20,7 @@ All that judge input are also ``ValueError``, so that scikit-learn's tools treat
 __all__ = [
     "ActionError",
     "FeatureError",
+    "JavaError",
     "LogError",
     "MissingExtraError",
     "OffsetTreeError",
@@ -67,3 +70,7 @@ class ParameterError(OffsetTreeError, ValueError):
 
 class TopologyError(OffsetTreeError, ValueError):
     """The structure is not a binary tree with every action at exactly one leaf."""
+
+
+class JavaError(OffsetTreeError, RuntimeError):
+    """Java is not installed, did not start, was lost in a fork, or ran out of memory."""

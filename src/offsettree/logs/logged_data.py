@@ -84,8 +84,8 @@ class LoggedData:
         """Return the log of some rows: positions, a truth value per row, a slice, or one position."""
         index = np.arange(len(self))
         try:
-            where = rows if isinstance(rows, slice) else np.asarray(rows)
-            chosen = np.atleast_1d(index[where if np.size(where) else slice(0)])
+            where = rows if isinstance(rows, slice) else np.asarray(rows, dtype=None if np.size(rows) else np.intp)
+            chosen = np.atleast_1d(index[where])
         except IndexError as error:
             raise IndexError(
                 f"rows must be positions below {len(self)}, or {len(self)} truth values, one per row; {error}"

@@ -1,0 +1,51 @@
+"""Figure 1: the offset tree's errors against those of regression and of importance weighting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from offsettree._optional import require
+
+__all__ = ["draw"]
+
+MARKERS = ("o", "s", "^", "D")
+
+
+def draw(
+    errors: dict[tuple[str, str], float], folder: str | Path, *, regressions: list[str], stem: str = "figure1"
+) -> list[Path]:
+    """Draw both panels from mean errors and save them as PNG and SVG; return the files."""
+    matplotlib = require("matplotlib", extra="plots")
+    matplotlib.use("Agg")
+    pyplot = require("matplotlib.pyplot", extra="plots")
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 5), layout="constrained")
+    _panel(left, errors, regressions, "regression")
+    _panel(right, errors, ["weighting"], "importance weighting")
+    paths = [Path(folder) / f"{stem}.{suffix}" for suffix in ("png", "svg")]
+    for path in paths:
+        figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+    return paths
+
+
+def _panel(axes: Any, errors: dict[tuple[str, str], float], methods: list[str], title: str) -> None:
+    limit = 0.0
+    for method, marker in zip(methods, MARKERS, strict=False):
+        points = [
+            (100 * error, 100 * errors[dataset, "offset tree"])
+            for (dataset, run), error in errors.items()
+            if run == method and (dataset, "offset tree") in errors
+        ]
+        if points:
+            x, y = zip(*points, strict=True)
+            limit = max(limit, *x, *y)
+            axes.scatter(x, y, marker=marker, s=36, alpha=0.8, label=method)
+    limit = 1.05 * limit or 100.0
+    axes.plot([0, limit], [0, limit], color="0.6", linewidth=1, zorder=0)
+    axes.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
+    axes.set_xlabel(f"error of {title} (%)")
+    axes.set_ylabel("error of the offset tree (%)")
+    axes.set_title(f"Offset tree against {title}")
+    if len(methods) > 1:
+        axes.legend(loc="lower right")

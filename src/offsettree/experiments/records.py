@@ -1,0 +1,69 @@
+"""Results on disk, one line of JSON each, appended as they come: an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from offsettree.exceptions import OffsetTreeError
+
+__all__ = ["Record", "Records"]
+
+Record = Mapping[str, Any]
+
+
+class Records:
+    """An append-only file of records.
+
+    Parameters
+    ----------
+    path : path
+        The file; made with its folder when the first record is added.
+    key : iterable of str
+        The fields that tell one record from another.
+    """
+
+    def __init__(self, path: str | Path, key: Iterable[str]) -> None:
+        self.path = Path(path)
+        self.key = tuple(key)
+        self._records = {self.key_of(record): record for record in self._read()}
+
+    def key_of(self, record: Record) -> tuple[Any, ...]:
+        """Return the values of the key fields."""
+        return tuple(record[field] for field in self.key)
+
+    def add(self, record: Record) -> None:
+        """Append a record; it is on disk when this returns."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(dict(record)) + "\n")
+            file.flush()
+        self._records[self.key_of(record)] = record
+
+    def __contains__(self, record: Record) -> bool:
+        return self.key_of(record) in self._records
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records.values())
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def _read(self) -> Iterator[Record]:
+        if not self.path.exists():
+            return
+        text = self.path.read_text(encoding="utf-8")
+        if text and not text.endswith("\n"):
+            # The run was cut off while it wrote: the torn line is dropped, and its task done again.
+            text = text[: text.rfind("\n") + 1]
+            self.path.write_text(text, encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), start=1):
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                raise OffsetTreeError(
+                    f"{self.path} must hold one JSON record per line; line {number} does not ({error}). "
+                    "Remove that line, or the file to start anew."
+                ) from None
