@@ -19,9 +19,7 @@ def check_learner(learner: Any, kind: str, parameter: str) -> None:
     if isinstance(learner, type):
         raise ParameterError(f"{parameter} must be an instance, not a class: write {learner.__name__}(), not its name.")
     tags = tags_of(learner)
-    if not (hasattr(learner, "fit") and hasattr(learner, "predict")) or (
-        tags is not None and tags.estimator_type not in (kind, None)
-    ):
+    if not hasattr(learner, "fit") or (tags is not None and tags.estimator_type not in (kind, None)):
         raise ParameterError(
             f"{parameter} must be a {kind} with fit and predict, such as those of scikit-learn; got {learner!r}."
         )
@@ -37,8 +35,16 @@ def tags_of(learner: Any) -> Tags | None:
 
 def may_pick_columns(learner: Any) -> bool:
     """Tell whether some part of the learner may refer to the columns of a frame by name."""
-    parts = [learner, *learner.get_params(deep=True).values()] if hasattr(learner, "get_params") else [learner]
-    return any(isinstance(part, Pipeline | ColumnTransformer | FeatureUnion) for part in parts)
+    parameters = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
+    parts = (learner, *parameters.values())
+    if any(isinstance(part, Pipeline | ColumnTransformer | FeatureUnion) for part in parts):
+        return True
+    named = ("categorical_features", "monotonic_cst")
+    return any(_names_columns(value) for name, value in parameters.items() if name.rpartition("__")[2] in named)
+
+
+def _names_columns(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list | tuple) and any(isinstance(name, str) for name in value))
 
 
 def takes_missing(learner: Any) -> bool:

@@ -28,6 +28,7 @@ __all__ = [
     "encode_actions",
     "find_actions",
     "is_number",
+    "some_labels",
 ]
 
 
@@ -93,7 +94,8 @@ def check_propensity(propensity: ArrayLike | None, n_rows: int) -> NDArray[np.fl
         propensity = np.broadcast_to(np.asarray(propensity), n_rows)
     values = _as_column(propensity, n_rows, "propensity", PropensityError)
     # 1e-6 above 1: probabilities are often float32, or were printed and read again.
-    bad = ~((values > 0) & (values <= 1 + 1e-6))
+    # Below 1e-300 the weight 1 / propensity is infinite.
+    bad = ~((values > 1e-300) & (values <= 1 + 1e-6))
     if bad.any():
         row = int(bad.argmax())
         remedy = {
@@ -149,8 +151,10 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
             f"{what} is missing in row {missing[0]} ({_count(len(missing), 'row')} in all). Drop such rows."
         )
     kinds = set(map(type, labels))
-    if all(issubclass(kind, str) for kind in kinds):
+    if kinds == {str}:
         return values
+    if all(issubclass(kind, str) for kind in kinds):  # numpy's strings, enumerations of strings
+        return np.array([str.__str__(label) for label in labels], dtype=object)
     if all(issubclass(kind, int | np.integer) for kind in kinds):
         return values.astype(np.int64)
     if all(issubclass(kind, int | float | np.number) for kind in kinds):
@@ -210,7 +214,7 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.in
     """Return each label's position in `actions`; an unknown label is an error."""
     if (action.dtype.kind == "O") != (actions.dtype.kind in "OU"):
         kinds = ("strings", "integers") if action.dtype.kind == "O" else ("integers", "strings")
-        raise ActionError(f"the log's actions are {kinds[0]}, but the policy's are {kinds[1]}: {_some(actions)}.")
+        raise ActionError(f"the log's actions are {kinds[0]}, but the policy's are {kinds[1]}: {some_labels(actions)}.")
     if action.dtype.kind == "O":
         where = {label: position for position, label in enumerate(actions.tolist())}
         position = np.fromiter((where.get(label, -1) for label in action.tolist()), dtype=np.intp, count=len(action))
@@ -223,7 +227,7 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.in
     if unknown.any():
         row = int(unknown.argmax())
         raise ActionError(
-            f"action must be one of the policy's {len(actions)} actions, {_some(actions)}; row {row} has "
+            f"action must be one of the policy's {len(actions)} actions, {some_labels(actions)}; row {row} has "
             f"{_show(action[row])} ({_count(unknown.sum(), 'row')} in all). Drop those rows, or name every action when "
             "the policy is made: actions=[...]."
         )
@@ -280,6 +284,7 @@ def _kind(value: Any) -> str:
     return type(getattr(value, "item", lambda: value)()).__name__
 
 
-def _some(labels: NDArray[Any]) -> str:
+def some_labels(labels: NDArray[Any]) -> str:
+    """Show the first few labels."""
     shown = ", ".join(repr(label) for label in labels[:5].tolist())
     return shown + (", ..." if len(labels) > 5 else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -46,6 +46,7 @@ class BasePolicy(BaseEstimator, ABC):
     actions_: NDArray[Any]
 
     _learner_kind = "classifier"
+    _default_learner: Callable[[], Any]
 
     # Requested by default, so that GridSearchCV and Pipeline pass them on once metadata routing is enabled.
     __metadata_request__fit = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
@@ -177,8 +178,8 @@ class BasePolicy(BaseEstimator, ABC):
         )
 
     def _learner(self) -> Any:
-        """Return the estimator whose needs decide what X may hold."""
-        return self.estimator
+        """Return the estimator given, or the default: its needs decide what X may hold."""
+        return self._default_learner() if self.estimator is None else self.estimator
 
     @abstractmethod
     def _fit(

@@ -287,7 +287,7 @@ def test_nominal_columns_reach_a_learner_that_encodes_them() -> None:
     random = np.random.RandomState(0)
     frame = pd.DataFrame({"colour": random.choice(["red", "blue"], 400), "size": random.normal(size=400)})
     frame.loc[::7, "size"] = np.nan
-    log = simulate_log(frame, (frame["colour"] == "red").astype(int), random_state=0)
+    log = simulate_log(frame, (frame["colour"] == "red").astype(int), random_state=1)
     encode = make_column_transformer(
         (OneHotEncoder(), make_column_selector(dtype_exclude="number")),
         (SimpleImputer(), make_column_selector(dtype_include="number")),

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -64,9 +65,9 @@ def test_the_number_of_jobs_changes_nothing() -> None:
 @pytest.mark.parametrize("per_action", [True, False])
 def test_frames_with_nominal_columns_reach_the_regressor(per_action: bool) -> None:
     frame = pd.DataFrame({"colour": ["red", "blue"] * 100, "size": np.arange(200.0)})
-    frame_log = simulate_log(frame, [1, 0] * 100, random_state=0)
+    frame_log = simulate_log(frame, [1, 0] * 100, random_state=1)
     encode = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
-    learner: Any = make_pipeline(encode, DecisionTreeRegressor(random_state=0))
+    learner: Any = make_pipeline(encode, ExtraTreesRegressor(random_state=0))
     policy = RewardRegression(learner, per_action=per_action).fit(**frame_log.arrays())
     assert (policy.predict(frame) == [1, 0] * 100).mean() > 0.7
 

@@ -22,7 +22,7 @@ def test_a_sampled_log_has_the_problems_frequencies_and_propensities() -> None:
     log = problem.sample(40_000, logging, random_state=2)
     context = log.X.argmax(axis=1)
     np.testing.assert_allclose(np.bincount(context) / len(log), problem.context_probability, atol=0.01)
-    np.testing.assert_array_equal(log.propensity, logging[context, log.action])
+    np.testing.assert_allclose(log.propensity, logging[context, log.action])
     weighted = np.bincount(context, weights=(log.action == 2) * log.reward / log.propensity) / np.bincount(context)
     np.testing.assert_allclose(weighted, problem.mean_rewards[:, 2], atol=0.1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -141,10 +142,12 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.draw_models == "shared":
             for draw in range(self.n_draws):
                 index = np.full(count_rows(X), draw)
-                _add_votes(total, self.estimators_[0], append_indicator(X, index, self.n_draws, "draw"), soft)
+                _add_votes(total, self.estimators_[0], append_indicator(X, index, self.n_draws, "draw"), soft, 1)
         else:
-            for classifier in self.estimators_:
-                _add_votes(total, classifier, X, soft)
+            # With equal weights all draws may share one classifier, which then need not be asked again.
+            n_votes = Counter(map(id, self.estimators_))
+            for classifier in {id(draw): draw for draw in self.estimators_}.values():
+                _add_votes(total, classifier, X, soft, n_votes[id(classifier)])
         return total / self.n_draws
 
     def _check_parameters(self) -> None:
@@ -170,11 +173,14 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 def _fit_draw(template: Template, X: Features, label: NDArray[np.intp], seed: int) -> Any:
     if (label == label[0]).all():
         return ConstantClassifier(int(label[0]))
-    return template.copy(seed).fit(X, label)
+    classifier = template.copy(seed)
+    classifier.fit(X, label)
+    return classifier
 
 
-def _add_votes(total: NDArray[np.float64], classifier: Any, X: Features, soft: bool) -> None:
+def _add_votes(total: NDArray[np.float64], classifier: Any, X: Features, soft: bool, n_votes: int) -> None:
     if soft:
-        total[:, classifier.classes_] += classifier.predict_proba(X)
+        known = getattr(classifier, "classes_", np.arange(total.shape[1]))
+        total[:, known] += n_votes * classifier.predict_proba(X)
     else:
-        total[np.arange(len(total)), np.asarray(classifier.predict(X), dtype=np.intp)] += 1
+        total[np.arange(len(total)), np.asarray(classifier.predict(X), dtype=np.intp)] += n_votes

@@ -127,10 +127,10 @@ class LoggedData:
         return np.unique(self.action)
 
     def __repr__(self) -> str:
-        n_features = self.X.shape[1]
+        n_features, n_actions = self.X.shape[1], len(set(self.action.tolist()))
         return (
             f"<LoggedData: {len(self):,} row{'s' * (len(self) != 1)}, {n_features:,} feature{'s' * (n_features != 1)}, "
-            f"{len(self.actions):,} action{'s' * (len(self.actions) != 1)}, mean reward {self.reward.mean():.3g}>"
+            f"{n_actions:,} action{'s' * (n_actions != 1)}, mean reward {self.reward.mean():.3g}>"
         )
 
 

@@ -67,20 +67,40 @@ def simulate_log(
     else:
         right = check_actions(y, n_rows, what="y")
         labels = find_actions(right, actions)
-        rewards = (encode_actions(right, labels)[:, np.newaxis] == np.arange(len(labels))).astype(np.float64)
-    probability = _logging_probabilities(logging, X, n_rows, labels)
-    chosen = _draw(probability, check_random_state(random_state))
-    rows = np.arange(n_rows)
-    return LoggedData(X, labels[chosen], rewards[rows, chosen], probability[rows, chosen])
+        right = encode_actions(right, labels)
+    chosen, propensity = _choose(logging, X, n_rows, labels, check_random_state(random_state))
+    earned = rewards[np.arange(n_rows), chosen] if rewards.ndim == 2 else chosen == right
+    return LoggedData(X, labels[chosen], earned.astype(np.float64), propensity)
 
 
-def _logging_probabilities(logging: Any, X: Features, n_rows: int, labels: NDArray[Any]) -> NDArray[np.float64]:
+def _choose(
+    logging: Any, X: Features, n_rows: int, labels: NDArray[Any], random: np.random.RandomState
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Let the logging policy choose: the positions chosen, and how likely each was."""
     if isinstance(logging, str):
         if logging != "uniform":
             raise ParameterError(f"logging must be 'uniform', probabilities or a policy; got {logging!r}.")
-        return np.full((n_rows, len(labels)), 1 / len(labels))
+        return random.randint(len(labels), size=n_rows).astype(np.intp), np.full(n_rows, 1 / len(labels))
     if isinstance(logging, type):
         raise ParameterError(f"logging must be a fitted policy, not a class; got {logging.__name__}.")
+    if hasattr(logging, "predict") and not hasattr(logging, "predict_proba"):
+        return _positions(logging.predict(X), labels), np.ones(n_rows)
+    probability = _probabilities(logging, X, n_rows, labels)
+    # 1e-6: probabilities are often float32 or were printed and read again.
+    total = probability.sum(axis=1)
+    wrong = (probability < 0).any(axis=1) | ~(np.abs(total - 1) <= 1e-6)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise PropensityError(
+            f"logging probabilities must be at least 0 and sum to 1; row {row} has {probability[row]} "
+            f"(sum {total[row]:g})."
+        )
+    probability = probability / total[:, np.newaxis]
+    chosen = _draw(probability, random)
+    return chosen, probability[np.arange(n_rows), chosen]
+
+
+def _probabilities(logging: Any, X: Features, n_rows: int, labels: NDArray[Any]) -> NDArray[np.float64]:
     if hasattr(logging, "predict_proba"):
         known = getattr(logging, "actions_", getattr(logging, "classes_", None))
         if known is None:
@@ -88,25 +108,13 @@ def _logging_probabilities(logging: Any, X: Features, n_rows: int, labels: NDArr
         probability = np.zeros((n_rows, len(labels)))
         probability[:, _positions(known, labels)] = logging.predict_proba(X)
         return probability
-    if hasattr(logging, "predict"):
-        return np.eye(len(labels))[_positions(logging.predict(X), labels)]
     try:
-        probability = np.asarray(logging, dtype=np.float64)
-        probability = np.broadcast_to(probability, (n_rows, len(labels)))
+        return np.broadcast_to(np.asarray(logging, dtype=np.float64), (n_rows, len(labels)))
     except (TypeError, ValueError):
         raise ParameterError(
             "logging must be 'uniform', a policy, or probabilities of shape (n_actions,) or (n_rows, n_actions) = "
             f"{(n_rows, len(labels))}; got {getattr(logging, 'shape', None) or repr(logging)}."
         ) from None
-    # 1e-6: probabilities are often float32 or were printed and read again.
-    wrong = (probability < 0).any(axis=1) | ~np.isclose(probability.sum(axis=1), 1, rtol=0, atol=1e-6)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise PropensityError(
-            f"logging probabilities must be at least 0 and sum to 1; row {row} has {probability[row]} "
-            f"(sum {probability[row].sum():g})."
-        )
-    return probability
 
 
 def _positions(policy_actions: ArrayLike, labels: NDArray[Any]) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,19 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, count_rows, take_rows
-from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
+from offsettree.exceptions import OffsetTreeWarning, ParameterError
+from offsettree.reductions._nodes import (
+    NodeLearner,
+    check_answers,
+    louder_side,
+    may_assume_finite,
+    node_settings,
+    prefers_left,
+)
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
+
+FEW_ROWS = 50
 
 __all__ = ["Contest", "climb", "descend", "train_separately"]
 
@@ -77,7 +88,9 @@ def train_separately(
 
     def tasks(contests: list[Contest]) -> Iterator[tuple[Any, ...]]:
         for contest in contests:
-            X_node, weight = take_rows(X, contest.rows), votes.loudness(contest.rows)
+            # A contest that all rows reach, as with two actions, needs no copy of them.
+            X_node = X if len(contest.rows) == count_rows(X) else take_rows(X, contest.rows)
+            weight = votes.loudness(contest.rows)
             yield (
                 learner,
                 X_node,
@@ -114,10 +127,22 @@ def _train(
 ) -> tuple[Any, NDArray[np.bool_]]:
     try:
         classifier = learner.fit(X, label, weight, seed)
-        return classifier, prefers_left(classifier, X)
-    except Exception as error:
-        error.add_note(f"The learner failed in the contest at node {node} of the tree, on {len(label):,} rows.")
+        return classifier, check_answers(classifier, X)
+    except ParameterError:
         raise
+    except Exception as error:
+        where = f"in the contest at node {node} of the tree, on {len(label):,} rows"
+        if not isinstance(error, ValueError) or len(label) >= FEW_ROWS:
+            error.add_note(f"The learner failed {where}.")
+            raise
+        # Some learners need more rows than a small contest has: neighbours, folds.
+        warnings.warn(
+            f"the learner failed {where} ({error}); there the side with more weight always wins.",
+            OffsetTreeWarning,
+            stacklevel=2,
+        )
+        classifier = louder_side(label, weight)
+        return classifier, prefers_left(classifier, X)
 
 
 def _train_in_worker(finite: bool, *task: Any) -> tuple[Any, NDArray[np.bool_]]:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from threadpoolctl import ThreadpoolController
 
-from offsettree._features import Features, is_finite
+from offsettree._features import Features, count_rows, is_finite
 from offsettree._traits import check_learner, may_pick_columns, weight_keyword
-from offsettree.learners import ConstantClassifier, Costing, default_classifier
+from offsettree.exceptions import ParameterError
+from offsettree.learners import ConstantClassifier, Costing
 from offsettree.learners._template import Template
 
-__all__ = ["NodeLearner", "may_assume_finite", "node_settings", "prefers_left"]
+__all__ = ["NodeLearner", "check_answers", "louder_side", "may_assume_finite", "node_settings", "prefers_left"]
 
 LEFT = 1  # the paper's label: 1 where the left side should win
 
@@ -30,8 +31,6 @@ class NodeLearner:
     """
 
     def __init__(self, estimator: Any, *, weighted: bool = True) -> None:
-        if estimator is None:
-            estimator = default_classifier()
         check_learner(estimator, "classifier", "estimator")
         keyword = weight_keyword(estimator) if weighted else None
         if keyword is None and weighted:
@@ -45,17 +44,40 @@ class NodeLearner:
         n_left = int(np.count_nonzero(label))
         if n_left == len(label) or n_left == 0:
             return ConstantClassifier(LEFT if n_left == len(label) else 1 - LEFT)
-        weights = {self._keyword: weight} if self._keyword else {}
-        return self._template.copy(seed).fit(X, label.astype(np.int64), **weights)
+        classifier = self._template.copy(seed)
+        classifier.fit(X, label.astype(np.int64), **({self._keyword: weight} if self._keyword else {}))
+        return classifier
+
+
+def louder_side(label: NDArray[np.bool_], weight: NDArray[np.float64]) -> ConstantClassifier:
+    """Return the answer of the side with more weight; the left where both weigh the same."""
+    return ConstantClassifier(LEFT if 2 * weight[label].sum() >= weight.sum() else 1 - LEFT)
+
+
+def check_answers(classifier: Any, X: Features) -> NDArray[np.bool_]:
+    """Ask a contest that has just been trained, and refuse answers that are not the labels it was taught."""
+    if _is_plain_tree(classifier, X):
+        return prefers_left(classifier, X)
+    answer = np.asarray(classifier.predict(X))
+    if answer.shape != (count_rows(X),) or answer.dtype.kind not in "biuf" or not np.isin(answer, (0, 1)).all():
+        raise ParameterError(
+            f"{type(classifier).__name__}.predict must answer one label per row, 0 or 1 as it was taught; got an array "
+            f"of shape {answer.shape} and type {answer.dtype}: {answer.ravel()[:3].tolist()}."
+        )
+    return np.asarray(answer == LEFT)
 
 
 def prefers_left(classifier: Any, X: Features) -> NDArray[np.bool_]:
     """Ask a contest which side wins, for each row."""
-    if isinstance(X, np.ndarray) and type(classifier) in (DecisionTreeClassifier, ExtraTreeClassifier):
+    if _is_plain_tree(classifier, X):
         # What predict does once it has checked its input, which is most of its time on a few hundred rows.
         votes = classifier.tree_.predict(np.ascontiguousarray(X, dtype=np.float32))
         return np.asarray(classifier.classes_[votes.argmax(axis=1)] == LEFT)
     return np.asarray(classifier.predict(X) == LEFT)
+
+
+def _is_plain_tree(classifier: Any, X: Features) -> bool:
+    return isinstance(X, np.ndarray) and type(classifier) in (DecisionTreeClassifier, ExtraTreeClassifier)
 
 
 def may_assume_finite(learner: Any, X: Features) -> bool:

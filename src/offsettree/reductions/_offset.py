@@ -13,13 +13,14 @@ from sklearn.utils import check_random_state
 
 from offsettree._features import Features
 from offsettree._traits import check_learner
-from offsettree._validation import is_number
+from offsettree._validation import is_number, some_labels
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners._template import Template
 
 __all__ = ["Votes", "resolve_offset", "warn_of_unlogged"]
 
 N_FOLDS = 5
+ROUNDING = 1e-12  # what scaling rewards to [0, 1] may leave of a reward that equals the offset
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class Votes:
         cls, reward: NDArray[np.float64], propensity: NDArray[np.float64], offset: float | NDArray[np.float64]
     ) -> Self:
         """Count a reward of at least the offset for the side it came from, a lower one against it."""
-        return cls(reward >= offset, np.abs(reward - offset) / propensity)
+        distance = np.abs(reward - offset)
+        distance[distance < ROUNDING] = 0.0
+        return cls(reward >= offset, distance / propensity)
 
     def warn_if_one_sided(self, stacklevel: int = 6) -> None:
         """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
@@ -93,18 +96,22 @@ def _predicted_rewards(
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     # No row's own reward may set the offset that it is compared with.
     folds = KFold(min(N_FOLDS, len(reward)), shuffle=True, random_state=seed)
-    predicted = cross_val_predict(Template(regressor).copy(seed), X, reward, cv=folds)
-    return np.clip(np.asarray(predicted, dtype=np.float64), 0, 1)
+    predicted = np.asarray(cross_val_predict(Template(regressor).copy(seed), X, reward, cv=folds), dtype=np.float64)
+    if predicted.size != len(reward) or not np.isfinite(predicted).all():
+        raise ParameterError(
+            f"an offset that is a regressor must predict one finite number per row; {type(regressor).__name__} "
+            f"predicted an array of shape {predicted.shape}."
+        )
+    return np.clip(predicted.ravel(), 0, 1)
 
 
 def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any], stacklevel: int = 6) -> None:
     """Tell when some actions were never logged: a low reward of another may then speak for them."""
-    unlogged = actions[np.bincount(action, minlength=len(actions)) == 0].tolist()
-    if unlogged:
-        some = ", ".join(map(repr, unlogged[:5])) + (", ..." if len(unlogged) > 5 else "")
+    unlogged = actions[np.bincount(action, minlength=len(actions)) == 0]
+    if len(unlogged):
         warnings.warn(
-            f"{len(unlogged)} of the {len(actions)} actions were never logged ({some}): nothing is known of them. "
-            "Where another action earned little its rows vote for the other side, so that they may be chosen often. "
+            f"{len(unlogged)} of the {len(actions)} actions were never logged ({some_labels(unlogged)}): nothing is known "
+            "of them. Where another action earned little its rows vote for the other side, so that they may be chosen often. "
             "Leave out of actions=[...] what should not be.",
             OffsetTreeWarning,
             stacklevel=stacklevel,

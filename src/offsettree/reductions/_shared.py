@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from offsettree._features import Features, append_indicator, count_rows, take_rows
+from offsettree.learners import ConstantClassifier
 from offsettree.reductions._contests import Contest, climb, descend
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 from offsettree.reductions._offset import Votes
@@ -42,14 +43,14 @@ def train_shared(
     votes: Votes,
     seed: int,
     max_rounds: int,
-) -> tuple[list[SharedContest], NDArray[np.int64], int]:
+) -> tuple[list[SharedContest | ConstantClassifier], NDArray[np.int64], int]:
     """Train the shared classifier over and over, each time on the rows that the one before lets through.
 
     Which rows reach a node depends on the classifier, and the classifier on which rows reach a node. The first round
     lets every row climb to the root; rounds go on until the policy no longer changes on the rows of the log, or for
     `max_rounds`. A round costs one fit on all contests at once.
     """
-    views: list[SharedContest] = []
+    views: list[SharedContest | ConstantClassifier] = []
     policy = np.empty(0, dtype=np.intp)
     n_rounds = 0
     with node_settings(assume_finite=may_assume_finite(learner.estimator, X)):
@@ -61,8 +62,15 @@ def train_shared(
             label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in contests])
             union = append_indicator(take_rows(X, rows), node, tree.n_nodes, "node")
             classifier = learner.fit(union, label, votes.loudness(rows), seed)
-            views = [SharedContest(classifier, node, tree.n_nodes) for node in range(tree.n_nodes)]
             n_rows = np.bincount(node, minlength=tree.n_nodes)
+            n_left = np.bincount(node, weights=label, minlength=tree.n_nodes)
+            # As with separate classifiers, who heard one side or nobody has no opinion of its own.
+            views = [
+                SharedContest(classifier, node, tree.n_nodes)
+                if 0 < n_left[node] < n_rows[node]
+                else ConstantClassifier(int(n_left[node] == n_rows[node]))
+                for node in range(tree.n_nodes)
+            ]
             before, policy = policy, descend(tree, views, X)
             if np.array_equal(before, policy):
                 break
@@ -77,7 +85,7 @@ def train_shared(
 
 
 def _contests_reached(
-    tree: ActionTree, X: Features, action: NDArray[np.intp], votes: Votes, views: list[SharedContest]
+    tree: ActionTree, X: Features, action: NDArray[np.intp], votes: Votes, views: Sequence[Any]
 ) -> list[Contest]:
     reached: list[Contest] = []
 

@@ -60,6 +60,8 @@ class BinaryOffset(BasePolicy):
     array(['call', 'mail'], dtype='<U4')
     """
 
+    _default_learner = staticmethod(default_classifier)
+
     def __init__(
         self,
         estimator: Any = None,
@@ -74,9 +76,6 @@ class BinaryOffset(BasePolicy):
         self.reward_range = reward_range
         self.actions = actions
         self.random_state = random_state
-
-    def _learner(self) -> Any:
-        return default_classifier() if self.estimator is None else self.estimator
 
     def _fit(
         self,

@@ -67,6 +67,8 @@ class ImportanceWeighted(BasePolicy):
     0
     """
 
+    _default_learner = staticmethod(default_classifier)
+
     def __init__(
         self,
         estimator: Any = None,
@@ -83,9 +85,6 @@ class ImportanceWeighted(BasePolicy):
         self.actions = actions
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _learner(self) -> Any:
-        return default_classifier() if self.estimator is None else self.estimator
 
     def _fit(
         self,

@@ -102,6 +102,8 @@ class OffsetTree(BasePolicy):
     True
     """
 
+    _default_learner = staticmethod(default_classifier)
+
     def __init__(
         self,
         estimator: Any = None,
@@ -124,9 +126,6 @@ class OffsetTree(BasePolicy):
         self.actions = actions
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _learner(self) -> Any:
-        return default_classifier() if self.estimator is None else self.estimator
 
     def _fit(
         self,

@@ -68,6 +68,7 @@ class RewardRegression(BasePolicy):
     """
 
     _learner_kind = "regressor"
+    _default_learner = staticmethod(default_regressor)
 
     def __init__(
         self,
@@ -90,9 +91,6 @@ class RewardRegression(BasePolicy):
         """Return the predicted reward of every action, of shape (n_rows, n_actions), in the order of `actions_`."""
         low, high = self.reward_range
         return low + (high - low) * self._scaled_rewards(self._checked(X))
-
-    def _learner(self) -> Any:
-        return default_regressor() if self.estimator is None else self.estimator
 
     def _fit(
         self,

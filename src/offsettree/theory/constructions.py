@@ -33,15 +33,22 @@ def tight_binary_offset(regret: float) -> tuple[FiniteProblem, NDArray[np.bool_]
     return problem, np.array([[True, False]])
 
 
-def tight_zero_offset(gap: float) -> tuple[FiniteProblem, NDArray[np.bool_]]:
-    """Two rewards near 1 and a classifier that prefers the lower one.
+def tight_zero_offset(gap: float, tree: ActionTree | None = None) -> tuple[FiniteProblem, NDArray[np.bool_]]:
+    """Rewards near 1, all alike but one, and a classifier that errs at the root only.
 
-    With the offset 0 its policy regret is (2 - gap) times its binary regret, as near to the factor 2 as one likes;
-    with the offset 1/2 it is (1 - gap) times.
+    With the offset 0 its policy regret is nearly 2 (k - 1) times its binary regret, as near as one likes for a small
+    gap; with the offset 1/2 it is nearly k - 1 times. The tree is that of two actions if not given.
     """
     if not 0 < gap <= 0.5:
         raise ParameterError(f"gap must be in (0, 0.5]; got {gap}.")
-    return FiniteProblem.certain([[1 - gap, 1.0]]), np.array([[True]])
+    tree = ActionTree.balanced(2) if tree is None else tree
+    best = int(tree.leaves[-1])
+    rewards = np.full((1, tree.n_actions), 1 - gap)
+    rewards[0, best] = 1.0
+    classifier = np.ones((tree.n_nodes, 1), dtype=bool)
+    for node, from_left in tree.path(best):
+        classifier[node] = from_left or node == 0
+    return FiniteProblem.certain(rewards), classifier
 
 
 def lower_bound_problem(n_actions: int) -> FiniteProblem:

@@ -46,8 +46,11 @@ class InducedProblem:
 
     @property
     def distribution(self) -> NDArray[np.float64]:
-        """Q_D: the weights as probabilities, which is what Costing's rejection sampling makes of them."""
-        return self.weight / self.expected_importance
+        """Q_D: the weights as probabilities, which is what Costing's rejection sampling makes of them.
+
+        All zero where every reward is at the offset: there are no examples, and no classifier has any regret.
+        """
+        return self.weight / (self.expected_importance or 1.0)
 
     def weighted_loss(self, classifier: ArrayLike) -> float:
         """Return the expected weight of the examples that the classifier gets wrong."""

@@ -165,6 +165,10 @@ class ActionTree:
         if late.any():
             raise TopologyError(f"children must be numbered after their parents; node {children[late][0]} is not.")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew, so that copies are read-only and checked too.
+        return type(self), (self.left, self.right)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ActionTree):
             return NotImplemented

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from offsettree._validation import some_labels
 from offsettree.exceptions import TopologyError
 
 __all__ = [
@@ -116,18 +117,14 @@ def _check_leaves(leaves: list[Any], actions: Iterable[Any]) -> None:
         return
     parts = []
     if unknown := sorted(found - expected, key=repr):
-        parts.append(f"unknown: {_some(unknown)}")
+        parts.append(f"unknown: {some_labels(np.array(unknown, dtype=object))}")
     if missing := sorted(expected - found, key=repr):
-        parts.append(f"missing: {_some(missing)}")
+        parts.append(f"missing: {some_labels(np.array(missing, dtype=object))}")
     if len(leaves) > len(found):
         parts.append("some appear twice")
     raise TopologyError(
         f"the leaves of the tree must be the {len(expected)} actions, each exactly once; {'; '.join(parts)}."
     )
-
-
-def _some(labels: list[Any]) -> str:
-    return ", ".join(repr(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
 
 
 def check_n_actions(n_actions: int) -> int:
