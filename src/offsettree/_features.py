@@ -152,8 +152,7 @@ def check_features(
     else:
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
-    # A learner's word that it takes missing values is for dense rows; a sparse tree does not.
-    allow_nan = takes_missing(learner) and not is_sparse(X)
+    allow_nan = takes_missing(learner, sparse=is_sparse(X))
     _check_finite(X, getattr(estimator, "feature_names_in_", None), allow_nan=allow_nan)
     return X
 

@@ -47,15 +47,20 @@ def _names_columns(value: Any) -> bool:
     return isinstance(value, dict) or (isinstance(value, list | tuple) and any(isinstance(name, str) for name in value))
 
 
-def takes_missing(learner: Any) -> bool:
-    """Tell whether NaN in X can be left to the learner."""
+def takes_missing(learner: Any, *, sparse: bool = False) -> bool:
+    """Tell whether NaN in X can be left to the learner.
+
+    The word of scikit-learn's trees and boosting that they take missing values is for dense rows.
+    """
     if (
         isinstance(learner, Pipeline) and learner.steps
     ):  # what comes after the first step need not take what the first step mends
-        return takes_missing(learner.steps[0][1])
+        return takes_missing(learner.steps[0][1], sparse=sparse)
     if isinstance(learner, ColumnTransformer | FeatureUnion):
         return True  # its parts will speak for themselves
     tags = tags_of(learner)
+    if sparse and type(learner).__module__.startswith(("sklearn.tree", "sklearn.ensemble")):
+        return False
     return tags is None or bool(tags.input_tags.allow_nan)
 
 

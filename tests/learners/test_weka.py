@@ -483,8 +483,8 @@ def test_an_offset_tree_learns_with_j48_on_nominal_columns(form: Any) -> None:
     colour, size = random.choice(["red", "green", "blue"], size=1500), random.normal(size=1500)
     right = np.where(colour == "red", "left", np.where(size > 0, "middle", "right"))
     frame = form({"colour": colour, "size": size})
-    log = simulate_log(frame, right, random_state=0)
-    policy = OffsetTree(J48(), random_state=0)
+    log = simulate_log(frame, right, random_state=1)
+    policy = OffsetTree(J48(), random_state=1)
     policy.fit(log.X, log.action, reward=log.reward, propensity=log.propensity)
     assert (policy.predict(frame) == right).mean() > 0.95
     assert policy.decide({"colour": "red", "size": 0.5}) == "left"

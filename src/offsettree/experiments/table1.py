@@ -27,6 +27,7 @@ __all__ = ["COLUMNS", "LEARNERS", "READINGS", "open_records", "run", "run_one"]
 
 LEARNERS = ("weka", "sklearn")
 N_DRAWS = 10
+LOG_SEEDS, POLICY_SEEDS = 10_000, 20_000
 KEY = ("learners", "dataset", "split", "method")
 
 Policies = Mapping[str, Callable[[], BasePolicy]]
@@ -110,8 +111,9 @@ def run_one(learners: str, dataset: str, split: int, method: str) -> Record:
     if learners == "sklearn":
         encoder = NominalEncoder().fit(X_train)
         X_train, X_test = encoder.transform(X_train), encoder.transform(X_test)
-    log = simulate_log(X_train, data.y[train], "uniform", split, actions=data.classes)
-    policy = policies(learners)[method]().set_params(actions=data.classes, random_state=split)
+    # Streams of their own: the same seed would tie the actions drawn to the rows that the split put there.
+    log = simulate_log(X_train, data.y[train], "uniform", LOG_SEEDS + split, actions=data.classes)
+    policy = policies(learners)[method]().set_params(actions=data.classes, random_state=POLICY_SEEDS + split)
     error = float((policy.fit(**log.arrays()).predict(X_test) != data.y[test]).mean())
     seconds = time.perf_counter() - started
     return {

@@ -110,9 +110,9 @@ def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any], stacklevel
     unlogged = actions[np.bincount(action, minlength=len(actions)) == 0]
     if len(unlogged):
         warnings.warn(
-            f"{len(unlogged)} of the {len(actions)} actions were never logged ({some_labels(unlogged)}): nothing is known "
-            "of them. Where another action earned little its rows vote for the other side, so that they may be chosen often. "
-            "Leave out of actions=[...] what should not be.",
+            f"{len(unlogged)} of the {len(actions)} actions were never logged ({some_labels(unlogged)}): nothing is "
+            "known of them. Where another action earned little its rows vote for the other side, so that they may be "
+            "chosen often. Leave out of actions=[...] what should not be.",
             OffsetTreeWarning,
             stacklevel=stacklevel,
         )
