@@ -29,7 +29,7 @@ def test_the_code_and_tests_that_the_paper_is_led_to_exist(row: list[str]) -> No
     _, code, tests = row
     if code == tests == "-":
         return
-    names = [name for name in re.findall(r"`([\w.]+)`", code) if "=" not in name]
+    names = re.findall(r"`([\w.]+)`", code)
     assert names
     for name in names:
         module, *path = name.split(".")

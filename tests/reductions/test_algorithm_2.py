@@ -128,7 +128,7 @@ def same_tree(policy: OffsetTree, T: Any) -> dict[int, Any]:
     return matched
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(logged_problems())
 def test_every_node_sees_the_rows_labels_and_weights_of_algorithm_2(case: LoggedProblem) -> None:
     log = case.log
@@ -180,3 +180,28 @@ def test_the_tree_of_labels_is_the_tree_of_their_positions() -> None:
     policy = OffsetTree(tree=case_tree, actions=["a", "b", "c", "d"])
     policy.fit([[0.0], [1.0]], ["a", "b"], reward=[1, 0], propensity=0.5)
     assert policy.tree_ == ActionTree.from_pairs(((2, 0), (3, 1)))
+
+
+@pytest.mark.parametrize("shape", ["balanced", "chain"])
+@pytest.mark.parametrize("n_actions", [2, 3, 7, 16, 40])
+def test_logs_of_some_length_give_the_plain_policy_with_plain_trees(n_actions: int, shape: str) -> None:
+    """Enough rows for most contests to be real ones, and the very class whose predictions are read directly."""
+    random = np.random.RandomState(n_actions)
+    T: Any = 0
+    for leaf in range(1, n_actions):
+        T = (T, leaf)
+    if shape == "balanced":
+        T = ActionTree.balanced(n_actions).to_pairs()
+    X = random.normal(size=(600, 4))
+    chances = random.dirichlet(np.ones(n_actions), size=600) * 0.5 + 0.5 / n_actions
+    action = np.array([random.choice(n_actions, p=row) for row in chances])
+    reward, propensity = random.random_sample(600), chances[np.arange(600), action]
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    plain = PlainOffsetTree(fresh(tree, X), list(zip(X, action, reward, propensity, strict=True)), T)
+    policy = OffsetTree(tree, tree=T, actions=range(n_actions))
+    policy.fit(X, action, reward=reward, propensity=propensity)
+    trained = [node for node in policy.estimators_ if isinstance(node, DecisionTreeClassifier)]
+    assert len(trained) > 0.7 * (n_actions - 1)
+    for node, v in same_tree(policy, T).items():
+        assert policy.node_rows_[node] == len(plain.S_v[v])
+    assert policy.predict(X).tolist() == [plain.predict(x) for x in X]

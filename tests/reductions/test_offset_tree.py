@@ -100,7 +100,7 @@ def test_under_uniform_logging_all_nodes_together_see_about_2n_rows(n_actions: i
     assert np.median(policy.node_rows_) == pytest.approx(2 * n_rows / n_actions, rel=0.1)
 
 
-def test_zero_propensity_weighting_cannot_be_told_from_repeated_rows() -> None:
+def test_a_rare_row_cannot_be_told_from_a_repeated_one() -> None:
     """A row of propensity 1/3 weighs as much as three rows of propensity 1."""
     random = np.random.RandomState(0)
     X, action, reward = random.normal(size=(60, 2)), random.randint(3, size=60), random.random_sample(60)
@@ -211,6 +211,16 @@ def test_a_predicted_offset_helps_where_contexts_differ_in_luck() -> None:
         value[name] = means[4000:][np.arange(2000), chosen].mean()
     assert value["predicted"] > value["half"]
     assert value["predicted"] == pytest.approx(means[4000:].max(axis=1).mean(), abs=0.003)
+
+
+def test_similar_weighs_rewards_by_how_likely_they_were_to_be_seen() -> None:
+    """In half the contexts action 0 earns 1 and was logged seldom: its mean is 0.5, not the 0.1 of its rows."""
+    X = np.repeat([[0.0], [1.0]], [1000, 1000], axis=0)
+    rewards = np.tile([0.0, 0.4, 0.6], (2000, 1))
+    rewards[1000:, 0] = 1.0
+    chances = np.repeat([[0.8, 0.1, 0.1], [0.08, 0.46, 0.46]], [1000, 1000], axis=0)
+    policy = OffsetTree(tree="similar").fit(**simulate_log(X, rewards, chances, random_state=0).arrays())
+    assert policy.tree_.leaves.tolist() == [1, 0, 2]
 
 
 @pytest.mark.filterwarnings("ignore:.*never logged:offsettree.exceptions.OffsetTreeWarning")
@@ -432,3 +442,15 @@ def test_a_frame_that_changes_its_kinds_is_refused() -> None:
     policy = OffsetTree().fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
     with pytest.raises(FeatureError, match="numbers as it did in fit; column u does not"):
         policy.predict(frame.astype({"u": str}))
+
+
+@pytest.mark.filterwarnings("ignore:.*never logged:offsettree.exceptions.OffsetTreeWarning")
+def test_a_shared_contest_that_nobody_reaches_goes_left_too() -> None:
+    log = simulate_log(digits[:400], digit[:400] % 2, random_state=1)
+    policy = OffsetTree(LogisticRegression(max_iter=300), actions=[0, 1, 2, 3], node_models="shared", max_rounds=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        policy.fit(**log.arrays())
+    assert policy.node_rows_[2] == 0
+    assert policy.estimators_[2].label == 1
+    assert 3 not in policy.predict(digits)

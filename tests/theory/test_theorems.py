@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from offsettree import ActionTree
 from offsettree import theory as th
+from offsettree.reductions._contests import Contest, climb
+from offsettree.reductions._offset import Votes
 from tests.strategies import SolvedTree, finite_problems, seeds, solved_trees
 
 EXACT = 1e-12  # rounding only: nothing here is sampled
@@ -58,9 +61,9 @@ def test_costing_divides_the_weighted_loss_by_the_expected_importance(case: Solv
     induced = th.offset_tree_problem(case.problem, case.tree, case.classifier, offset=offset, logging=case.logging)
     importance = th.contest_importance(case.problem, case.tree, case.classifier, offset=offset)
     assert induced.expected_importance == pytest.approx(importance, abs=EXACT)
-    if importance > 1e-6:
-        loss = induced.weighted_loss(case.classifier)
-        assert induced.error(case.classifier) == pytest.approx(loss / importance, abs=1e-9)
+    assert importance * induced.error(case.classifier) == pytest.approx(
+        induced.weighted_loss(case.classifier), abs=EXACT
+    )
 
 
 @given(finite_problems(2, 2), seeds, st.floats(0, 1))
@@ -78,12 +81,8 @@ def test_theorem_3_1_policy_regret_is_at_most_binary_regret(problem: th.FinitePr
     classifier = np.random.RandomState(seed).random_sample((1, problem.n_contexts)) < 0.5
     regret = th.policy_regret(problem, th.offset_tree_policy(two_actions, classifier))
     for offset in (0.5, 0.0):
-        induced = th.offset_tree_problem(problem, two_actions, classifier, offset=offset)
-        if induced.expected_importance > 1e-6:
-            binary = th.binary_regret(induced, classifier)
-            assert regret <= th.binary_offset_bound(binary, offset=offset) + EXACT
-        else:
-            assert regret <= EXACT
+        binary = th.binary_regret(th.offset_tree_problem(problem, two_actions, classifier, offset=offset), classifier)
+        assert regret <= th.binary_offset_bound(binary, offset=offset) + EXACT
 
 
 @given(st.floats(0, 1))
@@ -104,8 +103,21 @@ def test_offset_zero_loses_the_factor_two(gap: float) -> None:
         ratio[offset] = regret / th.binary_regret(induced, classifier)
     assert ratio[0.0] == pytest.approx(2 - gap)
     assert ratio[0.5] == pytest.approx(1 - gap)
-    assert th.binary_offset_bound(1.0, offset=0.0) == 2 * th.binary_offset_bound(1.0)
-    assert th.offset_tree_bound(1.0, 5, offset=0.0) == 2 * th.offset_tree_bound(1.0, 5)
+
+
+@pytest.mark.parametrize("n_actions", [2, 3, 5, 8, 13])
+@pytest.mark.parametrize("shape", ["balanced", "chain"])
+def test_offset_zero_loses_the_factor_two_in_a_tree_of_any_size(n_actions: int, shape: str) -> None:
+    tree = ActionTree.balanced(n_actions) if shape == "balanced" else chain(n_actions)
+    problem, classifier = th.tight_zero_offset(1e-6, tree)
+    regret = th.policy_regret(problem, th.offset_tree_policy(tree, classifier))
+    ratio = {}
+    for offset in (0.0, 0.5):
+        induced = th.offset_tree_problem(problem, tree, classifier, offset=offset)
+        ratio[offset] = regret / th.binary_regret(induced, classifier)
+        assert regret <= th.offset_tree_bound(th.binary_regret(induced, classifier), n_actions, offset=offset) + EXACT
+    assert ratio[0.5] == pytest.approx(n_actions - 1, rel=1e-4)
+    assert ratio[0.0] == pytest.approx(2 * (n_actions - 1), rel=1e-4)
 
 
 @given(solved_trees(), st.sampled_from([0.5, 0.0, 1.0, 0.3]))
@@ -113,9 +125,6 @@ def test_theorem_4_1_holds_in_both_forms_for_every_classifier(case: SolvedTree, 
     regret = th.policy_regret(case.problem, th.offset_tree_policy(case.tree, case.classifier))
     induced = th.offset_tree_problem(case.problem, case.tree, case.classifier, offset=offset)
     importance = th.contest_importance(case.problem, case.tree, case.classifier, offset=offset)
-    if importance < 1e-6:  # every reward is at the offset: Q_D is empty, and all policies are equally good
-        assert regret <= 1e-6
-        return
     binary = th.binary_regret(induced, case.classifier)
     by_nodes = th.offset_tree_bound(binary, case.tree.n_actions, importance=importance)
     assert regret <= by_nodes + EXACT
@@ -226,9 +235,6 @@ def test_theorem_6_2_bounds_importance_weighting_for_every_classifier(problem: t
     classifier = np.random.RandomState(seed).random_sample((len(th.pairs(k)), problem.n_contexts)) < 0.5
     induced = th.importance_weighted_problem(problem)
     regret = th.policy_regret(problem, th.all_pairs_policy(k, classifier))
-    if induced.expected_importance < 1e-6:
-        assert regret <= 1e-6
-        return
     binary = th.binary_regret(induced, classifier)
     by_rewards = th.importance_weighting_bound(binary, k, problem=problem)
     assert regret <= by_rewards + EXACT
@@ -245,13 +251,62 @@ def test_theorem_6_2_is_tight(n_actions: int, gap: float) -> None:
     assert regret / th.importance_weighting_bound(binary, n_actions) >= 1 - gap * n_actions
 
 
-@given(finite_problems(), seeds)
-def test_importance_weighted_multiclass_regret_is_policy_regret(problem: th.FiniteProblem, seed: int) -> None:
-    """First step of the proof of Theorem 6.2: the loss of answering a is the sum of all other rewards."""
-    policy = np.random.RandomState(seed).randint(problem.n_actions, size=problem.n_contexts)
-    loss = problem.mean_rewards.sum(axis=1, keepdims=True) - problem.mean_rewards
-    regret = loss[np.arange(problem.n_contexts), policy] - loss.min(axis=1)
-    assert problem.context_probability @ regret == pytest.approx(th.policy_regret(problem, policy), abs=EXACT)
+@given(solved_trees(max_actions=5), seeds)
+def test_importance_weighted_multiclass_regret_is_policy_regret(case: SolvedTree, seed: int) -> None:
+    """First step of the proof of Theorem 6.2, from every row that the logging policy may produce."""
+    problem, k = case.problem, case.problem.n_actions
+    policy = np.random.RandomState(seed).randint(k, size=problem.n_contexts)
+    loss = np.zeros((problem.n_contexts, k))
+    for probability, x, rewards in zip(problem.probability, problem.context, problem.rewards, strict=True):
+        for action, reward in enumerate(rewards):
+            weight = reward / case.logging[x, action]
+            loss[x, np.arange(k) != action] += probability * case.logging[x, action] * weight
+    regret = loss[np.arange(problem.n_contexts), policy].sum() - loss.min(axis=1).sum()
+    assert regret == pytest.approx(th.policy_regret(problem, policy), abs=EXACT)
+
+
+@given(solved_trees())
+def test_our_own_votes_on_every_possible_row_make_up_the_induced_problem(case: SolvedTree) -> None:
+    """The reduction itself, run on a log of all outcomes and actions, whatever the logging policy: Q_D."""
+    problem, tree = case.problem, case.tree
+    n_outcomes, k = problem.rewards.shape
+    x, action = np.repeat(problem.context, k), np.tile(np.arange(k), n_outcomes)
+    propensity = case.logging[x, action]
+    votes = Votes.cast(problem.rewards.ravel(), propensity, 0.5)
+    chance = np.repeat(problem.probability, k) * propensity
+    weight = np.zeros((tree.n_nodes, problem.n_contexts, 2))
+
+    def hold(contests: list[Contest]) -> list[NDArray[np.bool_]]:
+        for contest in contests:
+            label = votes.for_left(contest.rows, contest.from_left).astype(int)
+            drawn = chance[contest.rows] * votes.weight[contest.rows]
+            np.add.at(weight[contest.node], (x[contest.rows], label), drawn)  # type: ignore[arg-type]
+        return [case.classifier[contest.node, x[contest.rows]] for contest in contests]
+
+    climb(tree, action, votes.audible(), hold)
+    expected = th.offset_tree_problem(problem, tree, case.classifier, logging=case.other_logging)
+    np.testing.assert_allclose(weight, expected.weight, atol=EXACT)
+
+
+@pytest.mark.parametrize("rewards", [[[0.5, 0.5]], [[0.0, 0.0]]])
+def test_a_problem_without_examples_has_no_regret(rewards: list[list[float]]) -> None:
+    problem = th.FiniteProblem.certain(rewards)
+    offset = rewards[0][0]
+    induced = th.offset_tree_problem(problem, two_actions, [[True]], offset=offset)
+    assert induced.expected_importance == 0
+    assert th.binary_regret(induced, [[True]]) == 0
+
+
+@pytest.mark.parametrize("n_rows", [50, 1000, 10**6])
+def test_the_sample_complexity_bounds_are_the_papers_formulas(n_rows: int) -> None:
+    n_classifiers, delta = 30, 0.1
+    log_c = np.log(n_classifiers)
+    assert th.sample_complexity_bound(n_rows, n_classifiers, delta) == pytest.approx(
+        np.sqrt((log_c + np.log(2 / delta)) / (2 * n_rows))
+    )
+    assert th.sample_complexity_bound(n_rows, n_classifiers, delta, with_offset=False) == pytest.approx(
+        np.sqrt((log_c + np.log(3 / delta)) / (n_rows - 2 * np.sqrt(n_rows * np.log(3 / delta))))
+    )
 
 
 def test_the_sample_complexity_bound_is_that_of_classification_and_without_the_offset_of_half_the_rows() -> None:
@@ -277,11 +332,11 @@ def test_theorem_a_1_covers_all_classifiers_at_once_at_least_as_often_as_promise
         x = random.randint(n_contexts, size=n_rows)
         right = random.random_sample(n_rows) < right_chance[x]
         action = random.random_sample(n_rows) < 0.5
-        reward = action == right
-        # With the offset every row tells the right label with weight 1; without, rows of reward 0 are rejected.
-        kept = np.ones(n_rows, dtype=bool) if with_offset else reward
-        label = np.where(reward, action, ~action)
-        estimate = (classifiers[:, x[kept]] == label[kept]).mean(axis=1)
+        votes = Votes.cast((action == right).astype(float), np.full(n_rows, 0.5), 0.5 if with_offset else 0.0)
+        # All weights are equal, so that Costing keeps every row that has any.
+        kept = votes.audible()
+        label = votes.for_left(kept, action[kept])
+        estimate = (classifiers[:, x[kept]] == label).mean(axis=1)
         n_failed += np.abs(estimate - truth).max() > bound
     assert n_failed <= delta * n_logs
 

@@ -37,7 +37,8 @@ class OffsetTree(BasePolicy):
         `Costing`. By default `offsettree.learners.default_classifier()`, a regularised decision tree.
     tree : {"balanced", "random", "similar"}, ActionTree or nested pairs of action labels, default="balanced"
         The shape. "similar" puts actions of similar mean reward side by side; in an `ActionTree` the leaves are
-        positions in `actions_`, in nested pairs such as ``(("red", "blue"), "green")`` they are labels.
+        positions in `actions_`, in nested pairs such as ``(("red", "blue"), "green")`` they are labels. For a chain
+        of hundreds use an `ActionTree`: Python cannot copy pairs nested that deep.
     offset : float, "mean", "median" or regressor, default=0.5
         What a reward is compared with, as a share of `reward_range`: 0.5 is its middle. "mean" and "median" are those
         of the logged rewards. A regressor is cross-fitted to predict the reward given x, and its prediction is the
@@ -47,7 +48,8 @@ class OffsetTree(BasePolicy):
     node_models : {"separate", "shared"}, default="separate"
         "separate": a clone of the estimator per node. "shared": one classifier for all nodes, with the node as an
         extra feature (a zero-one column per node, so meant for a moderate number of actions), trained in rounds until
-        the policy on the rows of the log stops changing.
+        the policy on the rows of the log stops changing. `n_jobs` has no part in it. A linear learner can only shift
+        its intercept from node to node: use one that finds interactions.
     max_rounds : int, default=20
         Most rounds of the shared classifier; a warning tells when they did not suffice.
     actions : array of shape (n_actions,), optional
@@ -79,9 +81,11 @@ class OffsetTree(BasePolicy):
     Notes
     -----
     A contest that no row reaches is won by the left side, always. One that hears votes for one side only is won by
-    that side, always. A reward that equals the offset has weight zero and is left out everywhere. Ties within
-    a contest are the estimator's to decide. Weights are scaled to mean 1 at each node, so that settings such as the
-    strength of a penalty mean the same whatever the propensities.
+    that side, always; one of fewer than 50 rows on which the learner fails, by the side with more weight (a warning
+    tells). An action that was never logged may win against one that earned little: a warning names such actions.
+    A reward that equals the offset has weight zero and is left out everywhere. Ties within a contest are the
+    estimator's to decide. Weights are scaled to mean 1 at each node, so that settings such as the strength of
+    a penalty mean the same whatever the propensities.
 
     An estimator that memorises its rows lets all of them climb to the next node: regularise it.
 
