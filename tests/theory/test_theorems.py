@@ -280,7 +280,7 @@ def test_our_own_votes_on_every_possible_row_make_up_the_induced_problem(case: S
         for contest in contests:
             label = votes.for_left(contest.rows, contest.from_left).astype(int)
             drawn = chance[contest.rows] * votes.weight[contest.rows]
-            np.add.at(weight[contest.node], (x[contest.rows], label), drawn)  # type: ignore[arg-type]
+            np.add.at(weight[contest.node], (x[contest.rows], label), drawn)
         return [case.classifier[contest.node, x[contest.rows]] for contest in contests]
 
     climb(tree, action, votes.audible(), hold)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -44,25 +44,28 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Features, y: Any = None) -> Self:
         """Learn which columns are nominal, and their values."""
-        parts: list[tuple[str, Any, Any]] = []
+        impute = SimpleImputer(keep_empty_features=True) if self.impute else FunctionTransformer()
         if is_frame(X):
             validate_data(self, X, skip_check_array=True)
-            numeric: Any = numeric_columns(X)
+            numeric = numeric_columns(X)
             nominal = [name for name in X.columns if name not in numeric]
-            parts.append(("nominal", OneHotEncoder(handle_unknown="ignore", sparse_output=False), nominal))
+            one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+            self.encoder_ = ColumnTransformer([("nominal", one_hot, nominal), ("numeric", impute, numeric)]).fit(X)
         else:
-            X = self._as_array(X, reset=True)
-            numeric = slice(None)
-        parts.append(("numeric", SimpleImputer(keep_empty_features=True) if self.impute else "passthrough", numeric))
-        self.columns_ = ColumnTransformer(parts).fit(X)
+            self.encoder_ = impute.fit(self._as_array(X, reset=True))
         return self
 
     def transform(self, X: Features) -> NDArray[np.float64]:
         """Return the array."""
         check_is_fitted(self)
-        if not is_frame(X):
+        X = (
+            validate_data(self, X, reset=False, skip_check_array=True)
+            if is_frame(X)
+            else self._as_array(X, reset=False)
+        )
+        if is_frame(X) and not isinstance(self.encoder_, ColumnTransformer):
             X = self._as_array(X, reset=False)
-        return self.columns_.transform(X)  # type: ignore[no-any-return]
+        return self.encoder_.transform(X)  # type: ignore[no-any-return]
 
     def _as_array(self, X: Features, *, reset: bool) -> Features:
         return validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite="allow-nan")

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from offsettree import datasets
+from offsettree.exceptions import MissingExtraError, ParameterError
+from offsettree.experiments import figure1, report, table1
+from offsettree.experiments.paper import TABLE_1, TABLE_1_COLUMNS
+
+
+def test_the_paper_has_a_figure_for_every_dataset_and_column() -> None:
+    assert tuple(TABLE_1) == datasets.NAMES
+    assert all(len(figures) == len(TABLE_1_COLUMNS) for figures in TABLE_1.values())
+    assert report.paper_error("vowel", "offset tree") == 0.6501
+    assert report.paper_error("ecoli", "weighting") == 0.3120
+    assert report.paper_error("ecoli", "single tree") is None
+
+
+def test_a_split_is_the_same_for_all_methods_and_every_time() -> None:
+    first = table1.run_one("sklearn", "glass", 3, "offset tree")
+    again = table1.run_one("sklearn", "glass", 3, "offset tree")
+    assert first["error"] == again["error"]
+    assert 0.2 < first["error"] < 0.8
+
+
+def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+    records = table1.open_records(tmp_path, "sklearn")
+    run = {"learners": "sklearn", "names": ["glass"], "methods": ["offset tree"], "n_jobs": 1}
+    table1.run(records, **run, n_splits=1)  # type: ignore[arg-type]
+    text = records.path.read_text()
+    table1.run(table1.open_records(tmp_path, "sklearn"), **run, n_splits=2)  # type: ignore[arg-type]
+    assert records.path.read_text().startswith(text)
+    assert len(records.path.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("name", ["flare", "lymph", "soybean"])
+def test_nominal_features_are_encoded_for_learners_that_know_numbers_only(name: str) -> None:
+    record = table1.run_one("sklearn", name, 0, "separate tree")
+    assert record["error"] < 1 - 1 / datasets.load(name).n_actions
+
+
+def test_the_table_has_the_papers_figure_beside_ours() -> None:
+    errors = {("glass", "offset tree"): 0.4, ("glass", "weighting"): 0.5, ("vowel", "offset tree"): 0.7}
+    lines = report.markdown(errors, ["offset tree", "weighting", "new"]).splitlines()
+    assert lines[2] == "| glass | 0.4000 (0.5000) | 0.5000 (0.5938) | - |"
+    assert lines[3] == "| vowel | 0.7000 (0.6501) | - (0.6403) | - |"
+    assert lines[4].startswith("| **mean** | 0.5500 (0.5751) |")
+    text = report.summary(errors, ["offset tree", "weighting", "new"])
+    assert "offset tree: mean difference to the paper -0.025, absolute 0.075" in text
+    assert "the offset tree is better on 1 of 1, worse on 0" in text
+    assert "new: no figures" in text
+    assert report.distance(errors, "offset tree") == pytest.approx(0.07495)
+
+
+def test_the_figure_is_drawn_as_png_and_svg(tmp_path: Path) -> None:
+    errors = {
+        (name, method): error
+        for name in ("glass", "vowel")
+        for method, error in (
+            ("offset tree", 0.3),
+            ("weighting", 0.4),
+            ("separate M5P", 0.5),
+            ("separate REPTree", 0.6),
+        )
+    }
+    paths = figure1.draw(errors, tmp_path, regressions=["separate M5P", "no such"])
+    assert paths[0].read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in paths[1].read_text()
+
+
+def test_a_missing_plotting_package_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"pip install offsettree\[plots\]"):
+        figure1.draw({}, tmp_path, regressions=[])
+
+
+def test_an_unknown_family_of_learners_is_refused() -> None:
+    with pytest.raises(ParameterError, match="learners must be one of weka, sklearn; got 'torch'"):
+        table1.policies("torch")

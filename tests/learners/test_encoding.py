@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from offsettree.learners import NominalEncoder
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_nominal_columns_become_zeros_and_ones_and_numbers_stay(kind: Any) -> None:
+    frame = kind({"colour": ["red", None, "blue"], "size": [1.0, np.nan, 3.0]})
+    table = NominalEncoder().fit_transform(frame)
+    np.testing.assert_array_equal(table[:, :2], [[0, 1], [0, 0], [1, 0]])
+    np.testing.assert_array_equal(table[:, -1], [1.0, np.nan, 3.0])
+    assert table.shape == (3, 4)  # a missing colour has a column of its own
+    assert NominalEncoder(impute=True).fit_transform(frame)[1, -1] == 2.0
+
+
+def test_values_not_seen_in_fitting_have_zeros_only() -> None:
+    encoder = NominalEncoder().fit(pd.DataFrame({"colour": ["red", "blue"]}))
+    np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"colour": ["green", "red"]})), [[0, 0], [0, 1]])
+
+
+def test_arrays_pass_unchanged() -> None:
+    X = np.array([[1.0, np.nan], [2.0, 3.0]])
+    np.testing.assert_array_equal(NominalEncoder().fit_transform(X), X)
+    assert (NominalEncoder().fit_transform(sp.csr_matrix(X[:, :1])) != sp.csr_matrix(X[:, :1])).nnz == 0
+    np.testing.assert_array_equal(NominalEncoder(impute=True).fit_transform(X), [[1, 3], [2, 3]])
+
+
+@parametrize_with_checks([NominalEncoder(), NominalEncoder(impute=True)])
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
