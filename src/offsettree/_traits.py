@@ -11,7 +11,15 @@ from sklearn.utils.validation import has_fit_parameter
 
 from offsettree.exceptions import ParameterError
 
-__all__ = ["check_learner", "may_pick_columns", "tags_of", "takes_missing", "takes_nominal", "weight_keyword"]
+__all__ = [
+    "check_learner",
+    "may_pick_columns",
+    "tags_of",
+    "take_over_input_tags",
+    "takes_missing",
+    "takes_nominal",
+    "weight_keyword",
+]
 
 
 def check_learner(learner: Any, kind: str, parameter: str) -> None:
@@ -31,6 +39,14 @@ def tags_of(learner: Any) -> Tags | None:
         return get_tags(learner)
     except (AttributeError, TypeError):
         return None
+
+
+def take_over_input_tags(tags: Tags, learner: Any) -> None:
+    """Let an estimator say of its input what the learner inside it says."""
+    inner = tags_of(learner)
+    if inner is not None:
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
 
 
 def may_pick_columns(learner: Any) -> bool:

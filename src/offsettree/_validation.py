@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from offsettree.exceptions import (
     ActionError,
@@ -20,6 +23,7 @@ from offsettree.exceptions import (
 
 __all__ = [
     "check_actions",
+    "check_labels",
     "check_propensity",
     "check_range",
     "check_reward",
@@ -123,6 +127,16 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
     if not values.any():
         raise LogError("sample_weight must not be zero for every row: there is nothing to learn from.")
     return values
+
+
+def check_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
+    """Return the labels of a classification problem, one per row, as scikit-learn understands them."""
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if len(labels) != n_rows:
+        raise LogError(_lengths_differ("y", len(labels), n_rows))
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels
 
 
 def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: str = "action") -> NDArray[Any]:

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, as_one_row, check_features, count_rows, equal_column, is_frame, take_rows
-from offsettree._traits import check_learner, tags_of
+from offsettree._traits import check_learner, take_over_input_tags
 from offsettree._validation import (
     check_actions,
     check_propensity,
@@ -200,10 +200,7 @@ class BasePolicy(BaseEstimator, ABC):
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags()
         tags.target_tags.required = True
-        inner = tags_of(self._learner())
-        if inner is not None:
-            tags.input_tags.sparse = inner.input_tags.sparse
-            tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        take_over_input_tags(tags, self._learner())
         return tags
 
 

@@ -8,17 +8,14 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, assert_all_finite, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
 )
 
 from offsettree._features import Features, append_indicator, check_features, count_rows, take_rows
-from offsettree._traits import check_learner, tags_of
-from offsettree._validation import check_weight
+from offsettree._traits import check_learner, take_over_input_tags
+from offsettree._validation import check_labels, check_weight
 from offsettree.exceptions import ParameterError
 from offsettree.learners._template import Template
 from offsettree.learners.constant import ConstantClassifier
@@ -100,10 +97,7 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         self._check_parameters()
         X = check_features(self, X, learner=self.estimator, reset=True)
-        target = column_or_1d(y, warn=True)
-        check_consistent_length(X, target)
-        assert_all_finite(target, input_name="y")
-        check_classification_targets(target)
+        target = check_labels(y, count_rows(X))
         weight = check_weight(sample_weight, len(target))
         self.classes_, label = np.unique(target, return_inverse=True)
 
@@ -163,10 +157,7 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = tags_of(self.estimator)
-        if inner is not None:
-            tags.input_tags.allow_nan = inner.input_tags.allow_nan
-            tags.input_tags.sparse = inner.input_tags.sparse
+        take_over_input_tags(tags, self.estimator)
         return tags
 
 

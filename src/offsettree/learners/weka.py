@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, assert_all_finite, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from offsettree._features import Features, check_features, is_frame
-from offsettree._validation import check_weight, is_number
+from offsettree._features import Features, check_features, count_rows, is_frame
+from offsettree._validation import check_labels, check_weight, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.learners._columns import read_columns
 from offsettree.learners._weka_model import WekaModel
@@ -92,10 +91,7 @@ class _WekaClassifier(ClassifierMixin, _WekaTree):
             Weka's instance weights; all 1 if not given. None may be negative, and not all zero.
         """
         X = self._checked(X, reset=True)
-        target = column_or_1d(y, warn=True)
-        check_consistent_length(X, target)
-        assert_all_finite(target, input_name="y")
-        check_classification_targets(target)
+        target = check_labels(y, count_rows(X))
         weight = check_weight(sample_weight, len(target))
         self.classes_, label = np.unique(target, return_inverse=True)
         names = [str(name) for name in self.classes_.tolist()]

@@ -9,14 +9,13 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, assert_all_finite, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, check_features, count_rows, take_rows
-from offsettree._traits import tags_of
-from offsettree._validation import check_weight
+from offsettree._traits import take_over_input_tags
+from offsettree._validation import check_labels, check_weight
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 
 __all__ = ["AllPairs"]
@@ -86,10 +85,7 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             What it costs to mislabel each row; all the same if not given. Rows of weight zero are left out.
         """
         X = check_features(self, X, learner=self.estimator, reset=True)
-        target = column_or_1d(y, warn=True)
-        check_consistent_length(X, target)
-        assert_all_finite(target, input_name="y")
-        check_classification_targets(target)
+        target = check_labels(y, count_rows(X))
         weight = check_weight(sample_weight, len(target))
         self.classes_, label = np.unique(target, return_inverse=True)
         learner = NodeLearner(self.estimator, weighted=bool((weight != weight[0]).any()))
@@ -135,10 +131,7 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = tags_of(self.estimator)
-        if inner is not None:
-            tags.input_tags.allow_nan = inner.input_tags.allow_nan
-            tags.input_tags.sparse = inner.input_tags.sparse
+        take_over_input_tags(tags, self.estimator)
         return tags
 
 
