@@ -87,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--features", type=int, default=50)
-    parser.add_argument("--actions", type=int, nargs="+", default=[64, 1024])
+    parser.add_argument("--actions", type=int, nargs="+", default=[2, 64, 1024])
     options = parser.parse_args()
     print(f"Training overhead: {options.rows:,} rows, {options.features} features, uniform logging, one thread")
     print("learner          k   fits  rows/n  total s  in fits s  overhead  memory / X")
