@@ -40,6 +40,21 @@ def test_without_draws_the_weights_go_through_all_pairs_to_the_learner() -> None
     assert isinstance(kept.classifier_.estimators_[0], Costing)
 
 
+def test_a_multiclass_learner_can_learn_all_actions_at_once() -> None:
+    log = simulate_log(digits, digit, np.arange(1, 11) / 55, random_state=0)
+    tree = DecisionTreeClassifier(max_depth=6, random_state=0)
+    policy = ImportanceWeighted(tree, n_draws=None, all_pairs=False).fit(**log.arrays())
+    weight = log.reward / log.propensity
+    rows = weight > 0
+    plain = DecisionTreeClassifier(max_depth=6, random_state=0)
+    plain.fit(digits[rows], log.action[rows], sample_weight=weight[rows] / weight[rows].mean())
+    np.testing.assert_array_equal(policy.predict(digits), plain.predict(digits))
+    drawn = ImportanceWeighted(KNeighborsClassifier(), n_draws=None, all_pairs=False, random_state=0)
+    assert isinstance(drawn.fit(**log.arrays()).classifier_, Costing)
+    with pytest.raises(ParameterError, match="all_pairs must be True or False"):
+        ImportanceWeighted(all_pairs="some").fit(**log.arrays())  # type: ignore[arg-type]
+
+
 def test_with_rows_enough_it_has_no_regret() -> None:
     problem = th.FiniteProblem.random(4, 5, random_state=3)
     log = problem.sample(100_000, random_state=0)

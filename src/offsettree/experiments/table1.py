@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from offsettree import datasets
@@ -33,6 +34,17 @@ KEY = ("learners", "dataset", "split", "method")
 Policies = Mapping[str, Callable[[], BasePolicy]]
 
 
+class HalfDraws(Costing):
+    """Costing with twice the largest weight as its bound, so that equal weights still give different draws.
+
+    A reading of the paper: with rewards 0 and 1 and the offset 1/2 every weight is k / 2, where without the offset the
+    largest would be k. Drawing with the bound k keeps half of the rows each time, and averaging has a point.
+    """
+
+    def _bound(self, weight: NDArray[np.float64]) -> float:
+        return 2 * super()._bound(weight)
+
+
 def _offset_trees(classifier: Callable[[], Any]) -> Policies:
     """List the readings of how the paper's offset tree was run; docs/experiments.md compares them."""
     return {
@@ -44,10 +56,20 @@ def _offset_trees(classifier: Callable[[], Any]) -> Policies:
         "offset mean, costing, hard votes": lambda: OffsetTree(
             Costing(classifier(), n_draws=N_DRAWS, vote="hard"), offset="mean"
         ),
+        "offset 1/2, half draws": lambda: OffsetTree(HalfDraws(classifier(), n_draws=N_DRAWS)),
+    }
+
+
+def _weightings(classifier: Callable[[], Any]) -> Policies:
+    """List the other readings of importance weighting."""
+    return {
+        "weighting, one multiclass tree": lambda: ImportanceWeighted(classifier(), n_draws=N_DRAWS, all_pairs=False),
+        "weighting, half draws": lambda: ImportanceWeighted(HalfDraws(classifier(), n_draws=N_DRAWS), n_draws=None),
     }
 
 
 READINGS: Mapping[str, Policies] = {"weka": _offset_trees(J48), "sklearn": _offset_trees(default_classifier)}
+WEIGHTINGS: Mapping[str, Policies] = {"weka": _weightings(J48), "sklearn": _weightings(default_classifier)}
 
 # The reading nearest to the paper's column.
 NEAREST = "offset mean, costing"
@@ -130,7 +152,7 @@ def policies(learners: str) -> Policies:
     """Return all methods that can be run with a family of learners: the columns of the table, and the readings."""
     if learners not in LEARNERS:
         raise ParameterError(f"learners must be one of {', '.join(LEARNERS)}; got {learners!r}.")
-    return {**COLUMNS[learners], **READINGS[learners]}
+    return {**COLUMNS[learners], **READINGS[learners], **WEIGHTINGS[learners]}
 
 
 def open_records(folder: str | Path, learners: str) -> Records:

@@ -102,8 +102,8 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.classes_, label = np.unique(target, return_inverse=True)
 
         random = check_random_state(self.random_state)
-        # The heaviest row is kept by every draw, so that none is empty.
-        draws = [np.flatnonzero(random.random_sample(len(label)) * weight.max() < weight) for _ in range(self.n_draws)]
+        bound = self._bound(weight)
+        draws = [np.flatnonzero(random.random_sample(len(label)) * bound < weight) for _ in range(self.n_draws)]
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_draws).tolist()
         self.n_rows_drawn_ = np.array([len(rows) for rows in draws])
         template = Template(self.estimator)
@@ -112,7 +112,7 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             index = np.repeat(np.arange(self.n_draws), self.n_rows_drawn_)
             union = append_indicator(take_rows(X, rows), index, self.n_draws, "draw")
             self.estimators_ = [_fit_draw(template, union, label[rows], seeds[0])]
-        elif (weight == weight[0]).all() and not template.is_seeded:
+        elif (self.n_rows_drawn_ == len(label)).all() and not template.is_seeded:
             # All draws are the whole log: the same learner would give the same classifier each time.
             self.estimators_ = [_fit_draw(template, X, label, 0)] * self.n_draws
         else:
@@ -144,6 +144,10 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 _add_votes(total, classifier, X, soft, n_votes[id(classifier)])
         return total / self.n_draws
 
+    def _bound(self, weight: NDArray[np.float64]) -> float:
+        """Return the weight that is kept for certain: the heaviest row is in every draw, so that none is empty."""
+        return float(weight.max())
+
     def _check_parameters(self) -> None:
         check_learner(self.estimator, "classifier", "estimator")
         if not isinstance(self.n_draws, int | np.integer) or self.n_draws < 1:
@@ -162,8 +166,8 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _fit_draw(template: Template, X: Features, label: NDArray[np.intp], seed: int) -> Any:
-    if (label == label[0]).all():
-        return ConstantClassifier(int(label[0]))
+    if len(np.unique(label)) < 2:
+        return ConstantClassifier(int(label[0]) if len(label) else 0)
     classifier = template.copy(seed)
     classifier.fit(X, label)
     return classifier

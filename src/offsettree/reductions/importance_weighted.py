@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features, take_rows
+from offsettree._traits import weight_keyword
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, default_classifier
+from offsettree.learners._template import Template
+from offsettree.reductions._nodes import may_assume_finite, node_settings
 from offsettree.reductions.all_pairs import AllPairs
 
 __all__ = ["ImportanceWeighted"]
@@ -32,6 +35,8 @@ class ImportanceWeighted(BasePolicy):
     n_draws : int or None, default=10
         How often Costing draws. None gives the weights themselves through all pairs to the estimator, which is
         wrapped in Costing only where it takes none.
+    all_pairs : bool, default=True
+        Whether the estimator learns every pair of actions, or, being a multiclass classifier, all at once.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward; rewards are counted from the smallest.
     actions : array of shape (n_actions,), optional
@@ -45,7 +50,7 @@ class ImportanceWeighted(BasePolicy):
     ----------
     actions_ : ndarray of shape (n_actions,)
         The labels.
-    classifier_ : fitted Costing or AllPairs
+    classifier_ : fitted Costing, AllPairs or estimator
         Answers positions in `actions_`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -74,6 +79,7 @@ class ImportanceWeighted(BasePolicy):
         estimator: Any = None,
         *,
         n_draws: int | None = 10,
+        all_pairs: bool = True,
         reward_range: Sequence[float] = (0.0, 1.0),
         actions: ArrayLike | None = None,
         n_jobs: int | None = None,
@@ -81,6 +87,7 @@ class ImportanceWeighted(BasePolicy):
     ) -> None:
         self.estimator = estimator
         self.n_draws = n_draws
+        self.all_pairs = all_pairs
         self.reward_range = reward_range
         self.actions = actions
         self.n_jobs = n_jobs
@@ -95,17 +102,24 @@ class ImportanceWeighted(BasePolicy):
     ) -> None:
         if self.n_draws is not None and (not isinstance(self.n_draws, int | np.integer) or self.n_draws < 1):
             raise ParameterError(f"n_draws must be a whole number of at least 1, or None; got {self.n_draws!r}.")
-        random = check_random_state(self.random_state)
-        classifier: Any = AllPairs(self._learner(), n_jobs=self.n_jobs)
-        if self.n_draws is not None:
-            classifier = Costing(classifier, n_draws=self.n_draws, vote="hard")
-        classifier.set_params(random_state=random.randint(np.iinfo(np.int32).max))
+        if not isinstance(self.all_pairs, bool | np.bool_):
+            raise ParameterError(f"all_pairs must be True or False; got {self.all_pairs!r}.")
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        classifier = (
+            AllPairs(self._learner(), n_jobs=self.n_jobs, random_state=seed) if self.all_pairs else self._learner()
+        )
+        n_draws, weight_name = self.n_draws, weight_keyword(classifier)
+        if n_draws is not None or weight_name is None:
+            classifier = Costing(classifier, n_draws=n_draws or 10, vote="hard", random_state=seed)
+            weight_name = "sample_weight"
         earned = np.flatnonzero(reward)
         if len(earned) == 0:
             self.classifier_: Any = ConstantClassifier(0)
             return
         weight = reward[earned] / propensity[earned]
-        self.classifier_ = classifier.fit(take_rows(X, earned), action[earned], sample_weight=weight / weight.mean())
+        self.classifier_ = Template(classifier).copy(seed)
+        with node_settings(assume_finite=may_assume_finite(self._learner(), X)):
+            self.classifier_.fit(take_rows(X, earned), action[earned], **{weight_name: weight / weight.mean()})
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self.classifier_.predict(X), dtype=np.intp)
