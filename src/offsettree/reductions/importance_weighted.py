@@ -105,12 +105,12 @@ class ImportanceWeighted(BasePolicy):
         if not isinstance(self.all_pairs, bool | np.bool_):
             raise ParameterError(f"all_pairs must be True or False; got {self.all_pairs!r}.")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        classifier = (
-            AllPairs(self._learner(), n_jobs=self.n_jobs, random_state=seed) if self.all_pairs else self._learner()
-        )
-        n_draws, weight_name = self.n_draws, weight_keyword(classifier)
-        if n_draws is not None or weight_name is None:
-            classifier = Costing(classifier, n_draws=n_draws or 10, vote="hard", random_state=seed)
+        classifier = self._learner()
+        if self.all_pairs:
+            classifier = AllPairs(classifier, n_jobs=self.n_jobs, random_state=seed)
+        weight_name = weight_keyword(classifier)
+        if self.n_draws is not None or weight_name is None:
+            classifier = Costing(classifier, n_draws=self.n_draws or 10, vote="hard", random_state=seed)
             weight_name = "sample_weight"
         earned = np.flatnonzero(reward)
         if len(earned) == 0:
