@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -20,6 +20,13 @@ lint: .venv/ready-dev
 bench: .venv/ready
 	$(BIN)/python benchmarks/training_overhead.py
 	$(BIN)/python benchmarks/default_learner.py
+
+# The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.
+reproduce: .venv/ready-dev
+	$(BIN)/offsettree reproduce table1 --learners weka --out docs/results
+	$(BIN)/offsettree reproduce table1 --learners weka --out docs/results --readings
+	$(BIN)/offsettree reproduce table1 --learners sklearn --out docs/results
+	$(BIN)/python tools/experiments_page.py
 
 clean:
 	rm -rf .venv build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -43,6 +43,8 @@ def test_the_code_and_tests_that_the_paper_is_led_to_exist(row: list[str]) -> No
 
 def lookup(owner: Any, name: str) -> Any:
     """Find an attribute; a fitted one (with a trailing underscore) or a field is found in the documentation."""
+    if inspect.ismodule(owner) and not hasattr(owner, name):
+        return importlib.import_module(f"{owner.__name__}.{name}")
     return getattr(owner, name, None) or (name if name in (inspect.getdoc(owner) or "") else None)
 
 
