@@ -152,6 +152,9 @@ def check_features(
     else:
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
+    if is_sparse(X) and X.indices.dtype == np.int64 and max(*X.shape, X.nnz) < 2**31:
+        # Many learners take 32-bit indices only, and these fit.
+        X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     allow_nan = takes_missing(learner, sparse=is_sparse(X))
     _check_finite(X, getattr(estimator, "feature_names_in_", None), allow_nan=allow_nan)
     return X

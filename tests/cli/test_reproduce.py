@@ -3,10 +3,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from offsettree import __version__ as offsettree_version
 from offsettree.cli import main
+from offsettree.experiments import table1
 
 
 def offsettree(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -22,7 +25,12 @@ def test_table_1_by_one_command_and_again_from_its_records(tmp_path: Path) -> No
     assert "| glass | " in first.stdout
     assert "mean difference to the paper" in first.stdout
     files = sorted(path.name for path in (tmp_path / "results").iterdir())
-    assert files == ["figure1-sklearn.png", "figure1-sklearn.svg", "table1-sklearn.jsonl", "table1-sklearn.md"]
+    assert files == [
+        "figure1-sklearn-part.png",
+        "figure1-sklearn-part.svg",
+        "table1-sklearn-part.md",
+        "table1-sklearn.jsonl",
+    ]
     records = (tmp_path / "results" / "table1-sklearn.jsonl").read_text()
     second = offsettree(*command, "--out", "results", cwd=tmp_path)
     assert second.stdout == first.stdout
@@ -32,8 +40,8 @@ def test_table_1_by_one_command_and_again_from_its_records(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--datasets", "mnist"], "--datasets must be among ecoli, flare"),
-        (["--methods", "magic"], "--methods must be among weighting"),
+        (["--datasets", "mnist"], "--datasets must be among 'ecoli', 'flare'"),
+        (["--methods", "magic"], "--methods must be among 'weighting'"),
         (["--splits", "0"], "--splits and --jobs must be at least 1"),
     ],
 )
@@ -55,14 +63,36 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "run the paper's experiments again" in capsys.readouterr().out
 
 
-def test_an_interruption_keeps_what_was_done(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_interrupted_run_keeps_what_was_done_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from offsettree.experiments import table1
+    command = ["reproduce", "table1", "--datasets", "glass", "--methods", "separate tree", "--splits", "3"]
+    command += ["--jobs", "1", "--out", str(tmp_path)]
+    real, calls = table1.run_one, []
 
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+    def interrupted(**task: Any) -> Any:
+        calls.append(task["split"])
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(**task)
 
-    monkeypatch.setattr(table1, "run", interrupted)
-    assert main(["reproduce", "table1"]) == 130
+    monkeypatch.setattr(table1, "run_one", interrupted)
+    assert main(command) == 130
     assert "the same command goes on from there" in capsys.readouterr().err
+    assert len((tmp_path / "table1-sklearn.jsonl").read_text().splitlines()) == 1
+    assert main(command) == 0
+    assert calls == [0, 1, 1, 2]
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_any_work(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["reproduce", "table1", "--out", str(tmp_path / "file")]) == 2
+    assert "file" in capsys.readouterr().err
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"offsettree {offsettree_version}\n"

@@ -29,6 +29,9 @@ def test_a_line_torn_by_an_interruption_is_dropped(tmp_path: Path) -> None:
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
+    path.write_text('{"other": 1}\n')
+    with pytest.raises(OffsetTreeError, match="with name; line 1"):
+        Records(path, ["name"])
     path.write_text("hello\n")
-    with pytest.raises(OffsetTreeError, match="line 1 does not"):
+    with pytest.raises(OffsetTreeError, match=r"line 1 is .hello"):
         Records(path, ["name"])

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from offsettree import datasets
+from offsettree.base import BasePolicy
 from offsettree.exceptions import MissingExtraError, ParameterError
 from offsettree.experiments import figure1, report, table1
 from offsettree.experiments.paper import TABLE_1, TABLE_1_COLUMNS
+from offsettree.learners import default_classifier
 
 
 def test_the_paper_has_a_figure_for_every_dataset_and_column() -> None:
@@ -18,11 +22,51 @@ def test_the_paper_has_a_figure_for_every_dataset_and_column() -> None:
     assert report.paper_error("ecoli", "single tree") is None
 
 
-def test_a_split_is_the_same_for_all_methods_and_every_time() -> None:
-    first = table1.run_one("sklearn", "glass", 3, "offset tree")
-    again = table1.run_one("sklearn", "glass", 3, "offset tree")
-    assert first["error"] == again["error"]
-    assert 0.2 < first["error"] < 0.8
+def test_a_split_reveals_one_reward_of_two_thirds_of_the_rows() -> None:
+    data = datasets.load("glass")
+    log, X_test, y_test = table1.reveal("glass", 3)
+    assert len(log) + len(y_test) == len(data)
+    assert len(log) == pytest.approx(2 / 3 * len(data), abs=1)
+    assert set(log.reward) == {0, 1}
+    np.testing.assert_allclose(log.propensity, 1 / data.n_actions)
+    right = {tuple(row): label for row, label in zip(data.X.tolist(), data.y, strict=True)}
+    assert [right[tuple(row)] for row in X_test.tolist()] == y_test.tolist()
+    for row, action, reward in zip(log.X.tolist(), log.action, log.reward, strict=True):
+        assert (right[tuple(row)] == action) == reward
+    other, _, other_y = table1.reveal("glass", 4)
+    assert other_y.tolist() != y_test.tolist()
+    assert other.action.tolist() != log.action.tolist()
+
+
+@pytest.mark.parametrize("learners", table1.LEARNERS)
+def test_every_method_learns_from_the_same_log_and_is_tested_on_the_same_rows(
+    learners: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def fit(self: Any, **log: Any) -> Any:
+        seen.append((log["X"].tolist(), log["action"].tolist(), log["reward"].tolist()))
+        self.actions_ = np.unique(log["action"])
+        return self
+
+    def predict(self: Any, X: Any) -> Any:
+        seen.append(X.tolist())
+        return np.full(len(X), self.actions_[0])
+
+    monkeypatch.setattr(BasePolicy, "fit", fit)
+    monkeypatch.setattr(BasePolicy, "predict", predict)
+    for method in table1.policies(learners):
+        table1.run_one(learners, "glass", 0, method)
+    assert len(seen) == 2 * len(table1.policies(learners))
+    assert all(log == seen[0] for log in seen[::2])
+    assert all(rows == seen[1] for rows in seen[1::2])
+
+
+def test_half_draws_keep_half_of_equally_weighted_rows() -> None:
+    random = np.random.RandomState(0)
+    X, y = random.normal(size=(2000, 2)), random.randint(2, size=2000)
+    draws = table1.HalfDraws(default_classifier(), random_state=0).fit(X, y).n_rows_drawn_
+    assert draws.mean() == pytest.approx(1000, abs=50)
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
@@ -46,7 +90,7 @@ def test_the_table_has_the_papers_figure_beside_ours() -> None:
     lines = report.markdown(errors, ["offset tree", "weighting", "new"]).splitlines()
     assert lines[2] == "| glass | 0.4000 (0.5000) | 0.5000 (0.5938) | - |"
     assert lines[3] == "| vowel | 0.7000 (0.6501) | - (0.6403) | - |"
-    assert lines[4].startswith("| **mean** | 0.5500 (0.5751) |")
+    assert lines[4] == "| **mean** | 0.5500 (0.5751) | 0.5000 (0.5938) | - |"
     text = report.summary(errors, ["offset tree", "weighting", "new"])
     assert "offset tree: mean difference to the paper -0.025, absolute 0.075" in text
     assert "the offset tree is better on 1 of 1, worse on 0" in text
@@ -68,6 +112,19 @@ def test_the_figure_is_drawn_as_png_and_svg(tmp_path: Path) -> None:
     paths = figure1.draw(errors, tmp_path, regressions=["separate M5P", "no such"])
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     assert "<svg" in paths[1].read_text()
+    before = [path.read_bytes() for path in paths]
+    figure1.draw(errors, tmp_path, regressions=["separate M5P", "no such"])
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_each_panel_has_a_point_per_dataset_at_the_two_errors() -> None:
+    from matplotlib.figure import Figure
+
+    errors = {("glass", "offset tree"): 0.3, ("glass", "weighting"): 0.4, ("vowel", "weighting"): 0.5}
+    axes = Figure().subplots()
+    figure1._panel(axes, errors, ["weighting"], "importance weighting")
+    (points,) = axes.collections
+    np.testing.assert_allclose(np.asarray(points.get_offsets(), dtype=float), [[40, 30]])
 
 
 def test_a_missing_plotting_package_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

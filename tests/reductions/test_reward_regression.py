@@ -43,9 +43,10 @@ def test_the_single_regressor_sees_the_action_as_features() -> None:
     assert shared.n_features_in_ == 6
 
 
-def test_an_action_without_rows_is_predicted_the_overall_mean() -> None:
-    policy = RewardRegression(LinearRegression(), actions=[0, 1, 2, 9]).fit(**log.arrays())
-    assert isinstance(policy.estimators_[3], ConstantRegressor)
+@pytest.mark.parametrize("per_action", [True, False])
+def test_an_action_without_rows_is_predicted_the_overall_mean(per_action: bool) -> None:
+    policy = RewardRegression(LinearRegression(), actions=[0, 1, 2, 9], per_action=per_action).fit(**log.arrays())
+    assert isinstance(policy.estimators_[-1], ConstantRegressor) == per_action
     np.testing.assert_allclose(policy.predict_rewards(X)[:, 3], log.reward.mean())
 
 

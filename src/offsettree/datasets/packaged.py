@@ -35,10 +35,14 @@ SOURCES = {
 
 NAMES = tuple(sorted(SOURCES))
 
-# A feature is nominal where its source declares it so, and otherwise a number. In these all features are nominal,
-# but for three counts of lymph.
-NOMINAL = ("flare", "lymph", "soybean")
-COUNTS = ("Lym_nodes_dimin", "Lym_nodes_enlar", "No_of_nodes_in")
+# The datasets with nominal features, and which of their features are numbers all the same. A feature is nominal where
+# its source declares it so, or where it is the code of a person: the speaker of vowel, and the speaker's sex.
+NUMBERS: dict[str, tuple[str, ...]] = {
+    "flare": (),
+    "lymph": ("Lym_nodes_dimin", "Lym_nodes_enlar", "No_of_nodes_in"),
+    "soybean": (),
+    "vowel": tuple(f"f{measure}" for measure in range(10)),
+}
 
 
 def load(name: str, *, as_frame: bool = False) -> Dataset:
@@ -70,7 +74,7 @@ def load(name: str, *, as_frame: bool = False) -> Dataset:
     header, *rows = _read(name)
     *feature_names, _ = header
     *columns, labels = zip(*rows, strict=True)
-    nominal = [feature for feature in feature_names if feature not in COUNTS] if name in NOMINAL else []
+    nominal = [feature for feature in feature_names if feature not in NUMBERS.get(name, feature_names)]
     X: Features
     if nominal or as_frame:
         X = _as_frame(dict(zip(feature_names, columns, strict=True)), nominal)

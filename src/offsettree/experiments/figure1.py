@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from offsettree._optional import require
 
 __all__ = ["draw"]
 
-MARKERS = ("o", "s", "^", "D")
+MARKERS = "os^Dv<>p"
 
 
 def draw(
@@ -17,21 +18,21 @@ def draw(
 ) -> list[Path]:
     """Draw both panels from mean errors and save them as PNG and SVG; return the files."""
     matplotlib = require("matplotlib", extra="plots")
-    matplotlib.use("Agg")
-    pyplot = require("matplotlib.pyplot", extra="plots")
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 5), layout="constrained")
+    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(10, 5), layout="constrained")
+    left, right = figure.subplots(1, 2)
     _panel(left, errors, regressions, "regression")
     _panel(right, errors, ["weighting"], "importance weighting")
     paths = [Path(folder) / f"{stem}.{suffix}" for suffix in ("png", "svg")]
-    for path in paths:
-        figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+    # The same errors give the same files, so that committed ones change only with the results.
+    with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
+        for path, metadata in zip(paths, ({"Software": None}, {"Date": None}), strict=True):
+            figure.savefig(path, dpi=150, metadata=metadata)
     return paths
 
 
 def _panel(axes: Any, errors: dict[tuple[str, str], float], methods: list[str], title: str) -> None:
     limit = 0.0
-    for method, marker in zip(methods, MARKERS, strict=False):
+    for method, marker in zip(methods, cycle(MARKERS), strict=False):
         points = [
             (100 * error, 100 * errors[dataset, "offset tree"])
             for (dataset, run), error in errors.items()

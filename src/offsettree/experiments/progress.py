@@ -29,18 +29,20 @@ class Progress:
         self._interval = interval
         self._started = self._shown = time.monotonic()
         self._done = 0.0
+        if total:
+            self._show(self._line(self._started, "starting"))
 
     def advance(self, work: float, what: str) -> None:
         """Count work as done, and say so."""
         self._done += work
         now = time.monotonic()
-        if self._live:
-            self._stream.write(f"\r\x1b[K{self._line(now, what)}")
-            self._stream.flush()
-        elif now - self._shown >= self._interval:
+        if self._live or now - self._shown >= self._interval:
             self._shown = now
-            self._stream.write(self._line(now, what) + "\n")
-            self._stream.flush()
+            self._show(self._line(now, what))
+
+    def _show(self, line: str) -> None:
+        self._stream.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
+        self._stream.flush()
 
     def close(self) -> None:
         """Clear the line of a terminal."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ class Records:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(dict(record)) + "\n")
             file.flush()
+            os.fsync(file.fileno())
         self._records[self.key_of(record)] = record
 
     def __contains__(self, record: Record) -> bool:
@@ -58,12 +60,14 @@ class Records:
         if text and not text.endswith("\n"):
             # The run was cut off while it wrote: the torn line is dropped, and its task done again.
             text = text[: text.rfind("\n") + 1]
-            self.path.write_text(text, encoding="utf-8")
+            os.truncate(self.path, len(text.encode()))
         for number, line in enumerate(text.splitlines(), start=1):
             try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
+                record = json.loads(line)
+                self.key_of(record)
+            except (json.JSONDecodeError, KeyError, TypeError):
                 raise OffsetTreeError(
-                    f"{self.path} must hold one JSON record per line; line {number} does not ({error}). "
-                    "Remove that line, or the file to start anew."
+                    f"{self.path} must hold one JSON record per line, with {', '.join(self.key)}; line {number} is "
+                    f"{line[:60]!r}. Remove that line, or the file to start anew."
                 ) from None
+            yield record

@@ -47,10 +47,9 @@ def markdown(errors: dict[tuple[str, str], float], columns: Sequence[str]) -> st
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     means = []
     for column in columns:
-        ours = [errors[name, column] for name in names if (name, column) in errors]
-        theirs = [paper_error(name, column) for name in names]
-        paper = float(np.mean([error for error in theirs if error is not None])) if theirs[0] is not None else None
-        means.append(_cell(float(np.mean(ours)) if ours else None, paper))
+        ours = {name: errors[name, column] for name in names if (name, column) in errors}
+        theirs = [error for name in ours if (error := paper_error(name, column)) is not None]
+        means.append(_cell(_mean(list(ours.values())), _mean(theirs)))
     lines.append("| **mean** | " + " | ".join(means) + " |")
     return "\n".join(lines)
 
@@ -75,6 +74,10 @@ def summary(errors: dict[tuple[str, str], float], columns: Sequence[str], hero: 
                 parts.append(f"the {hero} is better on {won} of {len(duels)}, worse on {lost}")
         lines.append(f"{column}: {'; '.join(parts) if parts else 'no figures'}")
     return "\n".join(lines)
+
+
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None
 
 
 def _cell(ours: float | None, paper: float | None) -> str:

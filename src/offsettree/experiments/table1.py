@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,16 +15,16 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from offsettree import datasets
-from offsettree._features import take_rows
+from offsettree._features import Features, take_rows
 from offsettree.base import BasePolicy
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.experiments.progress import Progress
 from offsettree.experiments.records import Record, Records
-from offsettree.learners import J48, M5P, Costing, NominalEncoder, REPTree, default_classifier, default_regressor
-from offsettree.logs import simulate_log
+from offsettree.learners import Costing, make_learner
+from offsettree.logs import LoggedData, simulate_log
 from offsettree.reductions import ImportanceWeighted, OffsetTree, RewardRegression
 
-__all__ = ["COLUMNS", "LEARNERS", "READINGS", "open_records", "run", "run_one"]
+__all__ = ["COLUMNS", "LEARNERS", "READINGS", "WEIGHTINGS", "open_records", "policies", "reveal", "run", "run_one"]
 
 LEARNERS = ("weka", "sklearn")
 N_DRAWS = 10
@@ -67,26 +68,34 @@ def _weightings(classifier: Callable[[], Any]) -> Policies:
     }
 
 
-READINGS: Mapping[str, Policies] = {"weka": _offset_trees(J48), "sklearn": _offset_trees(default_classifier)}
-WEIGHTINGS: Mapping[str, Policies] = {"weka": _weightings(J48), "sklearn": _weightings(default_classifier)}
+READINGS: Mapping[str, Policies] = {
+    "weka": _offset_trees(lambda: make_learner("j48")),
+    "sklearn": _offset_trees(lambda: make_learner("tree")),
+}
+WEIGHTINGS: Mapping[str, Policies] = {
+    "weka": _weightings(lambda: make_learner("j48")),
+    "sklearn": _weightings(lambda: make_learner("tree")),
+}
 
 # The reading nearest to the paper's column.
 NEAREST = "offset mean, costing"
 
 COLUMNS: Mapping[str, Policies] = {
     "weka": {
-        "weighting": lambda: ImportanceWeighted(J48(), n_draws=N_DRAWS),
-        "single M5P": lambda: RewardRegression(M5P(), per_action=False),
-        "single REPTree": lambda: RewardRegression(REPTree(), per_action=False),
-        "separate M5P": lambda: RewardRegression(M5P()),
-        "separate REPTree": lambda: RewardRegression(REPTree()),
+        "weighting": lambda: ImportanceWeighted(make_learner("j48"), n_draws=N_DRAWS),
+        "single M5P": lambda: RewardRegression(make_learner("m5p", "regressor"), per_action=False),
+        "single REPTree": lambda: RewardRegression(make_learner("reptree", "regressor"), per_action=False),
+        "separate M5P": lambda: RewardRegression(make_learner("m5p", "regressor")),
+        "separate REPTree": lambda: RewardRegression(make_learner("reptree", "regressor")),
         "offset tree": READINGS["weka"][NEAREST],
     },
     "sklearn": {
-        "weighting": lambda: ImportanceWeighted(default_classifier(), n_draws=N_DRAWS),
-        "single tree": lambda: RewardRegression(default_regressor(), per_action=False),
-        "separate tree": lambda: RewardRegression(default_regressor()),
+        "weighting": lambda: ImportanceWeighted(make_learner("tree"), n_draws=N_DRAWS),
+        "single tree": lambda: RewardRegression(make_learner("tree", "regressor"), per_action=False),
+        "separate tree": lambda: RewardRegression(make_learner("tree", "regressor")),
+        "separate extra-trees": lambda: RewardRegression(make_learner("extra-trees", "regressor")),
         "offset tree": READINGS["sklearn"][NEAREST],
+        "offset tree, extra-trees": lambda: OffsetTree(make_learner("extra-trees"), offset="mean"),
     },
 }
 
@@ -125,18 +134,15 @@ def run(
 
 
 def run_one(learners: str, dataset: str, split: int, method: str) -> Record:
-    """Learn from two thirds of a dataset, one revealed reward per row; return the error on the rest."""
+    """Learn a policy by a method; return its error on unseen rows."""
     started = time.perf_counter()
-    data = _load(dataset)
-    train, test = train_test_split(np.arange(len(data)), test_size=1 / 3, random_state=split)
-    X_train, X_test = take_rows(data.X, train), take_rows(data.X, test)
-    if learners == "sklearn":
-        encoder = NominalEncoder().fit(X_train)
-        X_train, X_test = encoder.transform(X_train), encoder.transform(X_test)
-    # Streams of their own: the same seed would tie the actions drawn to the rows that the split put there.
-    log = simulate_log(X_train, data.y[train], "uniform", LOG_SEEDS + split, actions=data.classes)
-    policy = policies(learners)[method]().set_params(actions=data.classes, random_state=POLICY_SEEDS + split)
-    error = float((policy.fit(**log.arrays()).predict(X_test) != data.y[test]).mean())
+    log, X_test, y_test = reveal(dataset, split)
+    classes = _load(dataset).classes
+    policy = policies(learners)[method]().set_params(actions=classes, random_state=POLICY_SEEDS + split)
+    with warnings.catch_warnings():
+        # Of few rows and many actions some are never logged, and rewards are rare: so is the paper's protocol.
+        warnings.simplefilter("ignore", OffsetTreeWarning)
+        error = float((policy.fit(**log.arrays()).predict(X_test) != y_test).mean())
     seconds = time.perf_counter() - started
     return {
         "learners": learners,
@@ -146,6 +152,17 @@ def run_one(learners: str, dataset: str, split: int, method: str) -> Record:
         "error": error,
         "seconds": round(seconds, 3),
     }
+
+
+def reveal(dataset: str, split: int) -> tuple[LoggedData, Features, NDArray[np.str_]]:
+    """Make the log of a split, two thirds of the rows with one reward each; return it and the rows to test on.
+
+    Splits and logs have streams of their own: the same seed would tie the actions to the rows drawn with it.
+    """
+    data = _load(dataset)
+    train, test = train_test_split(np.arange(len(data)), test_size=1 / 3, random_state=split)
+    log = simulate_log(take_rows(data.X, train), data.y[train], "uniform", LOG_SEEDS + split, actions=data.classes)
+    return log, take_rows(data.X, test), data.y[test]
 
 
 def policies(learners: str) -> Policies:

@@ -116,7 +116,8 @@ def _with_gaps(codes: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _as_levels(name: str, values: Any) -> list[str]:
-    levels = [str(value) for value in values]
+    # A missing value makes floats of a column of whole numbers: 1.0 is 1.
+    levels = [str(int(value) if isinstance(value, float) and value.is_integer() else value) for value in values]
     if len(set(levels)) < len(levels):
         twice = next(level for level in levels if levels.count(level) > 1)
         raise FeatureError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,19 +12,15 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, count_rows, take_rows
-from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.reductions._nodes import (
     NodeLearner,
-    check_answers,
-    louder_side,
     may_assume_finite,
     node_settings,
     prefers_left,
+    train_and_ask,
 )
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
-
-FEW_ROWS = 50
 
 __all__ = ["Contest", "climb", "descend", "train_separately"]
 
@@ -97,12 +92,12 @@ def train_separately(
                 votes.for_left(contest.rows, contest.from_left),
                 weight,
                 int(seeds[contest.node]),
-                contest.node,
+                f"in the contest at node {contest.node} of the tree",
             )
 
     def hold(contests: list[Contest]) -> Sequence[NDArray[np.bool_]]:
         if n_workers == 1 or len(contests) == 1:
-            results = [_train(*task) for task in tasks(contests)]
+            results = [train_and_ask(*task) for task in tasks(contests)]
         else:
             results = parallel(delayed(_train_in_worker)(finite, *task) for task in tasks(contests))
         for contest, (classifier, _) in zip(contests, results, strict=True):
@@ -117,37 +112,9 @@ def train_separately(
     return classifiers, n_rows
 
 
-def _train(
-    learner: NodeLearner,
-    X: Features,
-    label: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    seed: int,
-    node: int,
-) -> tuple[Any, NDArray[np.bool_]]:
-    try:
-        classifier = learner.fit(X, label, weight, seed)
-        return classifier, check_answers(classifier, X)
-    except ParameterError:
-        raise
-    except Exception as error:
-        where = f"in the contest at node {node} of the tree, on {len(label):,} rows"
-        if not isinstance(error, ValueError) or len(label) >= FEW_ROWS:
-            error.add_note(f"The learner failed {where}.")
-            raise
-        # Some learners need more rows than a small contest has: neighbours, folds.
-        warnings.warn(
-            f"the learner failed {where} ({error}); there the side with more weight always wins.",
-            OffsetTreeWarning,
-            stacklevel=2,
-        )
-        classifier = louder_side(label, weight)
-        return classifier, prefers_left(classifier, X)
-
-
 def _train_in_worker(finite: bool, *task: Any) -> tuple[Any, NDArray[np.bool_]]:
     with node_settings(assume_finite=finite):
-        return _train(*task)
+        return train_and_ask(*task)
 
 
 def descend(tree: ActionTree, classifiers: Sequence[Any], X: Features) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,12 +16,13 @@ from threadpoolctl import ThreadpoolController
 
 from offsettree._features import Features, count_rows, is_finite
 from offsettree._traits import check_learner, may_pick_columns, weight_keyword
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import ConstantClassifier, Costing
 from offsettree.learners._template import Template
 
-__all__ = ["NodeLearner", "check_answers", "louder_side", "may_assume_finite", "node_settings", "prefers_left"]
+__all__ = ["NodeLearner", "may_assume_finite", "node_settings", "prefers_left", "train_and_ask"]
 
+FEW_ROWS = 50
 LEFT = 1  # the paper's label: 1 where the left side should win
 
 
@@ -49,12 +51,38 @@ class NodeLearner:
         return classifier
 
 
-def louder_side(label: NDArray[np.bool_], weight: NDArray[np.float64]) -> ConstantClassifier:
-    """Return the answer of the side with more weight; the left where both weigh the same."""
-    return ConstantClassifier(LEFT if 2 * weight[label].sum() >= weight.sum() else 1 - LEFT)
+def train_and_ask(
+    learner: NodeLearner,
+    X: Features,
+    label: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    seed: int,
+    where: str,
+) -> tuple[Any, NDArray[np.bool_]]:
+    """Train one contest and ask it about its own rows.
+
+    Some learners need more rows than a small contest has (neighbours, folds): there, the side with more weight wins.
+    """
+    try:
+        classifier = learner.fit(X, label, weight, seed)
+        return classifier, _checked_answers(classifier, X)
+    except ParameterError:
+        raise
+    except Exception as error:
+        if not isinstance(error, ValueError) or len(label) >= FEW_ROWS:
+            error.add_note(f"The learner failed {where}, on {len(label):,} rows.")
+            raise
+        warnings.warn(
+            f"the learner failed {where}, on {len(label)} rows ({error}); there the side with more weight always wins.",
+            OffsetTreeWarning,
+            stacklevel=2,
+        )
+        louder = LEFT if 2 * weight[label].sum() >= weight.sum() else 1 - LEFT
+        classifier = ConstantClassifier(louder)
+        return classifier, prefers_left(classifier, X)
 
 
-def check_answers(classifier: Any, X: Features) -> NDArray[np.bool_]:
+def _checked_answers(classifier: Any, X: Features) -> NDArray[np.bool_]:
     """Ask a contest that has just been trained, and refuse answers that are not the labels it was taught."""
     if _is_plain_tree(classifier, X):
         return prefers_left(classifier, X)

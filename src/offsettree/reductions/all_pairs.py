@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from offsettree._features import Features, check_features, count_rows, take_rows
 from offsettree._traits import take_over_input_tags
 from offsettree._validation import check_labels, check_weight
-from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
+from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left, train_and_ask
 
 __all__ = ["AllPairs"]
 
@@ -98,7 +98,8 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         def tasks() -> Any:
             for (first, second), seed in zip(self.pairs_, seeds.tolist(), strict=True):
                 rows = np.sort(np.concatenate([rows_of[first], rows_of[second]]))
-                yield learner, take_rows(X, rows), label[rows] == first, weight[rows], seed, finite
+                where = f"in the pair of classes {self.classes_[first]!r} and {self.classes_[second]!r}"
+                yield learner, take_rows(X, rows), label[rows] == first, weight[rows], seed, finite, where
 
         self.estimators_: list[Any]
         if effective_n_jobs(self.n_jobs) == 1:
@@ -136,7 +137,13 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _train_pair(
-    learner: NodeLearner, X: Features, label: NDArray[np.bool_], weight: NDArray[np.float64], seed: int, finite: bool
+    learner: NodeLearner,
+    X: Features,
+    label: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    seed: int,
+    finite: bool,
+    where: str,
 ) -> Any:
     with node_settings(assume_finite=finite):
-        return learner.fit(X, label, weight, seed)
+        return train_and_ask(learner, X, label, weight, seed, where)[0]

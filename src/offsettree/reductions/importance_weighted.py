@@ -113,8 +113,8 @@ class ImportanceWeighted(BasePolicy):
             classifier = Costing(classifier, n_draws=self.n_draws or 10, vote="hard", random_state=seed)
             weight_name = "sample_weight"
         earned = np.flatnonzero(reward)
-        if len(earned) == 0:
-            self.classifier_: Any = ConstantClassifier(0)
+        if len(np.unique(action[earned])) < 2:
+            self.classifier_: Any = ConstantClassifier(int(action[earned[0]]) if len(earned) else 0)
             return
         weight = reward[earned] / propensity[earned]
         self.classifier_ = Template(classifier).copy(seed)

@@ -105,17 +105,18 @@ class RewardRegression(BasePolicy):
         template = Template(self._learner())
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
         finite = may_assume_finite(self._learner(), X)
+        self._was_logged = np.bincount(action, minlength=n_actions) > 0
+        self._mean_reward = float(reward.mean())
         self.estimators_: list[Any]
         if not self.per_action:
             union = append_indicator(X, action, n_actions, "action")
-            self.estimators_ = [_train_regressor(template, union, reward, seeds[0], 0.0, finite)]
+            self.estimators_ = [_train_regressor(template, union, reward, seeds[0], self._mean_reward, finite)]
             return
-        mean = float(reward.mean())
         order = np.argsort(action, kind="stable")
         ends = np.cumsum(np.bincount(action, minlength=n_actions))
         rows_of = np.split(order, ends[:-1])
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, mean, finite)
+            delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, self._mean_reward, finite)
             for rows, seed in zip(rows_of, seeds, strict=True)
         )
 
@@ -125,7 +126,9 @@ class RewardRegression(BasePolicy):
             return np.stack([np.asarray(model.predict(X), dtype=np.float64) for model in self.estimators_], axis=1)
         (shared,) = self.estimators_
         columns = (append_indicator(X, np.full(n_rows, action), n_actions, "action") for action in range(n_actions))
-        return np.stack([np.asarray(shared.predict(column), dtype=np.float64) for column in columns], axis=1)
+        values = np.stack([np.asarray(shared.predict(column), dtype=np.float64) for column in columns], axis=1)
+        values[:, ~self._was_logged] = self._mean_reward
+        return values
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self._scaled_rewards(X).argmax(axis=1))
