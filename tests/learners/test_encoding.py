@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from offsettree.exceptions import FeatureError
 from offsettree.learners import NominalEncoder
 
 
@@ -32,6 +33,19 @@ def test_arrays_pass_unchanged() -> None:
     np.testing.assert_array_equal(NominalEncoder().fit_transform(X), X)
     assert (NominalEncoder().fit_transform(sp.csr_matrix(X[:, :1])) != sp.csr_matrix(X[:, :1])).nnz == 0
     np.testing.assert_array_equal(NominalEncoder(impute=True).fit_transform(X), [[1, 3], [2, 3]])
+
+
+def test_nullable_numbers_are_numbers_and_dates_are_refused() -> None:
+    frame = pd.DataFrame(
+        {"n": pd.array([1, None, 3], dtype="Int64"), "b": pd.array([True, None, False], dtype="boolean")}
+    )
+    np.testing.assert_array_equal(NominalEncoder().fit_transform(frame), [[1, 1], [np.nan, np.nan], [3, 0]])
+    for dates in (
+        pd.DataFrame({"when": pd.to_datetime(["2026-01-01", "2026-01-02"])}),
+        pl.DataFrame({"when": ["2026-01-01", "2026-01-02"]}).with_columns(pl.col("when").str.to_date()),
+    ):
+        with pytest.raises(FeatureError, match="'when' holds dates"):
+            NominalEncoder().fit(dates)
 
 
 @parametrize_with_checks([NominalEncoder(), NominalEncoder(impute=True)])

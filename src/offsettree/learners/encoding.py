@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from offsettree._features import Features, is_frame, numeric_columns
+from offsettree.exceptions import FeatureError
 
 __all__ = ["NominalEncoder"]
 
@@ -44,15 +46,17 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Features, y: Any = None) -> Self:
         """Learn which columns are nominal, and their values."""
-        impute = SimpleImputer(keep_empty_features=True) if self.impute else FunctionTransformer()
+        steps = [SimpleImputer(keep_empty_features=True)] if self.impute else []
         if is_frame(X):
             validate_data(self, X, skip_check_array=True)
             numeric = numeric_columns(X)
             nominal = [name for name in X.columns if name not in numeric]
+            _refuse_dates(X, nominal)
             one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-            self.encoder_ = ColumnTransformer([("nominal", one_hot, nominal), ("numeric", impute, numeric)]).fit(X)
+            numbers = make_pipeline(FunctionTransformer(_as_floats), *steps)
+            self.encoder_ = ColumnTransformer([("nominal", one_hot, nominal), ("numeric", numbers, numeric)]).fit(X)
         else:
-            self.encoder_ = impute.fit(self._as_array(X, reset=True))
+            self.encoder_ = make_pipeline(*steps or [FunctionTransformer()]).fit(self._as_array(X, reset=True))
         return self
 
     def transform(self, X: Features) -> NDArray[np.float64]:
@@ -76,3 +80,21 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
+
+
+def _as_floats(frame: Features) -> NDArray[np.float64]:
+    """Make an array of numeric columns; a missing value of any kind is NaN."""
+    if hasattr(frame, "iloc"):  # pandas, whose nullable columns would become objects
+        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(frame.to_numpy(), dtype=np.float64)
+
+
+def _refuse_dates(frame: Features, nominal: list[Any]) -> None:
+    for name in nominal:
+        dtype = frame[name].dtype
+        # numpy and pandas tell by a letter, polars by name.
+        if getattr(dtype, "kind", None) in ("m", "M") or str(dtype).startswith(("Date", "Duration", "Time")):
+            raise FeatureError(
+                f"column {name!r} holds dates or times, neither numbers nor names. Make numbers of them, such "
+                "as the days since an event, or leave them out."
+            )
