@@ -26,7 +26,7 @@ def draw(
     # The same errors give the same files, so that committed ones change only with the results.
     with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
         for path, metadata in zip(paths, ({"Software": None}, {"Date": None}), strict=True):
-            figure.savefig(path, dpi=150, metadata=metadata)
+            figure.savefig(path, dpi=150, metadata=metadata, bbox_inches="tight")
     return paths
 
 

@@ -1,0 +1,61 @@
+"""The results in docs/ are what the code gives, and the documents what the results say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from offsettree.experiments import report, table1
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+
+
+@pytest.mark.parametrize("learners", table1.LEARNERS)
+def test_the_committed_results_are_complete(learners: str) -> None:
+    records = list(table1.open_records(RESULTS, learners))
+    methods = table1.policies("weka") if learners == "weka" else table1.COLUMNS["sklearn"]
+    for method in methods:
+        if method == table1.NEAREST:
+            continue  # its records are those of the column
+        done = {(record["dataset"], record["split"]) for record in records if record["method"] == method}
+        assert len(done) == 130, method
+
+
+@pytest.mark.parametrize("name", ["glass", "lymph", "flare"])
+@pytest.mark.parametrize("learners", table1.LEARNERS)
+def test_a_small_part_run_again_gives_the_committed_results(learners: str, name: str) -> None:
+    if learners == "weka":
+        pytest.importorskip("jpype", reason="Weka's learners need the extra weka")
+    part = [
+        record
+        for record in table1.open_records(RESULTS, learners)
+        if record["dataset"] == name and record["split"] < 2 and record["method"] in table1.COLUMNS[learners]
+    ]
+    assert len(part) == 2 * len(table1.COLUMNS[learners])
+    for record in part:
+        again = table1.run_one(record["learners"], record["dataset"], record["split"], record["method"])
+        assert again["error"] == pytest.approx(record["error"]), record
+
+
+def test_the_documented_tables_are_made_of_the_committed_records() -> None:
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    for learners in table1.LEARNERS:
+        errors = report.mean_errors(table1.open_records(RESULTS, learners))
+        assert report.markdown(errors, list(table1.COLUMNS[learners])) in text
+    weka = report.mean_errors(table1.open_records(RESULTS, "weka"))
+    assert report.markdown(weka, ["offset tree", "weighting"]) in (ROOT / "README.md").read_text()
+
+
+def test_the_default_reading_is_the_nearest_of_those_tried() -> None:
+    weka = report.mean_errors(table1.open_records(RESULTS, "weka"))
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    nearest = report.distance(weka, "offset tree")
+    assert nearest <= 0.03
+    for reading in table1.READINGS["weka"]:
+        distance = report.distance(weka, "offset tree" if reading == table1.NEAREST else reading)
+        assert f"| {reading} | {distance:.4f} |" in text
+        assert distance >= nearest
+    for reading in table1.WEIGHTINGS["weka"]:
+        assert report.distance(weka, reading, "weighting") >= report.distance(weka, "weighting", "weighting")
