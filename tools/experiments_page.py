@@ -69,11 +69,12 @@ absolute difference to the paper's column:
 - Offset tree against importance weighting: as in the paper, about the same ({ours_mean:.3f} against
   {weighting_mean:.3f} on average; the paper has 0.322 against 0.339).
 - Offset tree against regression: with REPTree, and with a single regressor for all actions, it wins clearly, as in
-  the paper. With one M5P per action it is level: {m5p_mean:.3f} on average here, where the paper has 0.378. Weka's M5P of
-  today (3.9) is a better regressor than that column suggests.
+  the paper. With one M5P per action it is level: {m5p_mean:.3f} on average here, where the paper has 0.378. Weka's M5P
+  of today (3.9) is a better regressor than that column suggests.
 - With stronger learners the picture turns further: one forest of extremely randomised trees per action is the best
   column of the second table ({forest_mean:.3f}), ahead of the same forest at the nodes of one offset tree
-  ({ours_forest_mean:.3f}). A single tree of contests throws away rows at every level; averaging over several is the natural remedy.
+  ({ours_forest_mean:.3f}). A single tree of contests throws away rows at every level; averaging over several is the
+  natural remedy.
 
 ## Table 1 with scikit-learn's trees
 
