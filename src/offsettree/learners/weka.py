@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, assert_all_finite, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from offsettree._features import Features, check_features, count_rows, is_frame
+from offsettree._features import Features, check_features, count_rows, is_frame, take_rows
 from offsettree._validation import check_labels, check_weight, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.learners._columns import read_columns
@@ -209,7 +209,8 @@ class J48(_WekaClassifier):
 class M5P(_WekaRegressor):
     """Weka's M5' model tree, a linear model in every leaf; the defaults are Weka's.
 
-    Its `fit` takes no sample weights, because Weka's M5P refuses rows of different weights.
+    Weka's M5P refuses rows of different weights. Where they differ, as many rows are drawn with chances in proportion
+    to the weights, as Weka itself does for learners that know none.
 
     Parameters
     ----------
@@ -221,6 +222,8 @@ class M5P(_WekaRegressor):
         Answer by the leaf's model alone, without those of the nodes above it.
     regression_tree : bool, default=False
         Put a constant instead of a linear model in every leaf.
+    random_state : int, RandomState instance or None, default=1
+        Decides which rows are drawn where weights differ.
 
     Attributes
     ----------
@@ -248,13 +251,15 @@ class M5P(_WekaRegressor):
         unpruned: bool = False,
         unsmoothed: bool = False,
         regression_tree: bool = False,
+        random_state: int | np.random.RandomState | None = 1,
     ) -> None:
         self.min_leaf = min_leaf
         self.unpruned = unpruned
         self.unsmoothed = unsmoothed
         self.regression_tree = regression_tree
+        self.random_state = random_state
 
-    def fit(self, X: Features, y: ArrayLike) -> Self:
+    def fit(self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
 
         Parameters
@@ -263,8 +268,23 @@ class M5P(_WekaRegressor):
             The rows, as for `J48.fit`.
         y : array of shape (n_rows,)
             Their numbers.
+        sample_weight : array of shape (n_rows,), optional
+            How much each row counts; all the same if not given.
         """
-        return self._fit(X, y)
+        return self._fit(X, y, sample_weight)
+
+    def _train(
+        self,
+        X: Features,
+        target: NDArray[Any],
+        weight: NDArray[np.float64],
+        classes: Sequence[str] | None = None,
+    ) -> None:
+        if (weight != weight[0]).any():
+            chance = weight / weight.sum()
+            rows = check_random_state(self.random_state).choice(len(target), size=len(target), p=chance)
+            X, target = take_rows(X, np.sort(rows)), target[np.sort(rows)]
+        super()._train(X, target, np.ones(len(target)), classes)
 
     def _options(self, n_rows: int) -> list[str]:
         flags = {"-N": self.unpruned, "-U": self.unsmoothed, "-R": self.regression_tree}
