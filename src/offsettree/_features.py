@@ -205,6 +205,8 @@ def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
         message = str(error)
         if "feature names" in message or "features, but" in message:
             message += "\nPass the columns that the policy was fitted on, in the same order."
+        elif "0 sample(s)" in message:
+            message += "\nX is empty: a policy needs at least one row to learn from or decide on."
         elif "could not convert string" in message or "dtype='numeric'" in message:
             message += "\nPass nominal features as a pandas or polars frame, to a learner that encodes them."
         raise FeatureError(message) from error

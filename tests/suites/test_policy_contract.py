@@ -218,7 +218,7 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "an empty log": (
         lambda log: {"X": log["X"][:0], "action": [], "reward": [], "propensity": []},
         FeatureError,
-        "0 sample",
+        "0 sample.*X is empty",
     ),
     "reward above the range": (
         lambda log: {"reward": with_value(log["reward"], 17, 3.5)},
