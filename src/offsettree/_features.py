@@ -17,6 +17,7 @@ from offsettree.exceptions import FeatureError
 __all__ = [
     "Features",
     "append_indicator",
+    "as_floats",
     "as_one_row",
     "check_features",
     "count_rows",
@@ -51,6 +52,13 @@ def _is_numeric(dtype: Any) -> bool:
     if hasattr(dtype, "is_numeric"):  # polars
         return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
     return getattr(dtype, "kind", "O") in "biuf"
+
+
+def as_floats(frame: Features) -> NDArray[np.float64]:
+    """Make an array of numeric columns; a missing value of any kind is NaN."""
+    if hasattr(frame, "iloc"):  # pandas, whose nullable columns would become objects
+        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(frame.to_numpy(), dtype=np.float64)
 
 
 def count_rows(X: Features) -> int:

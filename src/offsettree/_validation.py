@@ -24,6 +24,7 @@ from offsettree.exceptions import (
 __all__ = [
     "check_actions",
     "check_labels",
+    "check_positions",
     "check_propensity",
     "check_range",
     "check_reward",
@@ -246,6 +247,27 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.in
             "the policy is made: actions=[...]."
         )
     return position
+
+
+def check_positions(action: ArrayLike | None, n_rows: int, n_actions: int | None) -> tuple[NDArray[np.intp], int]:
+    """Return actions given by position, and how many there are: by default the largest position, plus 1."""
+    position = check_actions(action, n_rows)
+    if position.dtype.kind == "O":
+        raise ActionError(
+            f"action must be positions, whole numbers from 0 on; row 0 has {_show(position[0])}. For labels take their "
+            "positions: np.unique(action, return_inverse=True)[1]."
+        )
+    if n_actions is None:
+        n_actions = int(position.max(initial=0)) + 1
+    outside = (position < 0) | (position >= n_actions)
+    if outside.any():
+        row = int(outside.argmax())
+        raise ActionError(
+            f"action must be positions from 0 to n_actions - 1 = {n_actions - 1}; row {row} has {position[row]} "
+            f"({_count(outside.sum(), 'row')} in all). For labels take their positions: "
+            "np.unique(action, return_inverse=True)[1]."
+        )
+    return position.astype(np.intp), n_actions
 
 
 def _as_column(values: ArrayLike, n_rows: int, what: str, error: type[LogError]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from offsettree._features import Features, is_frame, numeric_columns
+from offsettree._features import Features, as_floats, is_frame, numeric_columns
 from offsettree.exceptions import FeatureError
 
 __all__ = ["NominalEncoder"]
@@ -53,7 +53,7 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
             nominal = [name for name in X.columns if name not in numeric]
             _refuse_dates(X, nominal)
             one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-            numbers = make_pipeline(FunctionTransformer(_as_floats), *steps)
+            numbers = make_pipeline(FunctionTransformer(as_floats), *steps)
             self.encoder_ = ColumnTransformer([("nominal", one_hot, nominal), ("numeric", numbers, numeric)]).fit(X)
         else:
             self.encoder_ = make_pipeline(*steps or [FunctionTransformer()]).fit(self._as_array(X, reset=True))
@@ -80,13 +80,6 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
-
-
-def _as_floats(frame: Features) -> NDArray[np.float64]:
-    """Make an array of numeric columns; a missing value of any kind is NaN."""
-    if hasattr(frame, "iloc"):  # pandas, whose nullable columns would become objects
-        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(frame.to_numpy(), dtype=np.float64)
 
 
 def _refuse_dates(frame: Features, nominal: list[Any]) -> None:

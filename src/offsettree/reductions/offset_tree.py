@@ -17,7 +17,7 @@ from offsettree.reductions._contests import descend, train_separately
 from offsettree.reductions._nodes import NodeLearner
 from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 from offsettree.reductions._shared import train_shared
-from offsettree.topology import ActionTree, tree_from
+from offsettree.topology import ActionTree, RewardModels, tree_from
 
 __all__ = ["OffsetTree"]
 
@@ -35,10 +35,11 @@ class OffsetTree(BasePolicy):
     estimator : classifier, optional
         Trained at every node. Any binary classifier will do: one whose `fit` takes no sample weights is wrapped in
         `Costing`. By default `offsettree.learners.default_classifier()`, a regularised decision tree.
-    tree : {"balanced", "random", "similar"}, ActionTree or nested pairs of action labels, default="balanced"
-        The shape. "similar" puts actions of similar mean reward side by side; in an `ActionTree` the leaves are
-        positions in `actions_`, in nested pairs such as ``(("red", "blue"), "green")`` they are labels. For a chain
-        of hundreds use an `ActionTree`: Python cannot copy pairs nested that deep.
+    tree : {"balanced", "random", "similar", "learned"}, ActionTree or nested pairs of labels, default="balanced"
+        The shape. "similar" puts actions of similar mean reward side by side, "learned" those whose rewards are
+        similar given x, by a linear model of the reward per action (see `ActionTree.learned`). In an `ActionTree` the
+        leaves are positions in `actions_`, in nested pairs such as ``(("red", "blue"), "green")`` they are labels. For
+        a chain of hundreds use an `ActionTree`: Python cannot copy pairs nested that deep.
     offset : float, "mean", "median" or regressor, default=0.5
         What a reward is compared with, as a share of `reward_range`: 0.5 is its middle. "mean" and "median" are those
         of the logged rewards. A regressor is cross-fitted to predict the reward given x, and its prediction is the
@@ -59,7 +60,8 @@ class OffsetTree(BasePolicy):
         Contests of a level that are trained at once, through joblib and whatever backend it is set to. The result
         does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seeds the estimators that have no seed of their own, a random tree, and the folds of a regressor offset.
+        Seeds the estimators that have no seed of their own, a random tree, the samples behind a learned one, and
+        the folds of a regressor offset.
 
     Attributes
     ----------
@@ -148,6 +150,7 @@ class OffsetTree(BasePolicy):
             self.tree,
             self.actions_,
             lambda: _mean_rewards(action, reward, propensity, len(self.actions_)),
+            lambda: RewardModels.fit(X, action, reward, len(self.actions_), propensity=propensity, random_state=random),
             random,
         )
         offset = resolve_offset(self.offset, X, reward, random)

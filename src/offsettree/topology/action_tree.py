@@ -8,7 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
+from offsettree._features import Features, count_rows
+from offsettree._validation import check_positions, check_propensity, check_reward
 from offsettree.exceptions import TopologyError
 from offsettree.topology import builders
 
@@ -82,6 +85,72 @@ class ActionTree:
         The paper's note after Theorem 4.1: it is best to pair choices which tend to have similar rewards.
         """
         return cls(*builders.balanced(builders.order_by_reward(mean_rewards)))
+
+    @classmethod
+    def learned(
+        cls,
+        X: Features,
+        action: ArrayLike,
+        reward: ArrayLike,
+        *,
+        propensity: ArrayLike | None = None,
+        n_actions: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        randomize: float = 0.0,
+    ) -> Self:
+        """Maximally balanced tree with actions side by side whose rewards are similar given x.
+
+        A linear model of the reward is fitted per action; the actions are then halved, again and again, along the
+        direction in which the models of each part differ most.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or frame of shape (n_rows, n_features)
+            The contexts of a log. Missing values and nominal columns of frames are fine.
+        action : array of shape (n_rows,)
+            The logged actions, as positions from 0 to n_actions - 1.
+        reward : array of shape (n_rows,)
+            What they earned. Neither scale nor origin matters.
+        propensity : array of shape (n_rows,) or float, optional
+            With what probability they were logged. If given, the rows of an action are weighted so that they stand
+            for all contexts, not for those in which the action was preferred.
+        n_actions : int, optional
+            By default the largest position, plus 1.
+        random_state : int, RandomState instance or None, default=None
+            Draws the samples that suffice where X has more than 64 columns or there are more than 256 actions, and
+            what `randomize` leaves to chance.
+        randomize : float, default=0.0
+            From 0, the leading direction of each part, to 1, all directions alike, which is nearly a random tree; at
+            1/2 the models are projected on a random direction. For forests, whose trees must differ.
+
+        Notes
+        -----
+        An action with few rows has a model near the mean of all models, one with none that mean itself: such actions
+        are placed in the middle, side by side.
+
+        Examples
+        --------
+        >>> X = np.random.RandomState(0).normal(size=(400, 2))
+        >>> action = np.arange(400) % 4
+        >>> reward = np.where(action % 2 == 0, X[:, 0], X[:, 1])  # 0 and 2 are alike, and so are 1 and 3
+        >>> print(ActionTree.learned(X, action, reward, random_state=0))
+        ((0, 2), (3, 1))
+        """
+        # Here, as its module is made of trees.
+        from offsettree.topology.reward_models import RewardModels
+
+        n_rows = count_rows(X)
+        position, n_actions = check_positions(action, n_rows, n_actions)
+        models = RewardModels.fit(
+            X,
+            position,
+            check_reward(reward, n_rows),
+            builders.check_n_actions(n_actions),
+            propensity=None if propensity is None else check_propensity(propensity, n_rows),
+            random_state=(random := check_random_state(random_state)),
+        )
+        tree = models.tree(random, randomize)
+        return cls(tree.left, tree.right)
 
     @classmethod
     def from_pairs(cls, pairs: Any) -> Self:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from offsettree.exceptions import ParameterError, TopologyError
 from offsettree.topology.action_tree import ActionTree
 from offsettree.topology.builders import relabel_pairs
+from offsettree.topology.reward_models import RewardModels
 
 __all__ = ["tree_from"]
 
@@ -19,9 +20,13 @@ def tree_from(
     tree: Any,
     actions: NDArray[Any],
     mean_rewards: Callable[[], NDArray[np.float64]],
+    reward_models: Callable[[], RewardModels],
     random_state: np.random.RandomState,
 ) -> ActionTree:
-    """Build the tree that a name, an `ActionTree`, or nested pairs of labels stand for."""
+    """Build the tree that a name, an `ActionTree`, or nested pairs of labels stand for.
+
+    What "similar" and "learned" need of the log is computed when it is asked for.
+    """
     if isinstance(tree, ActionTree):
         if tree.n_actions != len(actions):
             raise TopologyError(
@@ -37,6 +42,9 @@ def tree_from(
         return ActionTree.random(len(actions), random_state)
     if isinstance(tree, str) and tree == "similar":
         return ActionTree.similar(mean_rewards())
+    if isinstance(tree, str) and tree == "learned":
+        return reward_models().tree(random_state)
     raise ParameterError(
-        f"tree must be 'balanced', 'random', 'similar', an ActionTree, or nested pairs of action labels; got {tree!r}."
+        "tree must be 'balanced', 'random', 'similar', 'learned', an ActionTree, or nested pairs of action labels; "
+        f"got {tree!r}."
     )

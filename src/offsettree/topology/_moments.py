@@ -1,0 +1,97 @@
+"""Sums over the rows of each action, which are all that linear models need of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.topology._design import BLOCK_ROWS, Design
+
+__all__ = ["ActionSums", "RowsByAction", "row_weights"]
+
+MAX_WEIGHT = 10.0
+_BLOCK_ACTIONS = 256
+
+
+class ActionSums(NamedTuple):
+    """Sums for the actions from `begin` on, each row z (1, then its columns) with target t and its weight."""
+
+    begin: int
+    gram: NDArray[np.float64]  # of z z', per action
+    product: NDArray[np.float64]  # of z t
+    square: NDArray[np.float64]  # of t t
+
+
+class RowsByAction:
+    """The rows of a log, sorted by action once; iterated over, their sums for some hundred actions at a time.
+
+    No more than a block of rows, or the matrices of a block of actions, is held at once.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        action: NDArray[np.intp],
+        target: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        n_actions: int,
+    ) -> None:
+        self._design = design
+        self._rows = np.argsort(action.astype(np.uint16) if n_actions <= 1 << 16 else action, kind="stable")
+        self._ends = np.concatenate([[0], np.cumsum(np.bincount(action, minlength=n_actions))])
+        self._target = target
+        self._weight = weight
+
+    def __iter__(self) -> Iterator[ActionSums]:
+        n_actions = len(self._ends) - 1
+        begin = 0
+        while begin < n_actions:
+            # As many actions as a block of rows holds, and at least one, however many rows it has.
+            full = int(np.searchsorted(self._ends, self._ends[begin] + BLOCK_ROWS, side="right")) - 1
+            end = min(max(full, begin + 1), begin + _BLOCK_ACTIONS)
+            yield self._sums(begin, end)
+            begin = end
+
+    def _sums(self, begin: int, end: int) -> ActionSums:
+        size = self._design.n_columns + 1
+        gram, product = np.zeros((end - begin, size, size)), np.zeros((end - begin, size))
+        square = np.zeros(end - begin)
+        for first in range(self._ends[begin], self._ends[end], BLOCK_ROWS):
+            last = min(first + BLOCK_ROWS, self._ends[end])
+            rows = self._rows[first:last]
+            z = np.ones((len(rows), size))
+            z[:, 1:] = self._design.rows(rows)
+            target, weight = self._target[rows], self._weight[rows, np.newaxis]
+            cuts = np.clip(self._ends[begin : end + 1], first, last) - first
+            for position in np.flatnonzero(np.diff(cuts)):
+                here = slice(cuts[position], cuts[position + 1])
+                weighted = z[here] * weight[here]
+                gram[position] += weighted.T @ z[here]
+                product[position] += target[here] @ weighted
+                square[position] += target[here] ** 2 @ weight[here, 0]
+        return ActionSums(begin, gram, product, square)
+
+
+def row_weights(
+    action: NDArray[np.intp], propensity: NDArray[np.float64] | None, n_actions: int
+) -> NDArray[np.float64]:
+    """Weigh the rows of an action by 1 / propensity, so that they stand for all contexts.
+
+    A weight is at most ten times the mean one of its action; and they add up to the number of equally weighted rows
+    that are as informative, so that an action whose few rows have all the weight counts as one with few rows.
+    """
+    if propensity is None:
+        return np.ones(len(action))
+    # Over the smallest propensity of the action first: the sums are then finite, whatever the propensities.
+    smallest = np.full(n_actions, np.inf)
+    np.minimum.at(smallest, action, propensity)
+    weight = smallest[action] / propensity
+    count = np.maximum(np.bincount(action, minlength=n_actions), 1)
+    mean = np.bincount(action, weights=weight, minlength=n_actions) / count
+    weight = np.minimum(weight, MAX_WEIGHT * mean[action])
+    total = np.bincount(action, weights=weight, minlength=n_actions)
+    squares = np.bincount(action, weights=weight**2, minlength=n_actions)
+    return np.asarray(weight * (total / np.where(squares > 0, squares, 1.0))[action])
