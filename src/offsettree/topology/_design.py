@@ -38,7 +38,8 @@ class Design:
         n_rows = self._X.shape[0]
         scaler = StandardScaler(with_mean=not is_sparse(self._X))
         n_missing, n_used = np.zeros((2, self._X.shape[1]))
-        with np.errstate(all="ignore"):  # squares of huge values overflow: the column then counts as constant
+        # Squares of huge values overflow: such a column counts as constant.
+        with np.errstate(all="ignore"):
             for begin in range(0, n_rows, BLOCK_ROWS):
                 values, missing = self._raw(np.arange(begin, min(begin + BLOCK_ROWS, n_rows)))
                 scaler.partial_fit(values)
@@ -48,7 +49,8 @@ class Design:
         share = n_missing[self._flagged] / n_rows
         mean = np.concatenate([scaler.mean_, share])
         variance = np.concatenate([scaler.var_, share * (1 - share)])
-        varies = np.isfinite(mean) & np.isfinite(variance) & (variance > (1e-12 * mean) ** 2)
+        with np.errstate(all="ignore"):
+            varies = np.isfinite(mean) & np.isfinite(variance) & (np.sqrt(variance) > 1e-12 * np.abs(mean))
         self._filling = np.where(varies, mean, 0.0)
         self._columns = np.flatnonzero(varies)
         if len(self._columns) > _MAX_PROJECTED:

@@ -80,18 +80,16 @@ def row_weights(
 ) -> NDArray[np.float64]:
     """Weigh the rows of an action by 1 / propensity, so that they stand for all contexts.
 
-    A weight is at most ten times the mean one of its action; and they add up to the number of equally weighted rows
-    that are as informative, so that an action whose few rows have all the weight counts as one with few rows.
+    A weight is at most ten times the median one of its action; and they add up to the number of equally weighted rows
+    that would tell as much, so that an action whose few rows have all the weight counts as one with few rows.
     """
     if propensity is None:
         return np.ones(len(action))
-    # Over the smallest propensity of the action first: the sums are then finite, whatever the propensities.
-    smallest = np.full(n_actions, np.inf)
-    np.minimum.at(smallest, action, propensity)
-    weight = smallest[action] / propensity
-    count = np.maximum(np.bincount(action, minlength=n_actions), 1)
-    mean = np.bincount(action, weights=weight, minlength=n_actions) / count
-    weight = np.minimum(weight, MAX_WEIGHT * mean[action])
+    n_rows = np.bincount(action, minlength=n_actions)
+    by_action = propensity[np.lexsort((propensity, action))]
+    middle = np.cumsum(n_rows) - n_rows + np.maximum(n_rows - 1, 0) // 2
+    median = by_action[np.minimum(middle, len(action) - 1)]
+    weight = np.minimum(median[action] / propensity, MAX_WEIGHT)
     total = np.bincount(action, weights=weight, minlength=n_actions)
     squares = np.bincount(action, weights=weight**2, minlength=n_actions)
-    return np.asarray(weight * (total / np.where(squares > 0, squares, 1.0))[action])
+    return np.asarray(weight * (total[action] / squares[action]))

@@ -44,7 +44,7 @@ class RewardModels:
 
     Where propensities differ between the rows of an action, rows count by 1 / propensity, so that a model is that of
     all contexts and not of those in which the logging policy liked the action. A weight is at most ten times the
-    mean weight of the action, and an action counts as many rows as its weights are worth.
+    median weight of the action, and an action counts as many rows as its weights are worth.
     """
 
     coefficients: NDArray[np.float64]
