@@ -26,7 +26,7 @@ POLICIES: dict[str, BasePolicy] = {
     "offset tree, shared": OffsetTree(
         DecisionTreeClassifier(max_depth=6), node_models="shared", max_rounds=50, random_state=0
     ),
-    "offset tree, learned": OffsetTree(LogisticRegression(), tree="learned", random_state=0),
+    "offset tree, learned": OffsetTree(tree="learned", random_state=0),
     "binary offset": BinaryOffset(random_state=0),
     "reward regression": RewardRegression(random_state=0),
     "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),

@@ -15,11 +15,13 @@ def principal_order(
 ) -> NDArray[np.intp]:
     """Order the points so that halving the order halves each part along a leading principal direction of it.
 
-    The halves are those of `builders.balanced`: of an odd number the left one gets one more. Within a part, the
-    points' standardised scores on its principal directions are added up with normal weights, the weight of a
-    direction of variance v having the scale ``(v / largest v) ** ((1 - randomize) / (2 * randomize))``: at 0 this is
-    the leading direction alone, at 1/2 a projection on a random direction, at 1 all directions count alike. A score
-    grows with the first coordinate, so that the order does not hang on the sign an eigenvector happens to have.
+    The halves are those of `builders.balanced`: of an odd number the left one gets one more, so the side that the
+    middle point is nearer to becomes the left one. Of an even number the left side has the smaller first coordinates:
+    nothing hangs on the sign an eigenvector happens to have.
+
+    Within a part, the points' standardised scores on its principal directions are added up with normal weights. The
+    scale of the weight of a direction of variance v is ``(v / largest v) ** ((1 - randomize) / (2 * randomize))``: at
+    0 this is the leading direction alone, at 1/2 a projection on a random direction, at 1 all directions count alike.
     """
     n_points = len(points)
     order = np.arange(n_points) if randomize == 0 else random.permutation(n_points)
@@ -27,15 +29,27 @@ def principal_order(
     while (sizes := np.diff(bounds)).max() > 1:
         for size in np.unique(sizes[sizes > 1]):
             begins = bounds[:-1][sizes == size]
-            per_batch = max(1, _BATCH // (size * max(points.shape[1], min(size, points.shape[1]))))
+            per_batch = max(1, _BATCH // (size * points.shape[1]))
             for first in range(0, len(begins), per_batch):
                 places = begins[first : first + per_batch, np.newaxis] + np.arange(size)
                 members = order[places]
-                key = _scores(points[members], random, randomize)
+                key = _middle_to_the_left(_scores(points[members], random, randomize))
                 order[places] = np.take_along_axis(members, np.argsort(key, axis=1, kind="stable"), axis=1)
         middles = (bounds[:-1] + bounds[1:] + 1) // 2
         bounds = np.unique(np.concatenate([bounds, middles]))
     return np.asarray(order, dtype=np.intp)
+
+
+def _middle_to_the_left(key: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn the scores of a part of odd size round where its middle point is nearer to the points above it."""
+    size = key.shape[1]
+    if size % 2 == 0:
+        return key
+    around = np.sort(key, axis=1)[:, size // 2 - 1 : size // 2 + 2]
+    below, above = np.diff(around, axis=1).T
+    # Beyond rounding: of equal gaps neither is the smaller.
+    turn = below > above + 1e-9 * (below + above)
+    return np.where(turn[:, np.newaxis], -key, key)
 
 
 def _scores(parts: NDArray[np.float64], random: np.random.RandomState, randomize: float) -> NDArray[np.float64]:
