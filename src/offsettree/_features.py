@@ -26,6 +26,7 @@ __all__ = [
     "is_frame",
     "is_sparse",
     "numeric_columns",
+    "refuse_dates",
     "take_rows",
 ]
 
@@ -203,6 +204,18 @@ def equal_column(X: Features, values: NDArray[np.float64]) -> str | None:
             if np.array_equal(X[:, column], values):
                 return f"column {column}"
     return None
+
+
+def refuse_dates(frame: Features, nominal: list[Any]) -> None:
+    """Refuse nominal columns of a frame that are dates or times."""
+    for name in nominal:
+        dtype = frame[name].dtype
+        # numpy and pandas tell by a letter, polars by name.
+        if getattr(dtype, "kind", None) in ("m", "M") or str(dtype).startswith(("Date", "Duration", "Time")):
+            raise FeatureError(
+                f"column {name!r} holds dates or times, neither numbers nor names. Make numbers of them, such "
+                "as the days since an event, or leave them out."
+            )
 
 
 def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:

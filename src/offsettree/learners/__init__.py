@@ -5,6 +5,7 @@ from offsettree.learners.constant import ConstantClassifier, ConstantRegressor
 from offsettree.learners.costing import Costing
 from offsettree.learners.default import default_classifier, default_regressor
 from offsettree.learners.encoding import NominalEncoder
+from offsettree.learners.histogram_tree import HistogramTree
 from offsettree.learners.weka import J48, M5P, REPTree, REPTreeClassifier
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "ConstantClassifier",
     "ConstantRegressor",
     "Costing",
+    "HistogramTree",
     "NominalEncoder",
     "REPTree",
     "REPTreeClassifier",

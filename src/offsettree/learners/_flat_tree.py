@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FlatTree"]
+__all__ = ["FIELDS", "FlatTree", "sets_of_words"]
+
+FIELDS = ("feature", "threshold", "left", "right", "missing_left", "category_set")  # one value per entry
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,23 @@ class FlatTree:
     sets: NDArray[np.uint32]  # of shape (n_sets, 8): 256 bits
     value: NDArray[np.float64]  # share of the weight that belongs to the label 1
 
+    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+        """Return all but the values, for compiled code."""
+        return (*(getattr(self, name) for name in FIELDS), self.sets)
+
+    def part(self, begin: int, end: int) -> FlatTree:
+        """Return the tree at some of the entries, where this is a table of many."""
+        fields = (getattr(self, name)[begin:end] for name in FIELDS)
+        return FlatTree(*fields, self.sets, self.value[begin:end])
+
     @property
     def answer(self) -> NDArray[np.bool_]:
         """The label of each entry: 1 where it has more than half of the weight, as a tie goes to the lower label."""
         return self.value > 0.5
+
+
+def sets_of_words(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Spread sets of up to 64 codes, one word each, to 256 bits."""
+    sets = np.zeros((len(words), 8), dtype=np.uint32)
+    sets[:, 0], sets[:, 1] = words & np.uint64(0xFFFFFFFF), words >> np.uint64(32)
+    return sets

@@ -14,8 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from offsettree._features import Features, as_floats, is_frame, numeric_columns
-from offsettree.exceptions import FeatureError
+from offsettree._features import Features, as_floats, is_frame, numeric_columns, refuse_dates
 
 __all__ = ["NominalEncoder"]
 
@@ -51,7 +50,7 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True)
             numeric = numeric_columns(X)
             nominal = [name for name in X.columns if name not in numeric]
-            _refuse_dates(X, nominal)
+            refuse_dates(X, nominal)
             one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
             numbers = make_pipeline(FunctionTransformer(as_floats), *steps)
             self.encoder_ = ColumnTransformer([("nominal", one_hot, nominal), ("numeric", numbers, numeric)]).fit(X)
@@ -80,14 +79,3 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
-
-
-def _refuse_dates(frame: Features, nominal: list[Any]) -> None:
-    for name in nominal:
-        dtype = frame[name].dtype
-        # numpy and pandas tell by a letter, polars by name.
-        if getattr(dtype, "kind", None) in ("m", "M") or str(dtype).startswith(("Date", "Duration", "Time")):
-            raise FeatureError(
-                f"column {name!r} holds dates or times, neither numbers nor names. Make numbers of them, such "
-                "as the days since an event, or leave them out."
-            )

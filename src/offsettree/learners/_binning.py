@@ -1,0 +1,140 @@
+"""Columns in at most 63 bins, and one more for what is missing: what our tree learner sees of X."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import (
+    Features,
+    as_floats,
+    count_rows,
+    is_frame,
+    is_sparse,
+    numeric_columns,
+    refuse_dates,
+    take_rows,
+)
+from offsettree.exceptions import FeatureError
+
+__all__ = ["Bins"]
+
+N_VALUES = 63
+SAMPLE = 20_000  # rows from which quantiles are taken
+BLOCK = 1 << 22  # values of a sparse X that are written out at once
+MOST_CODES = 1 << 33
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Where the columns of X are cut.
+
+    A column of numbers with up to 63 values has a bin for each, another is cut at quantiles. A nominal column has
+    a code for each of its 62 most frequent values; other values, and those not seen before, count as missing.
+    """
+
+    edges: NDArray[np.float32]  # of shape (n_columns, 63), each row ascending and filled up with infinity
+    is_category: NDArray[np.bool_]
+    names: tuple[str, ...] | None  # the columns of a frame
+    categories: dict[int, dict[Any, int]]  # column -> value -> code
+
+    @classmethod
+    def fit(cls, X: Features, rows: NDArray[np.intp] | None = None) -> Self:
+        """Look at the values of the rows that count, or of a sample of them."""
+        n_columns = X.shape[1]
+        names, categories = None, {}
+        if is_frame(X):
+            names = tuple(X.columns)
+            numeric = set(numeric_columns(X))
+            nominal = [name for name in names if name not in numeric]
+            refuse_dates(X, nominal)
+            seen = X if rows is None else take_rows(X, rows)
+            categories = {names.index(name): _frequent(_objects(seen, name)) for name in nominal}
+        is_category = np.zeros(n_columns, dtype=bool)
+        is_category[list(categories)] = True
+        edges = np.full((n_columns, N_VALUES), np.inf, dtype=np.float32)
+        bins = cls(edges, is_category, names, categories)
+        here = np.arange(count_rows(X)) if rows is None else rows
+        if len(here) > SAMPLE:
+            # Evenly spread, not drawn: the same log gives the same bins whatever the seed.
+            here = here[np.linspace(0, len(here) - 1, SAMPLE).astype(np.intp)]
+        sample = bins.numbers(take_rows(X, here))
+        step = max(1, BLOCK // max(1, len(here)))
+        for begin in range(0, n_columns, step):
+            part = _columns(sample, slice(begin, begin + step))
+            for column, values in enumerate(np.sort(part.T, axis=1), start=begin):
+                if not is_category[column]:
+                    cuts = _cuts(values[: len(values) - np.count_nonzero(np.isnan(values))])
+                    edges[column, : len(cuts)] = cuts
+        return bins
+
+    def numbers(self, X: Features) -> Features:
+        """Return X with a number for every value: an array or a sparse matrix as it is, a frame as float32."""
+        if not is_frame(X):
+            return X
+        assert self.names is not None
+        numbers = np.empty((count_rows(X), len(self.names)), dtype=np.float32)
+        for column, name in enumerate(self.names):
+            if self.is_category[column]:
+                code = self.categories[column]
+                found = [code.get(value, np.nan) for value in _objects(X, name)]
+                numbers[:, column] = found
+            else:
+                with np.errstate(over="ignore"):
+                    numbers[:, column] = as_floats(X[[name]]).ravel()
+        return numbers
+
+    def codes(self, numbers: Features) -> NDArray[np.uint8]:
+        """Return the bin of every number; a sparse matrix is written out block by block."""
+        from offsettree.learners._kernels_histogram import bin_columns
+
+        n_rows, n_columns = numbers.shape
+        if is_sparse(numbers) and n_rows * n_columns > MOST_CODES:
+            raise FeatureError(
+                f"a histogram tree holds one byte per row and column, and X is {n_rows:,} x {n_columns:,}: too many. "
+                "Give a linear estimator, such as LogisticRegression(), which keeps X sparse, or select columns."
+            )
+        codes = np.empty((n_rows, n_columns), dtype=np.uint8)
+        if not is_sparse(numbers):
+            bin_columns(numbers, self.edges, self.is_category, codes)
+            return codes
+        step = max(1, BLOCK // n_columns)
+        for begin in range(0, n_rows, step):
+            part = slice(begin, begin + step)
+            bin_columns(numbers[part].toarray(), self.edges, self.is_category, codes[part])
+        return codes
+
+
+def _columns(numbers: Features, block: slice) -> NDArray[np.float32]:
+    part = numbers[:, block]
+    with np.errstate(over="ignore"):
+        return np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float32)
+
+
+def _cuts(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Cut between neighbours of a sorted column: between all, or at quantiles if there are too many values."""
+    if len(values) == 0:
+        return values
+    new = np.flatnonzero(values[1:] > values[:-1]) + 1
+    if len(new) >= N_VALUES:
+        wanted = np.arange(1, N_VALUES) * len(values) // N_VALUES
+        # The next place at which the value changes, so that a frequent value is not passed over.
+        new = np.unique(new[np.minimum(np.searchsorted(new, wanted), len(new) - 1)])
+    below, above = values[new - 1], values[new]
+    middle = below + (above - below) / 2
+    return np.where((middle < above) & np.isfinite(middle), middle, below)
+
+
+def _objects(frame: Features, name: Any) -> list[Any]:
+    column = frame[name]
+    return column.to_list() if hasattr(column, "to_list") else list(column)
+
+
+def _frequent(values: list[Any]) -> dict[Any, int]:
+    # None, NaN and pandas' NA are missing, not values; only NaN differs from itself, and NA cannot be compared.
+    counts = Counter(value for value in values if value is not None and value == value and str(value) != "<NA>")  # noqa: PLR0124
+    return {value: code for code, (value, _) in enumerate(counts.most_common(N_VALUES - 1))}

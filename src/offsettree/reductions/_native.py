@@ -1,0 +1,206 @@
+"""All contests of an offset tree at once, by our own tree learner: X is binned once, contests are slices of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.learners import HistogramTree
+from offsettree.learners._binning import Bins
+from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
+from offsettree.reductions._offset import Votes
+from offsettree.topology import ActionTree
+
+__all__ = ["BinnedLog", "NativeContests"]
+
+LEAF_SCALES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+PILOT_TREES = 8
+PILOT_ROUNDS = 2
+PILOT_ACTIONS = 16
+PILOT_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class NativeContests(Sequence[HistogramTree]):
+    """The trees of all contests in flat arrays, read as a sequence of fitted learners, one per node."""
+
+    tables: FlatTree  # child entries count from the contest's first
+    start: NDArray[np.int64]  # of the entries of each node, and one more
+    bins: Bins
+    learner: HistogramTree
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @overload
+    def __getitem__(self, node: int) -> HistogramTree: ...
+    @overload
+    def __getitem__(self, node: slice) -> list[HistogramTree]: ...
+    def __getitem__(self, node: int | slice) -> HistogramTree | list[HistogramTree]:
+        if isinstance(node, slice):
+            return [self[position] for position in range(len(self))[node]]
+        node = range(len(self))[node]
+        return self.learner.fitted(self.tables.part(self.start[node], self.start[node + 1]), self.bins)
+
+
+@dataclass(frozen=True)
+class BinnedLog:
+    """A log that trees of contests can be trained on, one after the other or at once: nothing in it changes."""
+
+    codes: NDArray[np.uint8]
+    bins: Bins
+    position: NDArray[np.intp]
+    own_vote: NDArray[np.float32]  # for (above 0) or against its own side, by weight
+    rows: NDArray[np.intp]  # those with any weight
+
+    @classmethod
+    def make(cls, X: Any, position: NDArray[np.intp], votes: Votes) -> BinnedLog:
+        """Bin X; from here on X itself is not needed."""
+        bins = Bins.fit(X)
+        weight = votes.weight / (votes.weight.mean() or 1.0)  # so that float32 can hold whatever 1 / p is
+        own_vote = np.where(votes.for_own_side, weight, -weight).astype(np.float32)
+        return cls(bins.codes(bins.numbers(X)), bins, position, own_vote, np.flatnonzero(own_vote))
+
+    def train(
+        self, tree: ActionTree, learner: HistogramTree, leaf_scale: float, seeds: NDArray[np.int64], n_threads: int = 1
+    ) -> tuple[NativeContests, NDArray[np.int64]]:
+        """Train every contest of a tree; return them, and how many rows reached each."""
+        from offsettree.reductions._kernels_contests import train
+
+        climb = self._climb(tree, self.rows)
+        settings = learner.settings(self.codes.shape[1], leaf_scale)
+
+        def train_group(nodes: NDArray[np.int32]) -> Any:
+            return nodes, train(
+                self.codes, self.bins.is_category, self.bins.edges, self.own_vote, climb, nodes, seeds, settings
+            )
+
+        groups, top = _groups(tree, 8 * n_threads)
+        if n_threads == 1:
+            done = [train_group(group) for group in groups]
+        else:
+            with ThreadPoolExecutor(n_threads) as threads:
+                done = list(threads.map(train_group, groups))
+        done.extend(train_group(group) for group in top)
+        tables, start = _join(done, tree.n_nodes)
+        return NativeContests(tables, start, self.bins, learner), climb.reached.astype(np.int64)
+
+    def choose_leaf_scale(self, learner: HistogramTree, n_actions: int, random: np.random.RandomState) -> float:
+        """Find how large leaves should be, from the errors that small committees make on rows held out.
+
+        Half of what is best for them: the trees of a forest, over different orders of the actions, average away more.
+        At most 16 actions and 20,000 rows take part, so that the search is short however long the log is.
+        """
+        from offsettree.reductions._kernels_contests import held_out_errors
+
+        wrong, judged = np.zeros(len(LEAF_SCALES)), np.zeros(len(LEAF_SCALES))
+        for _ in range(PILOT_ROUNDS):
+            part, rows = self._pilot(n_actions, random)
+            tree = ActionTree.random(len(part), random)
+            log = BinnedLog(self.codes, self.bins, _renumbered(self.position, part, n_actions), self.own_vote, rows)
+            nodes = np.fromiter(tree.bottom_up(), dtype=np.int32)
+            seed = int(random.randint(np.iinfo(np.int32).max))
+            for place, scale in enumerate(LEAF_SCALES):
+                climb = log._climb(tree, rows)
+                settings = learner.settings(self.codes.shape[1], scale)
+                errors = held_out_errors(
+                    self.codes, self.bins.is_category, self.own_vote, climb, nodes, seed, settings, PILOT_TREES
+                )
+                wrong[place] += errors[0]
+                judged[place] += errors[1]
+        return LEAF_SCALES[int(np.argmin(wrong / np.maximum(judged, 1e-12)))] / 2
+
+    def _pilot(self, n_actions: int, random: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        n_rows = np.bincount(self.position[self.rows], minlength=n_actions)
+        order = random.permutation(n_actions)
+        order = order[np.argsort(n_rows[order] == 0, kind="stable")]  # actions that were logged come first
+        within = np.cumsum(n_rows[order]) <= PILOT_ROWS
+        part = np.sort(order[: max(2, min(PILOT_ACTIONS, int(np.count_nonzero(within))))])
+        rows = self.rows[np.isin(self.position[self.rows], part)]
+        if len(rows) > PILOT_ROWS:
+            rows = np.sort(random.choice(rows, PILOT_ROWS, replace=False))
+        return part, rows
+
+    def _climb(self, tree: ActionTree, rows: NDArray[np.intp]) -> Any:
+        from offsettree.reductions._kernels_contests import Climb
+
+        place = np.empty(tree.n_actions, dtype=np.int32)  # from left to right
+        place[tree.leaves] = np.arange(tree.n_actions, dtype=np.int32)
+        leaf = place[self.position[rows]]
+        order = np.argsort(leaf.astype(np.uint16) if tree.n_actions <= 1 << 16 else leaf, kind="stable")
+        leaf_begin = np.zeros(tree.n_actions + 1, dtype=np.int32)
+        np.cumsum(np.bincount(leaf, minlength=tree.n_actions), out=leaf_begin[1:])
+        return Climb(
+            rows[order].astype(np.int32),
+            _by_place(tree.left, place),
+            _by_place(tree.right, place),
+            leaf_begin,
+            *(np.zeros(tree.n_nodes, dtype=np.int32) for _ in range(3)),
+        )
+
+
+def _by_place(child: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.int32]:
+    is_leaf = child < 0
+    return np.where(is_leaf, ~place[np.where(is_leaf, ~child, 0)], child).astype(np.int32)
+
+
+def _renumbered(position: NDArray[np.intp], part: NDArray[np.intp], n_actions: int) -> NDArray[np.intp]:
+    new = np.zeros(n_actions, dtype=np.intp)
+    new[part] = np.arange(len(part))
+    return new[position]
+
+
+def _groups(tree: ActionTree, n_groups: int) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
+    """Divide the nodes into subtrees that can be trained side by side, and what is above them, each children first."""
+    size = np.ones(tree.n_nodes, dtype=np.int64)
+    for node in range(tree.n_nodes - 1, 0, -1):
+        size[tree.parent[node]] += size[node]
+    most = max(1, tree.n_nodes // n_groups)
+    owner = np.full(tree.n_nodes, -1)
+    for node in range(tree.n_nodes):
+        above = tree.parent[node]
+        if above >= 0 and owner[above] >= 0:
+            owner[node] = owner[above]
+        elif size[node] <= most:
+            owner[node] = node
+    order = np.arange(tree.n_nodes - 1, -1, -1)  # every node comes after its parent, so backwards is children first
+    by_owner = order[np.argsort(owner[order], kind="stable")].astype(np.int32)
+    parts = np.split(by_owner, np.flatnonzero(np.diff(owner[by_owner])) + 1)
+    n_top = int(owner[parts[0][0]] < 0)
+    # Node by node at the top, where contests may be long, so that an interrupt is heard.
+    return parts[n_top:], [node for part in parts[:n_top] for node in np.split(part, len(part))]
+
+
+def _join(done: Sequence[Any], n_nodes: int) -> tuple[FlatTree, NDArray[np.int64]]:
+    """Put the tables of all groups into one, in the order of the nodes."""
+    n_entries = np.zeros(n_nodes, dtype=np.int64)
+    source = np.zeros(n_nodes, dtype=np.int64)
+    before = 0
+    for nodes, (_, start, total, _) in done:
+        n_entries[nodes] = np.diff(start)
+        source[nodes] = before + start[:-1]
+        before += total
+    start = np.zeros(n_nodes + 1, dtype=np.int64)
+    np.cumsum(n_entries, out=start[1:])
+    take = np.repeat(source - start[:-1], n_entries) + np.arange(start[-1])
+
+    def joined(field: str) -> NDArray[Any]:
+        return np.concatenate([getattr(table, field)[:total] for _, (table, _, total, _) in done])[take]
+
+    category_set = np.concatenate(list(_shifted_sets(done)))[take]
+    words = np.concatenate([table.sets[:n_sets] for _, (table, _, _, n_sets) in done])
+    fields = (joined(field) for field in FIELDS[:-1])
+    return FlatTree(*fields, category_set, sets_of_words(words), joined("value")), start
+
+
+def _shifted_sets(done: Sequence[Any]) -> Iterator[NDArray[np.int32]]:
+    before = 0
+    for _, (table, _, total, n_sets) in done:
+        here = table.category_set[:total]
+        yield np.where(here >= 0, here + np.int32(before), here)
+        before += n_sets
