@@ -1,0 +1,59 @@
+"""Contests that are linear: one matrix of weights, a row per contest, and a tree that says which comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from offsettree.compiled._batches import over_chunks, over_tables
+from offsettree.compiled.layout import CompiledTree, OneRow
+
+__all__ = ["LinearTree"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTree(CompiledTree):
+    """The left side wins where ``weights[contest] @ x + bias[contest] > 0``.
+
+    Margins are added up in float64 in an order of their own: a margin that is zero but for rounding may come out with
+    the other sign than a classifier's own `predict` has it.
+    """
+
+    weights: NDArray[np.float64]  # of shape (n_contests, n_features), contests as near to each other as on the way down
+    bias: NDArray[np.float64]
+    left: NDArray[np.int32]  # a contest, or ~action
+    right: NDArray[np.int32]
+    root: int
+    n_actions: int
+
+    def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
+        """See `CompiledTree`."""
+        from offsettree.compiled import _kernels_linear as kernels
+
+        out = np.empty(X.shape[0], dtype=np.intp)
+        parts = (self.weights, self.bias, self.left, self.right, self.root)
+        if sp.issparse(X):
+            over_chunks(
+                lambda begin, end: kernels.choose_csr(
+                    *parts, X.data, X.indices, X.indptr[begin : end + 1], out[begin:end]
+                ),
+                X.shape[0],
+            )
+            return out
+        found = over_tables(
+            lambda values, first, last: kernels.choose_rows(*parts, values, out[first:last], refused),
+            X,
+            kinds=(np.float32, np.float64),
+        )
+        return None if found & refused else out
+
+    def one_row(self, refused: int) -> OneRow:
+        """See `CompiledTree`."""
+        from offsettree.compiled._kernels_linear import choose_one
+
+        weights, bias, left, right, root = self.weights, self.bias, self.left, self.right, self.root
+        return lambda x: choose_one(weights, bias, left, right, root, x, refused)
