@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["over_chunks", "over_tables", "usable_threads"]
+__all__ = ["is_csr", "over_chunks", "over_tables", "usable_threads"]
 
 ROWS_PER_THREAD = 10_000  # below, waking a thread costs more than it saves
 ROWS_PER_COPY = 4096
@@ -20,10 +19,17 @@ Work = Callable[[int, int], int]
 Walk = Callable[[NDArray[Any], int, int], int]
 
 
+def is_csr(X: Any) -> bool:
+    """Tell a CSR matrix or array from a table of numbers."""
+    return hasattr(X, "indptr")
+
+
 def usable_threads() -> int:
     """Count the cores that this call may use: fewer inside joblib's workers, or where the environment says so."""
+    from joblib import effective_n_jobs
+
     limits = [os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")]
-    return max(1, min([int(joblib.effective_n_jobs(-1)), *(int(limit) for limit in limits if limit.isdigit())]))
+    return max(1, min([int(effective_n_jobs(-1)), *(int(limit) for limit in limits if limit.isdigit())]))
 
 
 def over_chunks(work: Work, n_rows: int) -> int:

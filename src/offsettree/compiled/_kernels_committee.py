@@ -42,10 +42,7 @@ def _sends_left(
                 left += shares[leaf, 1]
             else:
                 margin = dot(weights, at, wide) + bias[at]
-                if kind[member] == BY_MARGIN:
-                    share = np.float64(margin > 0)
-                else:
-                    share = 1.0 / (1.0 + np.exp(-margin))
+                share = np.float64(margin > 0) if kind[member] == BY_MARGIN else 1.0 / (1.0 + np.exp(-margin))
                 right += 1.0 - share
                 left += share
         right /= part_divisor[part]

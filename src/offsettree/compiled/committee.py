@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from offsettree.compiled._batches import over_chunks, over_tables
+from offsettree.compiled._batches import is_csr, over_chunks, over_tables
 from offsettree.compiled.layout import CompiledTree, OneRow
 
 __all__ = ["CommitteeTree"]
@@ -48,8 +47,8 @@ class CommitteeTree(CompiledTree):
         from offsettree.compiled import _kernels_committee as kernels
 
         out = np.empty(X.shape[0], dtype=np.intp)
-        parts = self._parts()
-        if sp.issparse(X):
+        parts: Any = self._parts()
+        if is_csr(X):
             over_chunks(
                 lambda begin, end: kernels.choose_csr(
                     *parts, X.data, X.indices, X.indptr[begin : end + 1], X.shape[1], out[begin:end]
@@ -69,7 +68,7 @@ class CommitteeTree(CompiledTree):
         """See `CompiledTree`."""
         from offsettree.compiled._kernels_committee import choose_rows
 
-        parts = self._parts()
+        parts: Any = self._parts()
 
         def choose_one(x: NDArray[Any]) -> int:
             out = np.empty(1, dtype=np.intp)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from offsettree.compiled._batches import over_chunks, over_tables
+from offsettree.compiled._batches import is_csr, over_chunks, over_tables
 from offsettree.compiled.graph import SplitGraph
 from offsettree.compiled.layout import BY_CATEGORY, CompiledTree, OneRow
 
@@ -78,7 +78,7 @@ class CompiledForest(CompiledTree):
             return out
         graph = self._graph
         parts = (graph.nodes, graph.flags, graph.sets, self._roots)
-        if sp.issparse(X):
+        if is_csr(X):
             over_chunks(
                 lambda begin, end: kernels.vote_csr(
                     *parts,
@@ -134,13 +134,13 @@ def _join(graphs: Sequence[SplitGraph], n_actions: int) -> tuple[SplitGraph, NDA
 
 
 def _most_common(answers: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the most common number of each column, of equals the lowest, without a table as wide as there are actions."""
-    answers = np.sort(answers, axis=0)
-    best = answers[0].astype(np.intp)
+    """Return the most common number of each column, of equals the lowest; no table as wide as there are actions."""
+    answers = np.sort(answers, axis=0).astype(np.intp)
+    best = answers[0].copy()
     run = np.ones(answers.shape[1], dtype=np.intp)
     longest = run.copy()
-    for before, now in zip(answers[:-1], answers[1:], strict=True):
+    for before, now in pairwise(answers):
         run = np.where(before == now, run + 1, 1)
-        best = np.where(run > longest, now, best)
+        best[run > longest] = now[run > longest]
         longest = np.maximum(longest, run)
     return best

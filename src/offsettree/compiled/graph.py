@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from offsettree.compiled._batches import over_chunks, over_tables
+from offsettree.compiled._batches import is_csr, over_chunks, over_tables
 from offsettree.compiled.layout import BY_CATEGORY, MISSING_LEFT, CompiledTree, OneRow
-from offsettree.topology import ActionTree
+
+if TYPE_CHECKING:
+    from offsettree.topology import ActionTree
 
 __all__ = ["SplitGraph", "as_words", "graph_from_tables", "round_down"]
 
@@ -32,7 +33,7 @@ class SplitGraph(CompiledTree):
 
         out = np.empty(X.shape[0], dtype=np.intp)
         parts = (self.nodes, self.flags, self.sets, self.root)
-        if sp.issparse(X):
+        if is_csr(X):
             over_chunks(
                 lambda begin, end: kernels.choose_csr(
                     *parts, X.data, X.indices, X.indptr[begin : end + 1], X.shape[1], out[begin:end]

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from offsettree.compiled._batches import over_chunks, over_tables
+from offsettree.compiled._batches import is_csr, over_chunks, over_tables
 from offsettree.compiled.layout import CompiledTree, OneRow
 
 __all__ = ["LinearTree"]
@@ -36,7 +35,7 @@ class LinearTree(CompiledTree):
 
         out = np.empty(X.shape[0], dtype=np.intp)
         parts = (self.weights, self.bias, self.left, self.right, self.root)
-        if sp.issparse(X):
+        if is_csr(X):
             over_chunks(
                 lambda begin, end: kernels.choose_csr(
                     *parts, X.data, X.indices, X.indptr[begin : end + 1], out[begin:end]
