@@ -6,34 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from offsettree.compiled._jit import kernel
+from offsettree.compiled._jit import kernel, kernel_reordering_sums
 from offsettree.compiled._kernels_rows import load
 
-__all__ = ["choose_csr", "choose_one", "choose_rows", "dot", "dot_sparse"]
+__all__ = ["choose_csr", "choose_rows", "dot", "dot_sparse"]
 
 
-@kernel
+@kernel_reordering_sums
 def dot(weights: Any, at: Any, row: Any) -> Any:
-    """Add up in one fixed order, so that a row has the same margin in every batch and alone.
-
-    Eight sums side by side, which the compiler turns into vector instructions without changing any of them.
-    """
-    n = row.shape[0]
-    a = b = c = d = e = f = g = h = 0.0
-    whole = n - n % 8
-    for i in range(0, whole, 8):
-        a += weights[at, i] * row[i]
-        b += weights[at, i + 1] * row[i + 1]
-        c += weights[at, i + 2] * row[i + 2]
-        d += weights[at, i + 3] * row[i + 3]
-        e += weights[at, i + 4] * row[i + 4]
-        f += weights[at, i + 5] * row[i + 5]
-        g += weights[at, i + 6] * row[i + 6]
-        h += weights[at, i + 7] * row[i + 7]
-    rest = 0.0
-    for i in range(whole, n):
-        rest += weights[at, i] * row[i]
-    return (((a + e) + (c + g)) + ((b + f) + (d + h))) + rest
+    """Add up in the order that suits the machine: one row alone must go through the same kernel as a batch."""
+    total = 0.0
+    for i in range(row.shape[0]):
+        total += weights[at, i] * row[i]
+    return total
 
 
 @kernel
@@ -65,15 +50,6 @@ def choose_rows(weights: Any, bias: Any, left: Any, right: Any, root: Any, value
             return found
         out[i] = _walk(weights, bias, left, right, root, row)
     return found
-
-
-@kernel
-def choose_one(weights: Any, bias: Any, left: Any, right: Any, root: Any, x: Any, refused: Any) -> Any:
-    """Walk one row; -1 where it holds something that is refused."""
-    row = np.empty(x.shape[0], np.float64)
-    if load(x, row) & refused:
-        return -1
-    return _walk(weights, bias, left, right, root, row)
 
 
 @kernel

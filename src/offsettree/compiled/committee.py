@@ -47,7 +47,7 @@ class CommitteeTree(CompiledTree):
         from offsettree.compiled import _kernels_committee as kernels
 
         out = np.empty(X.shape[0], dtype=np.intp)
-        parts: Any = self._parts()
+        parts = self._parts()
         if is_csr(X):
             over_chunks(
                 lambda begin, end: kernels.choose_csr(
@@ -68,15 +68,15 @@ class CommitteeTree(CompiledTree):
         """See `CompiledTree`."""
         from offsettree.compiled._kernels_committee import choose_rows
 
-        parts: Any = self._parts()
+        parts = self._parts()
 
         def choose_one(x: NDArray[Any]) -> int:
             out = np.empty(1, dtype=np.intp)
-            return -1 if choose_rows(*parts, x, out, refused) & refused else int(out[0])
+            return -1 if choose_rows(*parts, x, out, refused) & refused else out.item()
 
         return choose_one
 
-    def _parts(self) -> tuple[Any, ...]:
+    def _parts(self) -> tuple[Any, Any, Any, Any, Any, Any]:
         return (
             (self.left, self.right, self.root),
             (self.part_start, self.divisor),

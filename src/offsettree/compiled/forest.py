@@ -135,8 +135,8 @@ def _join(graphs: Sequence[SplitGraph], n_actions: int) -> tuple[SplitGraph, NDA
 
 def _most_common(answers: NDArray[Any]) -> NDArray[np.intp]:
     """Return the most common number of each column, of equals the lowest; no table as wide as there are actions."""
-    answers = np.sort(answers, axis=0).astype(np.intp)
-    best = answers[0].copy()
+    answers = np.sort(answers, axis=0)
+    best: NDArray[np.intp] = answers[0].astype(np.intp)
     run = np.ones(answers.shape[1], dtype=np.intp)
     longest = run.copy()
     for before, now in pairwise(answers):

@@ -52,7 +52,14 @@ class LinearTree(CompiledTree):
 
     def one_row(self, refused: int) -> OneRow:
         """See `CompiledTree`."""
-        from offsettree.compiled._kernels_linear import choose_one
+        from offsettree.compiled._kernels_linear import choose_rows
 
-        weights, bias, left, right, root = self.weights, self.bias, self.left, self.right, self.root
-        return lambda x: choose_one(weights, bias, left, right, root, x, refused)
+        parts = (self.weights, self.bias, self.left, self.right, self.root)
+        empty, intp = np.empty, np.intp
+
+        def choose_one(x: NDArray[Any]) -> int:
+            # By the kernel of batches: another one might add up a margin in another order.
+            out = empty(1, intp)
+            return -1 if choose_rows(*parts, x, out, refused) & refused else out.item()
+
+        return choose_one
