@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["is_csr", "over_chunks", "over_tables", "usable_threads"]
+__all__ = ["is_csr", "over_csr", "over_tables", "usable_threads"]
 
 ROWS_PER_THREAD = 10_000  # below, waking a thread costs more than it saves
 ROWS_PER_COPY = 4096
 
 Work = Callable[[int, int], int]
 Walk = Callable[[NDArray[Any], int, int], int]
+WalkCsr = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], int, int], int]
 
 
 def is_csr(X: Any) -> bool:
@@ -32,7 +33,7 @@ def usable_threads() -> int:
     return max(1, min([int(effective_n_jobs(-1)), *(int(limit) for limit in limits if limit.isdigit())]))
 
 
-def over_chunks(work: Work, n_rows: int) -> int:
+def _over_chunks(work: Work, n_rows: int) -> int:
     """Call `work(begin, end)` until all rows are done, in threads where there are many; join what they return by or."""
     n_chunks = 1 if n_rows < 2 * ROWS_PER_THREAD else min(usable_threads(), n_rows // ROWS_PER_THREAD)
     if n_chunks == 1:
@@ -65,7 +66,19 @@ def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[DTypeLike, ...]) -> in
             found |= walk(table.reshape(-1), first, last)
         return found
 
-    return over_chunks(work, len(X))
+    return _over_chunks(work, len(X))
+
+
+def over_csr(walk: WalkCsr, X: Any, kinds: tuple[DTypeLike, ...]) -> None:
+    """Call `walk(data, indices, indptr, first, last)` until all rows of a CSR matrix are done."""
+    data = X.data
+    if not any(data.dtype == kind for kind in kinds):
+        with np.errstate(over="ignore"):
+            data = data.astype(kinds[-1])
+    _over_chunks(
+        lambda begin, end: walk(data, X.indices, X.indptr[begin : end + 1], begin, end),
+        X.shape[0],
+    )
 
 
 def _pieces(begin: int, end: int, whole: bool) -> Iterator[tuple[int, int]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
+from inspect import getattr_static
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -266,5 +268,10 @@ def _is_costing(classifier: Any) -> bool:
 
 def _same(classifier: Any, known: type, *methods: str) -> bool:
     """Tell whether a classifier answers by the very functions of a class we know: a subclass may do so too."""
-    own = type(classifier)
-    return all(getattr(own, method, None) is getattr(known, method, known) for method in methods)
+    return _same_functions(type(classifier), known, methods)
+
+
+@cache
+def _same_functions(own: type, known: type, methods: tuple[str, ...]) -> bool:
+    # As they are written in the class: some are wrapped anew whenever they are looked up.
+    return all(getattr_static(own, method, None) is getattr_static(known, method) for method in methods)

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.compiled._batches import is_csr, over_chunks, over_tables
+from offsettree.compiled._batches import is_csr, over_csr, over_tables
 from offsettree.compiled.layout import CompiledTree, OneRow
 
 __all__ = ["CommitteeTree"]
+
+# Large whole numbers must not be rounded twice on their way to float32.
+KINDS = (np.float32, np.int64, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,18 +52,18 @@ class CommitteeTree(CompiledTree):
         out = np.empty(X.shape[0], dtype=np.intp)
         parts = self._parts()
         if is_csr(X):
-            over_chunks(
-                lambda begin, end: kernels.choose_csr(
-                    *parts, X.data, X.indices, X.indptr[begin : end + 1], X.shape[1], out[begin:end]
+            over_csr(
+                lambda data, indices, indptr, first, last: kernels.choose_csr(
+                    *parts, data, indices, indptr, X.shape[1], out[first:last]
                 ),
-                X.shape[0],
+                X,
+                KINDS,
             )
             return out
         found = over_tables(
             lambda values, first, last: kernels.choose_rows(*parts, values, out[first:last], refused),
             X,
-            # Large whole numbers must not be rounded twice on their way to float32.
-            kinds=(np.float32, np.int64, np.float64),
+            KINDS,
         )
         return None if found & refused else out
 

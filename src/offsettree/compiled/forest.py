@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.compiled._batches import is_csr, over_chunks, over_tables
-from offsettree.compiled.graph import SplitGraph
+from offsettree.compiled._batches import is_csr, over_csr, over_tables
+from offsettree.compiled.graph import KINDS, SplitGraph
 from offsettree.compiled.layout import BY_CATEGORY, CompiledTree, OneRow
 
 __all__ = ["CompiledForest"]
@@ -79,18 +79,12 @@ class CompiledForest(CompiledTree):
         graph = self._graph
         parts = (graph.nodes, graph.flags, graph.sets, self._roots)
         if is_csr(X):
-            over_chunks(
-                lambda begin, end: kernels.vote_csr(
-                    *parts,
-                    X.data,
-                    X.indices,
-                    X.indptr[begin : end + 1],
-                    X.shape[1],
-                    out[begin:end],
-                    counts[begin:end],
-                    self.n_actions,
+            over_csr(
+                lambda data, indices, indptr, first, last: kernels.vote_csr(
+                    *parts, data, indices, indptr, X.shape[1], out[first:last], counts[first:last], self.n_actions
                 ),
-                X.shape[0],
+                X,
+                KINDS,
             )
             return out
         plain = len(graph.sets) == 0
@@ -99,7 +93,7 @@ class CompiledForest(CompiledTree):
                 *parts, values, out[first:last], counts[first:last], self.n_actions, plain, refused
             ),
             X,
-            kinds=(np.float64, np.float32),
+            KINDS,
         )
         return None if found & refused else out
 

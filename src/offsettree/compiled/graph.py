@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.compiled._batches import is_csr, over_chunks, over_tables
+from offsettree.compiled._batches import is_csr, over_csr, over_tables
 from offsettree.compiled.layout import BY_CATEGORY, MISSING_LEFT, CompiledTree, OneRow
 
 if TYPE_CHECKING:
     from offsettree.topology import ActionTree
 
-__all__ = ["SplitGraph", "as_words", "graph_from_tables", "round_down"]
+__all__ = ["KINDS", "SplitGraph", "as_words", "graph_from_tables", "round_down"]
+
+# What kernels are compiled for; other numbers become the last of these.
+KINDS = (np.float64, np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,18 +37,19 @@ class SplitGraph(CompiledTree):
         out = np.empty(X.shape[0], dtype=np.intp)
         parts = (self.nodes, self.flags, self.sets, self.root)
         if is_csr(X):
-            over_chunks(
-                lambda begin, end: kernels.choose_csr(
-                    *parts, X.data, X.indices, X.indptr[begin : end + 1], X.shape[1], out[begin:end]
+            over_csr(
+                lambda data, indices, indptr, first, last: kernels.choose_csr(
+                    *parts, data, indices, indptr, X.shape[1], out[first:last]
                 ),
-                X.shape[0],
+                X,
+                KINDS,
             )
             return out
         plain = len(self.sets) == 0
         found = over_tables(
             lambda values, first, last: kernels.choose_rows(*parts, values, out[first:last], plain, refused),
             X,
-            kinds=(np.float64, np.float32),
+            KINDS,
         )
         return None if found & refused else out
 

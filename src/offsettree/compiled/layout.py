@@ -55,7 +55,7 @@ class CompiledTree(ABC):
 
     def choose_one(self, x: NDArray[Any]) -> int:
         """Return the position of the action for one checked row: the same as `choose` on a table of that row."""
-        return int(self.one_row(refused=0)(np.ascontiguousarray(x)))
+        return int(self.choose(np.asarray(x)[np.newaxis])[0])
 
     @abstractmethod
     def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:

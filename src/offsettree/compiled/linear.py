@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.compiled._batches import is_csr, over_chunks, over_tables
+from offsettree.compiled._batches import is_csr, over_csr, over_tables
 from offsettree.compiled.layout import CompiledTree, OneRow
 
 __all__ = ["LinearTree"]
+
+# What kernels are compiled for; other numbers become the last of these.
+KINDS = (np.float32, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +39,18 @@ class LinearTree(CompiledTree):
         out = np.empty(X.shape[0], dtype=np.intp)
         parts = (self.weights, self.bias, self.left, self.right, self.root)
         if is_csr(X):
-            over_chunks(
-                lambda begin, end: kernels.choose_csr(
-                    *parts, X.data, X.indices, X.indptr[begin : end + 1], out[begin:end]
+            over_csr(
+                lambda data, indices, indptr, first, last: kernels.choose_csr(
+                    *parts, data, indices, indptr, out[first:last]
                 ),
-                X.shape[0],
+                X,
+                KINDS,
             )
             return out
         found = over_tables(
             lambda values, first, last: kernels.choose_rows(*parts, values, out[first:last], refused),
             X,
-            kinds=(np.float32, np.float64),
+            KINDS,
         )
         return None if found & refused else out
 
