@@ -53,7 +53,7 @@ TREES: dict[str, Any] = {
 LINEAR: dict[str, Any] = {
     "logistic": LogisticRegression(),
     "logistic, no intercept": LogisticRegression(fit_intercept=False),
-    "logistic CV": LogisticRegressionCV(cv=2, Cs=2, use_legacy_attributes=False, l1_ratios=(0,)),
+    "logistic CV": LogisticRegressionCV(cv=2, Cs=2, scoring="accuracy", use_legacy_attributes=False, l1_ratios=(0,)),
     "linear SVC": LinearSVC(),
     "SGD": SGDClassifier(max_iter=20, tol=None),
     "ridge": RidgeClassifier(),
