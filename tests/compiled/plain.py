@@ -60,7 +60,7 @@ def random_flat_tree(
 ) -> FlatTree:
     """Grow a tree by splitting random leaves; its thresholds are some of the given."""
     entries = [[-1, 0.0, -1, -1, False, -1, random.random_sample()]]
-    sets = []
+    sets: list[NDArray[np.uint32]] = []
     for _ in range(n_splits):
         leaves = [entry for entry in entries if entry[2] < 0]
         leaf = leaves[random.randint(len(leaves))]

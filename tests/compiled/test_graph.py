@@ -28,7 +28,7 @@ def rows_around(
     """Numbers at the values, next to them in float32, and next to them in float64: where rounding matters."""
     X = random.choice(values, size=shape)
     X = np.nextafter(X, X + random.randint(-1, 2, size=shape).astype(np.float32)).astype(np.float64)
-    return np.nextafter(X, X + random.randint(-1, 2, size=shape))
+    return np.asarray(np.nextafter(X, X + random.randint(-1, 2, size=shape)))
 
 
 @given(

@@ -120,8 +120,8 @@ def fitted_contests(learner: Any, tree: ActionTree, random: np.random.RandomStat
     for _ in range(tree.n_nodes):
         rows = np.flatnonzero(random.random_sample(X.shape[0]) < 0.5)
         noise = random.normal(size=len(rows))
-        column = np.asarray(X[rows][:, [random.randint(X.shape[1])]].todense() if sp.issparse(X) else X[rows][:, [0]])
-        y = (np.nan_to_num(column.ravel()) + noise > 0).astype(int)
+        column = np.asarray(X[rows].sum(axis=1)).ravel()
+        y = (np.nan_to_num(column) + noise > 0).astype(int)
         y[:4] = [0, 1, 0, 1]
         if random.randint(5) == 0:
             classifiers.append(ConstantClassifier(random.randint(2)))
@@ -163,7 +163,7 @@ def test_the_decisions_are_those_of_the_classifiers(name: str, pairs: Any, seed:
 def test_sparse_rows_too(name: str) -> None:
     random = np.random.RandomState(len(name))
     tree = ActionTree.balanced(6)
-    X = sp.random(120, 30, density=0.2, format="csr", random_state=random).astype(np.float32)
+    X: Any = sp.random(120, 30, density=0.2, format="csr", random_state=random, dtype=np.float32)
     classifiers = fitted_contests((TREES | LINEAR | COMMITTEES)[name], tree, random, X)
     compiled = compile_contests(tree, classifiers, 30)
     assert isinstance(compiled, KINDS[name])

@@ -55,6 +55,8 @@ def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[DTypeLike, ...]) -> in
         return 0
     fits = any(X.dtype == kind for kind in kinds)
     as_it_is = fits and X.flags.c_contiguous
+    if as_it_is and len(X) < 2 * ROWS_PER_THREAD:
+        return walk(X.reshape(-1), 0, len(X))
 
     def work(begin: int, end: int) -> int:
         found = 0

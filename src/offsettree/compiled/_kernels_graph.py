@@ -2,7 +2,8 @@
 
 `nodes` has four 32-bit words a split: feature, threshold (float32), left and right. Words below zero are ``~answer``.
 `flags` tell what rows without NaN and splits without categories never ask: where NaN goes, and whether the threshold
-word is an index into `sets`.
+word is an index into `sets`. `loops` are the same splits for the fastest walk: children are places in the long array,
+and each action, after the splits, is an entry that leads to itself.
 """
 
 from __future__ import annotations
@@ -100,66 +101,74 @@ def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, root: Any, row: Any
 
 
 @kernel
-def _walk_lanes(nodes: Any, thresholds: Any, root: Any, rows: Any, out: Any, first: Any) -> Any:
-    """Walk eight rows in turn: while one waits for memory the others go on."""
-    a = b = c = d = e = f = g = h = np.int32(root)
-    while (a & b & c & d & e & f & g & h) >= 0:
-        if a >= 0:
-            a = nodes[a, 2 + np.int64(rows[0, nodes[a, 0]] > thresholds[a, 1])]
-        if b >= 0:
-            b = nodes[b, 2 + np.int64(rows[1, nodes[b, 0]] > thresholds[b, 1])]
-        if c >= 0:
-            c = nodes[c, 2 + np.int64(rows[2, nodes[c, 0]] > thresholds[c, 1])]
-        if d >= 0:
-            d = nodes[d, 2 + np.int64(rows[3, nodes[d, 0]] > thresholds[d, 1])]
-        if e >= 0:
-            e = nodes[e, 2 + np.int64(rows[4, nodes[e, 0]] > thresholds[e, 1])]
-        if f >= 0:
-            f = nodes[f, 2 + np.int64(rows[5, nodes[f, 0]] > thresholds[f, 1])]
-        if g >= 0:
-            g = nodes[g, 2 + np.int64(rows[6, nodes[g, 0]] > thresholds[g, 1])]
-        if h >= 0:
-            h = nodes[h, 2 + np.int64(rows[7, nodes[h, 0]] > thresholds[h, 1])]
-    out[first] = ~a
-    out[first + 1] = ~b
-    out[first + 2] = ~c
-    out[first + 3] = ~d
-    out[first + 4] = ~e
-    out[first + 5] = ~f
-    out[first + 6] = ~g
-    out[first + 7] = ~h
+def _step(loops: Any, thresholds: Any, at: Any, rows: Any, lane: Any) -> Any:
+    """Go one split further. Unsigned throughout: a signed index might count from the end, which costs a comparison."""
+    goes_right = np.uint64(rows[lane + np.uint64(loops[at])] > thresholds[at + np.uint64(1)])
+    return np.uint64(loops[at + np.uint64(2) + goes_right])
 
 
 @kernel
-def _walk_block(
-    nodes: Any, thresholds: Any, flags: Any, sets: Any, root: Any, rows: Any, n_rows: Any, plain: Any, out: Any
-) -> Any:
+def _walk_lanes(loops: Any, root: Any, n_splits: Any, rows: Any, out: Any, first: Any) -> Any:
+    """Walk eight rows in turn: while one waits for memory the others go on.
+
+    A row that has arrived goes round in the loop of its action until the last has arrived too, which is cheaper than to
+    ask for each whether it has.
+    """
+    thresholds = loops.view(np.float32)
+    width = np.uint64(rows.shape[0] // LANES)
+    end = np.uint64(4 * n_splits)
+    a = b = c = d = e = f = g = h = np.uint64(root)
+    while min(a, b, c, d, e, f, g, h) < end:
+        a = _step(loops, thresholds, a, rows, np.uint64(0))
+        b = _step(loops, thresholds, b, rows, width)
+        c = _step(loops, thresholds, c, rows, width * np.uint64(2))
+        d = _step(loops, thresholds, d, rows, width * np.uint64(3))
+        e = _step(loops, thresholds, e, rows, width * np.uint64(4))
+        f = _step(loops, thresholds, f, rows, width * np.uint64(5))
+        g = _step(loops, thresholds, g, rows, width * np.uint64(6))
+        h = _step(loops, thresholds, h, rows, width * np.uint64(7))
+    out[first] = (a - end) >> np.uint64(2)
+    out[first + 1] = (b - end) >> np.uint64(2)
+    out[first + 2] = (c - end) >> np.uint64(2)
+    out[first + 3] = (d - end) >> np.uint64(2)
+    out[first + 4] = (e - end) >> np.uint64(2)
+    out[first + 5] = (f - end) >> np.uint64(2)
+    out[first + 6] = (g - end) >> np.uint64(2)
+    out[first + 7] = (h - end) >> np.uint64(2)
+
+
+@kernel
+def _walk_block(graph: Any, root: Any, rows: Any, n_rows: Any, plain: Any, out: Any, first: Any) -> Any:
+    """Walk up to eight rows, given as one long array."""
+    nodes, flags, sets, loops = graph
     if plain and n_rows == LANES:
-        _walk_lanes(nodes, thresholds, root, rows, out, 0)
+        start = 4 * root if root >= 0 else 4 * (nodes.shape[0] + ~root)
+        _walk_lanes(loops, start, nodes.shape[0], rows, out, first)
     else:
+        width = rows.shape[0] // n_rows
         for lane in range(n_rows):
-            out[lane] = walk(nodes, thresholds, flags, sets, root, rows[lane])
+            out[first + lane] = walk(
+                nodes, nodes.view(np.float32), flags, sets, root, rows[lane * width : (lane + 1) * width]
+            )
 
 
 @kernel
-def choose_rows(nodes: Any, flags: Any, sets: Any, root: Any, values: Any, out: Any, plain: Any, refused: Any) -> Any:
+def choose_rows(graph: Any, root: Any, values: Any, out: Any, plain: Any, refused: Any) -> Any:
     """Walk every row of a table given as one long array of `values`, for as many rows as `out` has.
 
     Stops where there is something that is `refused`; tells what was there that is not finite.
     """
-    thresholds = nodes.view(np.float32)
     n_features = values.shape[0] // out.shape[0]
-    flat = np.empty(LANES * n_features, np.float32)
-    rows = flat.reshape(LANES, n_features)
+    scratch = np.empty(LANES * n_features, np.float32)
     found = 0
     for first in range(0, out.shape[0], LANES):
         n_rows = min(LANES, out.shape[0] - first)
-        here = load(values[first * n_features : (first + n_rows) * n_features], flat)
+        rows = scratch[: n_rows * n_features]
+        here = load(values[first * n_features : (first + n_rows) * n_features], rows)
         found |= here
         if found & refused:
             return found
-        lanes = out[first : first + n_rows]
-        _walk_block(nodes, thresholds, flags, sets, root, rows, n_rows, plain and not here & HAS_NAN, lanes)
+        _walk_block(graph, root, rows, n_rows, plain and not here & HAS_NAN, out, first)
     return found
 
 
@@ -177,7 +186,9 @@ def choose_one(nodes: Any, flags: Any, sets: Any, root: Any, x: Any, refused: An
             at = nodes[at, 2 + _goes_right(nodes, thresholds, flags, sets, at, value)]
     else:
         while at >= 0:
-            at = nodes[at, 2 + np.int64(np.float32(x[nodes[at, 0]]) > thresholds[at, 1])]
+            here = np.uint64(at)
+            goes_right = np.float32(x[np.uint64(nodes[here, 0])]) > thresholds[here, 1]
+            at = nodes[here, np.uint64(2) + np.uint64(goes_right)]
     return ~at
 
 
@@ -213,31 +224,20 @@ def _most_voted(answers: Any, counts: Any) -> Any:
 
 @kernel
 def vote_rows(
-    nodes: Any,
-    flags: Any,
-    sets: Any,
-    roots: Any,
-    values: Any,
-    out: Any,
-    votes: Any,
-    n_actions: Any,
-    plain: Any,
-    refused: Any,
+    graph: Any, roots: Any, values: Any, out: Any, votes: Any, n_actions: Any, plain: Any, refused: Any
 ) -> Any:
     """Walk every row from every root. The winners go to `out`; to `votes`, if it has rows, the count of each action."""
-    thresholds = nodes.view(np.float32)
     n_features = values.shape[0] // out.shape[0]
     n_trees = roots.shape[0]
     block = 16 * LANES
-    flat = np.empty(block * n_features, np.float32)
-    rows = flat.reshape(block, n_features)
+    scratch = np.empty(block * n_features, np.float32)
     answers = np.empty((n_trees, block), np.int64)
     of_row = np.empty(n_trees, np.int64)
     counts = np.zeros(n_actions, np.int32)
     found = 0
     for first in range(0, out.shape[0], block):
         n_rows = min(block, out.shape[0] - first)
-        here = load(values[first * n_features : (first + n_rows) * n_features], flat)
+        here = load(values[first * n_features : (first + n_rows) * n_features], scratch)
         found |= here
         if found & refused:
             return found
@@ -246,8 +246,8 @@ def vote_rows(
         for tree in range(n_trees):
             for lane in range(0, n_rows, LANES):
                 size = min(LANES, n_rows - lane)
-                lanes = answers[tree, lane : lane + size]
-                _walk_block(nodes, thresholds, flags, sets, roots[tree], rows[lane : lane + size], size, simple, lanes)
+                rows = scratch[lane * n_features : (lane + size) * n_features]
+                _walk_block(graph, roots[tree], rows, size, simple, answers[tree], lane)
         for lane in range(n_rows):
             for tree in range(n_trees):
                 of_row[tree] = answers[tree, lane]

@@ -90,7 +90,14 @@ class CompiledForest(CompiledTree):
         plain = len(graph.sets) == 0
         found = over_tables(
             lambda values, first, last: kernels.vote_rows(
-                *parts, values, out[first:last], counts[first:last], self.n_actions, plain, refused
+                (*parts[:3], graph.loops),
+                self._roots,
+                values,
+                out[first:last],
+                counts[first:last],
+                self.n_actions,
+                plain,
+                refused,
             ),
             X,
             KINDS,

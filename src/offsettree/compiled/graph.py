@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,21 @@ class SplitGraph(CompiledTree):
     root: int
     n_actions: int
 
+    @cached_property
+    def loops(self) -> NDArray[np.uint32]:
+        """The splits as one long array, then the actions, each a split that leads to itself either way."""
+        n_splits = len(self.nodes)
+        loops = np.empty((n_splits + self.n_actions, 4), dtype=np.uint32)
+        children = self.nodes[:, 2:]
+        loops[:n_splits, :2] = self.nodes[:, :2].view(np.uint32)
+        loops[:n_splits, 2:] = 4 * np.where(children >= 0, children, n_splits + ~children)
+        loops[n_splits:, :2] = 0
+        loops[n_splits:, 2:] = 4 * np.arange(n_splits, n_splits + self.n_actions)[:, np.newaxis]
+        return loops.reshape(-1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "loops"}
+
     def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         """See `CompiledTree`."""
         from offsettree.compiled import _kernels_graph as kernels
@@ -46,8 +62,9 @@ class SplitGraph(CompiledTree):
             )
             return out
         plain = len(self.sets) == 0
+        graph, root = (self.nodes, self.flags, self.sets, self.loops), self.root
         found = over_tables(
-            lambda values, first, last: kernels.choose_rows(*parts, values, out[first:last], plain, refused),
+            lambda values, first, last: kernels.choose_rows(graph, root, values, out[first:last], plain, refused),
             X,
             KINDS,
         )
