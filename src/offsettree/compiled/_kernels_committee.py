@@ -74,12 +74,12 @@ def choose_rows(
     wide = np.empty(n_features, np.float64)
     found = 0
     for i in range(out.shape[0]):
-        here = values[i * n_features : (i + 1) * n_features]
-        found |= load(here, wide)
+        begin = i * n_features
+        found |= load(values, begin, begin + n_features, wide)
         if found & refused:
             return found
         for column in range(n_features):
-            row[column] = here[column]
+            row[column] = values[begin + column]
         out[i] = _walk(way, asked, parts, members, splits, margins, row, wide)
     return found
 

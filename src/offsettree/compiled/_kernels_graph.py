@@ -19,6 +19,7 @@ from offsettree.compiled.layout import BY_CATEGORY, HAS_NAN, MISSING_LEFT
 __all__ = ["choose_csr", "choose_one", "choose_rows", "merge", "vote_csr", "vote_one", "vote_rows", "walk"]
 
 LANES = 8
+BLOCK = 64  # rows copied at a time: enough to forget what a block costs, few enough for the first cache
 
 
 @kernel
@@ -108,48 +109,47 @@ def _step(loops: Any, thresholds: Any, at: Any, rows: Any, lane: Any) -> Any:
 
 
 @kernel
-def _walk_lanes(loops: Any, root: Any, n_splits: Any, rows: Any, out: Any, first: Any) -> Any:
+def _walk_lanes(loops: Any, thresholds: Any, root: Any, end: Any, rows: Any, width: Any, begin: Any, out: Any) -> Any:
     """Walk eight rows in turn: while one waits for memory the others go on.
 
     A row that has arrived goes round in the loop of its action until the last has arrived too, which is cheaper than to
-    ask for each whether it has.
+    ask for each whether it has. The rows are numbers `begin` and following of the long array, the answers of `out`.
     """
-    thresholds = loops.view(np.float32)
-    width = np.uint64(rows.shape[0] // LANES)
-    end = np.uint64(4 * n_splits)
-    a = b = c = d = e = f = g = h = np.uint64(root)
+    first = np.uint64(begin) * width
+    a = b = c = d = e = f = g = h = root
     while min(a, b, c, d, e, f, g, h) < end:
-        a = _step(loops, thresholds, a, rows, np.uint64(0))
-        b = _step(loops, thresholds, b, rows, width)
-        c = _step(loops, thresholds, c, rows, width * np.uint64(2))
-        d = _step(loops, thresholds, d, rows, width * np.uint64(3))
-        e = _step(loops, thresholds, e, rows, width * np.uint64(4))
-        f = _step(loops, thresholds, f, rows, width * np.uint64(5))
-        g = _step(loops, thresholds, g, rows, width * np.uint64(6))
-        h = _step(loops, thresholds, h, rows, width * np.uint64(7))
-    out[first] = (a - end) >> np.uint64(2)
-    out[first + 1] = (b - end) >> np.uint64(2)
-    out[first + 2] = (c - end) >> np.uint64(2)
-    out[first + 3] = (d - end) >> np.uint64(2)
-    out[first + 4] = (e - end) >> np.uint64(2)
-    out[first + 5] = (f - end) >> np.uint64(2)
-    out[first + 6] = (g - end) >> np.uint64(2)
-    out[first + 7] = (h - end) >> np.uint64(2)
+        a = _step(loops, thresholds, a, rows, first)
+        b = _step(loops, thresholds, b, rows, first + width)
+        c = _step(loops, thresholds, c, rows, first + width * np.uint64(2))
+        d = _step(loops, thresholds, d, rows, first + width * np.uint64(3))
+        e = _step(loops, thresholds, e, rows, first + width * np.uint64(4))
+        f = _step(loops, thresholds, f, rows, first + width * np.uint64(5))
+        g = _step(loops, thresholds, g, rows, first + width * np.uint64(6))
+        h = _step(loops, thresholds, h, rows, first + width * np.uint64(7))
+    out[begin] = (a - end) >> np.uint64(2)
+    out[begin + 1] = (b - end) >> np.uint64(2)
+    out[begin + 2] = (c - end) >> np.uint64(2)
+    out[begin + 3] = (d - end) >> np.uint64(2)
+    out[begin + 4] = (e - end) >> np.uint64(2)
+    out[begin + 5] = (f - end) >> np.uint64(2)
+    out[begin + 6] = (g - end) >> np.uint64(2)
+    out[begin + 7] = (h - end) >> np.uint64(2)
 
 
 @kernel
-def _walk_block(graph: Any, root: Any, rows: Any, n_rows: Any, plain: Any, out: Any, first: Any) -> Any:
-    """Walk up to eight rows, given as one long array."""
+def _walk_all(graph: Any, root: Any, rows: Any, n_rows: Any, width: Any, plain: Any, out: Any) -> Any:
+    """Walk the first rows of a long array of them."""
     nodes, flags, sets, loops = graph
-    if plain and n_rows == LANES:
-        start = 4 * root if root >= 0 else 4 * (nodes.shape[0] + ~root)
-        _walk_lanes(loops, start, nodes.shape[0], rows, out, first)
-    else:
-        width = rows.shape[0] // n_rows
-        for lane in range(n_rows):
-            out[first + lane] = walk(
-                nodes, nodes.view(np.float32), flags, sets, root, rows[lane * width : (lane + 1) * width]
-            )
+    thresholds = nodes.view(np.float32)
+    loop_thresholds = loops.view(np.float32)
+    n_splits = nodes.shape[0]
+    start = np.uint64(4 * (root if root >= 0 else n_splits + ~root))
+    end = np.uint64(4 * n_splits)
+    whole = n_rows - n_rows % LANES if plain else 0
+    for begin in range(0, whole, LANES):
+        _walk_lanes(loops, loop_thresholds, start, end, rows, np.uint64(width), begin, out)
+    for i in range(whole, n_rows):
+        out[i] = walk(nodes, thresholds, flags, sets, root, rows[i * width : (i + 1) * width])
 
 
 @kernel
@@ -158,17 +158,16 @@ def choose_rows(graph: Any, root: Any, values: Any, out: Any, plain: Any, refuse
 
     Stops where there is something that is `refused`; tells what was there that is not finite.
     """
-    n_features = values.shape[0] // out.shape[0]
-    scratch = np.empty(LANES * n_features, np.float32)
+    width = values.shape[0] // out.shape[0]
+    rows = np.empty(BLOCK * width, np.float32)
     found = 0
-    for first in range(0, out.shape[0], LANES):
-        n_rows = min(LANES, out.shape[0] - first)
-        rows = scratch[: n_rows * n_features]
-        here = load(values[first * n_features : (first + n_rows) * n_features], rows)
+    for first in range(0, out.shape[0], BLOCK):
+        n_rows = min(BLOCK, out.shape[0] - first)
+        here = load(values, first * width, (first + n_rows) * width, rows)
         found |= here
         if found & refused:
             return found
-        _walk_block(graph, root, rows, n_rows, plain and not here & HAS_NAN, out, first)
+        _walk_all(graph, root, rows, n_rows, width, plain and not here & HAS_NAN, out[first : first + n_rows])
     return found
 
 
@@ -227,27 +226,22 @@ def vote_rows(
     graph: Any, roots: Any, values: Any, out: Any, votes: Any, n_actions: Any, plain: Any, refused: Any
 ) -> Any:
     """Walk every row from every root. The winners go to `out`; to `votes`, if it has rows, the count of each action."""
-    n_features = values.shape[0] // out.shape[0]
+    width = values.shape[0] // out.shape[0]
     n_trees = roots.shape[0]
-    block = 16 * LANES
-    scratch = np.empty(block * n_features, np.float32)
-    answers = np.empty((n_trees, block), np.int64)
+    rows = np.empty(BLOCK * width, np.float32)
+    answers = np.empty((n_trees, BLOCK), np.int64)
     of_row = np.empty(n_trees, np.int64)
     counts = np.zeros(n_actions, np.int32)
     found = 0
-    for first in range(0, out.shape[0], block):
-        n_rows = min(block, out.shape[0] - first)
-        here = load(values[first * n_features : (first + n_rows) * n_features], scratch)
+    for first in range(0, out.shape[0], BLOCK):
+        n_rows = min(BLOCK, out.shape[0] - first)
+        here = load(values, first * width, (first + n_rows) * width, rows)
         found |= here
         if found & refused:
             return found
-        simple = plain and not here & HAS_NAN
         # Tree by tree, so that one's splits stay in the cache for all rows of the block.
         for tree in range(n_trees):
-            for lane in range(0, n_rows, LANES):
-                size = min(LANES, n_rows - lane)
-                rows = scratch[lane * n_features : (lane + size) * n_features]
-                _walk_block(graph, roots[tree], rows, size, simple, answers[tree], lane)
+            _walk_all(graph, roots[tree], rows, n_rows, width, plain and not here & HAS_NAN, answers[tree])
         for lane in range(n_rows):
             for tree in range(n_trees):
                 of_row[tree] = answers[tree, lane]
@@ -293,7 +287,7 @@ def vote_csr(
 def vote_one(nodes: Any, flags: Any, sets: Any, roots: Any, x: Any, n_actions: Any, refused: Any) -> Any:
     """Return the action with most votes for one row; -1 where it holds something that is refused."""
     row = np.empty(x.shape[0], np.float32)
-    if load(x, row) & refused:
+    if load(x, 0, x.shape[0], row) & refused:
         return -1
     thresholds = nodes.view(np.float32)
     answers = np.empty(roots.shape[0], np.int64)

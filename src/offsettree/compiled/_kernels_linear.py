@@ -45,7 +45,7 @@ def choose_rows(weights: Any, bias: Any, left: Any, right: Any, root: Any, value
     row = np.empty(n_features, np.float64)
     found = 0
     for i in range(out.shape[0]):
-        found |= load(values[i * n_features : (i + 1) * n_features], row)
+        found |= load(values, i * n_features, (i + 1) * n_features, row)
         if found & refused:
             return found
         out[i] = _walk(weights, bias, left, right, root, row)

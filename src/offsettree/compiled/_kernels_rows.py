@@ -13,14 +13,15 @@ __all__ = ["load", "scan"]
 
 
 @kernel_reordering_sums
-def load(values: Any, rows: Any) -> Any:
+def load(values: Any, begin: Any, end: Any, rows: Any) -> Any:
     """Copy numbers to the type of `rows`, and tell what is not finite among them."""
     zero = np.float32(0)
     trace = zero
-    for i in range(values.shape[0]):
-        rows[i] = values[i]
-        trace += values[i] * zero  # NaN if the value is NaN or infinite, and then to the end
-    return 0 if trace == 0 else _not_finite(values)
+    here = values[begin:end]
+    for i in range(here.shape[0]):
+        rows[i] = here[i]
+        trace += here[i] * zero  # NaN if the value is NaN or infinite, and then to the end
+    return 0 if trace == 0 else _not_finite(here)
 
 
 @kernel_reordering_sums

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import getattr_static
@@ -269,11 +268,11 @@ def _is_costing(classifier: Any) -> bool:
 
 def _same(classifier: Any, known: type, *methods: str) -> bool:
     """Tell whether a classifier answers by the very functions of a class we know: a subclass may do so too."""
-    own: Hashable = type(classifier)
+    own: Any = type(classifier)
     return _same_functions(own, known, methods)
 
 
 @cache
-def _same_functions(own: Hashable, known: type, methods: tuple[str, ...]) -> bool:
+def _same_functions(own: Any, known: type, methods: tuple[str, ...]) -> bool:
     # As they are written in the class: some are wrapped anew whenever they are looked up.
     return all(getattr_static(own, method, None) is getattr_static(known, method) for method in methods)
