@@ -1,4 +1,8 @@
-"""How kernels are compiled: machine code kept on disk where a place can be found, the interpreter's lock released."""
+"""How kernels are compiled: machine code kept on disk where a place can be found, the interpreter's lock released.
+
+What is kept is known by the file a kernel stands in. One who edits a kernel that others call from another file must
+delete `__pycache__` beside them: numba does not notice.
+"""
 
 from __future__ import annotations
 

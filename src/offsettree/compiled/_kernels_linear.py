@@ -11,10 +11,12 @@ from offsettree.compiled._kernels_rows import load
 
 __all__ = ["choose_csr", "choose_rows", "dot", "dot_sparse"]
 
+BLOCK = 64  # rows that take turns
+
 
 @kernel_reordering_sums
 def dot(weights: Any, at: Any, row: Any) -> Any:
-    """Add up in the order that suits the machine: one row alone must go through the same kernel as a batch."""
+    """Add up in the order that suits the machine."""
     total = 0.0
     for i in range(row.shape[0]):
         total += weights[at, i] * row[i]
@@ -30,25 +32,37 @@ def dot_sparse(weights: Any, at: Any, data: Any, indices: Any, begin: Any, end: 
     return total
 
 
-@kernel
-def _walk(weights: Any, bias: Any, left: Any, right: Any, root: Any, row: Any) -> Any:
-    at = root
-    while at >= 0:
-        at = left[at] if dot(weights, at, row) + bias[at] > 0 else right[at]
-    return ~at
-
-
-@kernel
+@kernel_reordering_sums
 def choose_rows(weights: Any, bias: Any, left: Any, right: Any, root: Any, values: Any, out: Any, refused: Any) -> Any:
-    """Walk every row of a table given as one long array of `values`; see `_kernels_graph.choose_rows`."""
-    n_features = values.shape[0] // out.shape[0]
-    row = np.empty(n_features, np.float64)
+    """Walk every row of a table given as one long array of `values`; see `_kernels_graph.choose_rows`.
+
+    The rows of a block take one step each, then the next: weights come from memory while others are multiplied.
+    """
+    width = values.shape[0] // out.shape[0]
+    rows = np.empty((min(BLOCK, out.shape[0]), width), np.float64)
+    flat = rows.reshape(-1)
     found = 0
-    for i in range(out.shape[0]):
-        found |= load(values, i * n_features, (i + 1) * n_features, row)
+    for first in range(0, out.shape[0], BLOCK):
+        n_rows = min(BLOCK, out.shape[0] - first)
+        found |= load(values, first * width, (first + n_rows) * width, flat)
         if found & refused:
             return found
-        out[i] = _walk(weights, bias, left, right, root, row)
+        here = out[first : first + n_rows]
+        here[:] = root
+        n_walking = n_rows if root >= 0 else 0
+        while n_walking > 0:
+            n_walking = 0
+            for i in range(n_rows):
+                at = here[i]
+                if at >= 0:
+                    margin = 0.0
+                    for j in range(width):
+                        margin += weights[at, j] * rows[i, j]
+                    at = left[at] if margin + bias[at] > 0 else right[at]
+                    here[i] = at
+                    n_walking += at >= 0
+        for i in range(n_rows):
+            here[i] = ~here[i]
     return found
 
 

@@ -90,7 +90,7 @@ class CompiledForest(CompiledTree):
         plain = len(graph.sets) == 0
         found = over_tables(
             lambda values, first, last: kernels.vote_rows(
-                (*parts[:3], graph.loops),
+                graph.for_rows,
                 self._roots,
                 values,
                 out[first:last],

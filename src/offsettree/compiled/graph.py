@@ -32,19 +32,23 @@ class SplitGraph(CompiledTree):
     n_actions: int
 
     @cached_property
-    def loops(self) -> NDArray[np.uint32]:
-        """The splits as one long array, then the actions, each a split that leads to itself either way."""
+    def for_rows(self) -> tuple[Any, ...]:
+        """The graph as kernels take it that walk many rows.
+
+        The splits once more as one long array, then the actions, from a power of two on, each a split that leads to
+        itself either way. What is between the two is never touched, and takes no memory.
+        """
         n_splits = len(self.nodes)
-        loops = np.empty((n_splits + self.n_actions, 4), dtype=np.uint32)
-        children = self.nodes[:, 2:]
+        end = 1 << (max(n_splits, self.n_actions) - 1).bit_length()
+        loops = np.zeros((end + self.n_actions, 4), dtype=np.uint32)
+        children = self.nodes[:, 2:].astype(np.int64)
         loops[:n_splits, :2] = self.nodes[:, :2].view(np.uint32)
-        loops[:n_splits, 2:] = 4 * np.where(children >= 0, children, n_splits + ~children)
-        loops[n_splits:, :2] = 0
-        loops[n_splits:, 2:] = 4 * np.arange(n_splits, n_splits + self.n_actions)[:, np.newaxis]
-        return loops.reshape(-1)
+        loops[:n_splits, 2:] = 4 * np.where(children >= 0, children, end + ~children)
+        loops[end:, 2:] = 4 * np.arange(end, end + self.n_actions)[:, np.newaxis]
+        return self.nodes, self.flags, self.sets, loops.reshape(-1), 4 * end
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "loops"}
+        return {name: value for name, value in self.__dict__.items() if name != "for_rows"}
 
     def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         """See `CompiledTree`."""
@@ -62,7 +66,7 @@ class SplitGraph(CompiledTree):
             )
             return out
         plain = len(self.sets) == 0
-        graph, root = (self.nodes, self.flags, self.sets, self.loops), self.root
+        graph, root = self.for_rows, self.root
         found = over_tables(
             lambda values, first, last: kernels.choose_rows(graph, root, values, out[first:last], plain, refused),
             X,
