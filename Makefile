@@ -21,6 +21,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/training_overhead.py
 	$(BIN)/python benchmarks/default_learner.py
 	$(BIN)/python benchmarks/learned_topology.py
+	$(BIN)/python benchmarks/decisions.py
 
 # The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.
 reproduce: .venv/ready-dev

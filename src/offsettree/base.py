@@ -104,7 +104,7 @@ class BasePolicy(BaseEstimator, ABC):
 
     def predict(self, X: Features) -> NDArray[Any]:
         """Return the action chosen for each row."""
-        position = self._choose(self._checked(X))
+        position = self._positions(X)
         return np.asarray(self.actions_[position])
 
     def predict_proba(self, X: Features) -> NDArray[np.float64]:
@@ -113,7 +113,7 @@ class BasePolicy(BaseEstimator, ABC):
         This policy is deterministic: 1 for the action of `predict`, 0 for all others. The array has n_rows times
         n_actions numbers; prefer `predict` where there are many actions.
         """
-        position = self._choose(self._checked(X))
+        position = self._positions(X)
         probability = np.zeros((len(position), len(self.actions_)))
         probability[np.arange(len(position)), position] = 1.0
         return probability
@@ -158,12 +158,16 @@ class BasePolicy(BaseEstimator, ABC):
         reward = check_reward(reward, n_rows)
         propensity = check_propensity(propensity, n_rows)
         weight = check_weight(sample_weight, n_rows) / propensity
-        return snips(self._choose(self._checked(X)) == logged, reward, weight)
+        return snips(self._positions(X) == logged, reward, weight)
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The actions, by the name under which scikit-learn's tools look for them."""
         return self.actions_
+
+    def _positions(self, X: Features) -> NDArray[np.intp]:
+        """Check X and return the position in `actions_` of each row's action."""
+        return self._choose(self._checked(X))
 
     def _checked(self, X: Features, *, names_expected: bool = True) -> Features:
         check_is_fitted(self)

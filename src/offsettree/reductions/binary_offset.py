@@ -10,16 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 
 from offsettree._features import Features, take_rows
-from offsettree.base import BasePolicy
+from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ActionError
 from offsettree.learners import default_classifier
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
+from offsettree.topology import ActionTree
 
 __all__ = ["BinaryOffset"]
 
 
-class BinaryOffset(BasePolicy):
+class BinaryOffset(CompilablePolicy):
     """Policy between two actions, learned as one weighted binary classification.
 
     A reward of at least the offset is a vote for the action taken, a lower one a vote for the other, with weight
@@ -48,6 +49,8 @@ class BinaryOffset(BasePolicy):
         Answers 1 for the first action, else 0. A constant where all votes were for one action.
     offset_ : float
         The offset used, as a share of the reward range.
+    compiled_ : CompiledTree or None
+        The policy in flat arrays, as in `OffsetTree`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -106,5 +109,8 @@ class BinaryOffset(BasePolicy):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _choose(self, X: Features) -> NDArray[np.intp]:
+    def _compile(self) -> CompiledTree | None:
+        return compile_contests(ActionTree.balanced(2), [self.estimator_], self.n_features_in_)
+
+    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
         return np.where(prefers_left(self.estimator_, X), 0, 1)

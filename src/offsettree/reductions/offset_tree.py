@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features
-from offsettree.base import BasePolicy
+from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
 from offsettree.reductions._contests import descend, train_separately
@@ -22,7 +22,7 @@ from offsettree.topology import ActionTree, RewardModels, tree_from
 __all__ = ["OffsetTree"]
 
 
-class OffsetTree(BasePolicy):
+class OffsetTree(CompilablePolicy):
     """Policy learned from logged rewards, one binary classifier per node of a tree over actions.
 
     Every node is a contest between the winners of its two subtrees. It learns from those rows of the log whose own
@@ -77,6 +77,9 @@ class OffsetTree(BasePolicy):
         The offset used, as a share of the reward range; the mean over all rows where it is a regressor's prediction.
     n_rounds_ : int
         Rounds of training: 1 unless `node_models="shared"`.
+    compiled_ : CompiledTree or None
+        The policy in flat arrays, by which it decides; made when first needed. None where an estimator is of a kind
+        that cannot be flattened: then the rows that reach a node are sent to its estimator's `predict` together.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -170,7 +173,10 @@ class OffsetTree(BasePolicy):
                 self.tree_, learner, X, action, votes, int(seeds[0]), self.max_rounds
             )
 
-    def _choose(self, X: Features) -> NDArray[np.intp]:
+    def _compile(self) -> CompiledTree | None:
+        return compile_contests(self.tree_, self.estimators_, self.n_features_in_)
+
+    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
         return descend(self.tree_, self.estimators_, X)
 
 

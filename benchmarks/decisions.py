@@ -1,0 +1,252 @@
+"""How fast a fitted policy decides: compiled, against the same classifiers asked through their own `predict`.
+
+The rivals are, on the same fitted trees in the same run: the grouped descent (all rows that reach a node in one call
+of its classifier's `predict`), our own grouped descent (the same, past scikit-learn's checks), and a loop over rows.
+Seconds are processor time of one thread. Goals: 200,000 rows at least 10 times the grouped descent at k = 8, 20 times
+at 64 and 1024, 100 times at 16,384; 1,000 rows at least 50, 200 and 1,000 times; 5 million rows a second at k = 1024;
+`decide`, checks included, in 3 us; a fresh process decides within a second of scikit-learn's import.
+contextualbandits' OffsetTree is timed beside it where it is installed; it is a rival, not a dependency.
+
+    python benchmarks/decisions.py [--actions 8 64 1024 16384] [--rows 200000] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from training_overhead import make_log
+
+from offsettree import OffsetTree
+from offsettree.exceptions import OffsetTreeWarning
+from offsettree.reductions._contests import descend
+
+GOALS = {8: (10, 50), 64: (20, 200), 1024: (20, 200), 16_384: (100, 1000)}
+
+FRESH_PROCESS = """
+import sys, time
+import numpy, scipy.sparse, sklearn.ensemble, sklearn.tree, sklearn.linear_model, sklearn.pipeline, sklearn.compose
+started = time.perf_counter()
+import pickle
+with open(sys.argv[1], "rb") as file:
+    policy, x = pickle.load(file)
+policy.decide(x)
+print(time.perf_counter() - started)
+"""
+
+
+def seconds(call: Callable[[], Any], clock: Callable[[], float] = time.thread_time, budget: float = 1.0) -> float:
+    """Return the least time of a call among as many as fit into the budget, at least three after the first."""
+    call()
+    times: list[float] = []
+    while len(times) < 3 or (sum(times) < budget and len(times) < 1000):
+        started = clock()
+        call()
+        times.append(clock() - started)
+    return min(times)
+
+
+def per_call(call: Callable[[], Any], n_calls: int = 5000) -> float:
+    """Return the least time of a call that is too short for the clock."""
+
+    def many() -> None:
+        for _ in range(n_calls):
+            call()
+
+    return seconds(many) / n_calls
+
+
+def grouped_descent(policy: OffsetTree, X: NDArray[Any]) -> NDArray[np.intp]:
+    """Group the rows by node and call scikit-learn's predict once per node."""
+    chosen = np.empty(len(X), dtype=np.intp)
+    pending = [(0, np.arange(len(X)))]
+    while pending:
+        node, rows = pending.pop()
+        left = policy.estimators_[node].predict(X[rows]) == 1
+        for child, moved in ((policy.tree_.left[node], rows[left]), (policy.tree_.right[node], rows[~left])):
+            if child < 0:
+                chosen[moved] = ~child
+            elif len(moved) > 0:
+                pending.append((int(child), moved))
+    return chosen
+
+
+def row_loop(policy: OffsetTree, x: NDArray[Any]) -> int:
+    """Ask the classifiers on one row's way through scikit-learn's predict."""
+    node = 0
+    while node >= 0:
+        left = policy.estimators_[node].predict(x[np.newaxis])[0] == 1
+        node = int(policy.tree_.left[node] if left else policy.tree_.right[node])
+    return ~node
+
+
+def fitted_trees(n_actions: int, n_rows: int, n_features: int) -> OffsetTree:
+    """Fit depth-6 decision trees."""
+    X, action, reward, propensity = make_log(n_rows, n_features, n_actions)
+    policy = OffsetTree(DecisionTreeClassifier(max_depth=6), actions=range(n_actions), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OffsetTreeWarning)  # at k = 16,384 some action is never logged
+        return policy.fit(X, action, reward=reward, propensity=propensity)
+
+
+def made_up_planes(n_actions: int, n_features: int) -> OffsetTree:
+    """Fit as little as can be, then give every contest a plane drawn at random: the time does not depend on which."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((2 * n_actions, n_features), dtype=np.float32)
+    policy = OffsetTree(LogisticRegression(), random_state=0)
+    policy.fit(X[:8], np.arange(8) % 2, reward=np.tile([0, 1, 1, 0], 2), propensity=0.5)
+    other = OffsetTree(LogisticRegression(), actions=range(n_actions), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OffsetTreeWarning)
+        other.fit(X, np.arange(2 * n_actions) % n_actions, reward=np.ones(2 * n_actions), propensity=0.5)
+    for node in range(other.tree_.n_nodes):
+        plane = pickle.loads(pickle.dumps(policy.estimators_[0]))
+        plane.coef_ = (random.standard_normal((1, n_features)) / np.sqrt(n_features)).astype(np.float32)
+        plane.intercept_ = 0.1 * random.standard_normal(1).astype(np.float32)
+        other.estimators_[node] = plane
+    return other
+
+
+def measure(policy: OffsetTree, X: NDArray[Any], n_slow: int) -> dict[str, float]:
+    """Time all ways of deciding; `n_slow` rows for what is slow on all."""
+    few, x = X[:1000].copy(), X[7].copy()
+    x_list = x.tolist()
+    expected = policy.actions_[descend(policy.tree_, policy.estimators_, X[:n_slow])]
+    started = time.thread_time()
+    compiled = policy.compiled_
+    flatten_seconds = time.thread_time() - started
+    # scikit-learn adds float32 margins in float32: some of millions are within its rounding of zero.
+    n_different = np.count_nonzero(policy.predict(X[:n_slow]) != expected)
+    if compiled is None or n_different > (1e-4 * n_slow if isinstance(policy.estimator, LogisticRegression) else 0):
+        raise RuntimeError(f"a compiled policy must decide as its classifiers do; it differs on {n_different} rows.")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    one_thread = seconds(lambda: policy.predict(X))
+    wall = seconds(lambda: policy.predict(X), time.perf_counter)
+    del os.environ["OMP_NUM_THREADS"]
+    return {
+        "n_actions": float(len(policy.actions_)),
+        "flatten_seconds": flatten_seconds,
+        "n_different": float(n_different),
+        "batch_rows_per_second": len(X) / one_thread,
+        "batch_wall_speedup_by_threads": wall / seconds(lambda: policy.predict(X), time.perf_counter),
+        "batch_over_grouped": seconds(lambda: grouped_descent(policy, X[:n_slow])) / n_slow * len(X) / one_thread,
+        "batch_over_own_grouped": seconds(lambda: descend(policy.tree_, policy.estimators_, X[:n_slow]))
+        / n_slow
+        * len(X)
+        / one_thread,
+        "few_seconds": (few_seconds := seconds(lambda: policy.predict(few))),
+        "few_over_grouped": seconds(lambda: grouped_descent(policy, few)) / few_seconds,
+        "few_over_own_grouped": seconds(lambda: descend(policy.tree_, policy.estimators_, few)) / few_seconds,
+        "decide_seconds": per_call(lambda: policy.decide(x)),
+        "decide_list_seconds": per_call(lambda: policy.decide(x_list)),
+        "row_loop_seconds": per_call(lambda: row_loop(policy, x), 30),
+    }
+
+
+def fresh_process(policy: OffsetTree, x: NDArray[Any]) -> float:
+    """Return the seconds from scikit-learn's import to the first decision of a process that loads a pickle."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.pickle"
+        path.write_bytes(pickle.dumps((policy, x)))
+        command = [sys.executable, "-c", FRESH_PROCESS, str(path)]
+        runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(4)]  # noqa: S603
+    return min(float(run.stdout) for run in runs[1:])
+
+
+def contextualbandits(n_actions: int, n_rows: int, n_features: int) -> float | None:
+    """Return the seconds a row of contextualbandits' predict on 1,000 rows; None where it is not installed."""
+    if any(importlib.util.find_spec(name) is None for name in ("contextualbandits", "costsensitive")):
+        return None
+    if not hasattr(np, "in1d"):
+        # contextualbandits 0.3.30 still calls what numpy 2.4 no longer has.
+        setattr(np, "in1d", lambda values, among, **options: np.isin(np.ravel(values), among, **options))  # noqa: B010
+    from contextualbandits.offpolicy import OffsetTree as Rival
+
+    X, action, reward, propensity = make_log(n_rows, n_features, n_actions)
+    rival = Rival(DecisionTreeClassifier(max_depth=6), nchoices=n_actions)
+    rival.fit(X=X.astype(np.float64), a=action, r=(reward > 0.5).astype(float), p=np.full(n_rows, propensity))
+    rows = X[:1000].astype(np.float64)
+    return seconds(lambda: rival.predict(rows)) / len(rows)
+
+
+def line(name: str, figures: dict[str, float]) -> str:
+    """Return a line of the table."""
+    n_actions = int(figures["n_actions"])
+    return (
+        f"{name:<13}{n_actions:>6}{figures['batch_rows_per_second'] / 1e6:>8.2f}"
+        f"{figures['batch_wall_speedup_by_threads']:>8.2f}"
+        f"{figures['batch_over_grouped']:>9.0f}{figures['batch_over_own_grouped']:>6.0f}"
+        f"{figures['few_seconds'] * 1e6:>8.0f}{figures['few_over_grouped']:>8.0f}"
+        f"{figures['few_over_own_grouped']:>6.0f}"
+        f"{figures['decide_seconds'] * 1e6:>8.2f}{figures['decide_list_seconds'] * 1e6:>6.2f}"
+        f"{figures['row_loop_seconds'] * 1e6:>9.0f}{figures['flatten_seconds'] * 1e3:>9.0f}"
+    )
+
+
+def main() -> None:
+    """Print one line per learner and number of actions."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--train-rows", type=int, default=100_000, help="at least 12 for each action are taken")
+    parser.add_argument("--features", type=int, default=50)
+    parser.add_argument("--actions", type=int, nargs="+", default=[8, 64, 1024, 16_384])
+    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    options = parser.parse_args()
+    X = make_log(options.rows, options.features, 2, seed=5)[0]
+    records: list[dict[str, Any]] = []
+    print(
+        f"Decisions: batches of {options.rows:,} and of 1,000 rows, {options.features} features, float32, one thread."
+    )
+    print("Trees are fitted, on at least 100,000 rows and 12 for each action; planes are drawn at random.")
+    print(
+        "                      million 2 cores   over grouped  1,000  over grouped  decide    us  row loop  flatten\n"
+        "learner            k   rows/s   times  predict  own      us predict   own  array  list        us       ms"
+    )
+    for n_actions in options.actions:
+        n_slow = len(X) if n_actions <= 1024 else len(X) // 4
+        policies = {
+            "depth-6 tree": fitted_trees(n_actions, max(options.train_rows, 12 * n_actions), options.features),
+            "linear": made_up_planes(n_actions, options.features),
+        }
+        for name, policy in policies.items():
+            figures = measure(policy, X, n_slow)
+            print(line(name, figures), flush=True)
+            record = {"learner": name, **figures, "fresh_process_seconds": fresh_process(policy, X[7].copy())}
+            records.append(record)
+    print("Goals: over grouped predict", {k: batch for k, (batch, _) in GOALS.items()}, end="; ")
+    print("1,000 rows", {k: few for k, (_, few) in GOALS.items()}, "; decide 3 us")
+    for record in records:
+        print(
+            f"fresh process, {record['learner']}, k = {record['n_actions']:.0f}: first decision "
+            f"{record['fresh_process_seconds']:.2f} s after scikit-learn's import"
+        )
+    for n_actions in [n for n in options.actions if n <= 1024]:
+        rival = contextualbandits(n_actions, 20_000, options.features)
+        if rival is None:
+            print("contextualbandits is not timed: pip install contextualbandits costsensitive (needs a C compiler)")
+            break
+        version = importlib.metadata.version("contextualbandits")
+        print(f"contextualbandits {version}, k = {n_actions}: {rival * 1e6:.0f} us a row, 1,000 rows at once")
+        records.append({"learner": "contextualbandits", "n_actions": n_actions, "row_seconds": rival})
+    if options.json:
+        options.json.write_text(json.dumps({"rows": options.rows, "features": options.features, "figures": records}))
+
+
+if __name__ == "__main__":
+    main()

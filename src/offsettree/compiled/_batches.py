@@ -1,0 +1,89 @@
+"""Large tables: chunks for all cores, rows in the form that kernels take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["is_csr", "over_csr", "over_tables", "usable_threads"]
+
+ROWS_PER_THREAD = 10_000  # below, waking a thread costs more than it saves
+ROWS_PER_COPY = 4096
+
+Work = Callable[[int, int], int]
+Walk = Callable[[NDArray[Any], int, int], int]
+WalkCsr = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], int, int], int]
+
+
+def is_csr(X: Any) -> bool:
+    """Tell a CSR matrix or array from a table of numbers."""
+    return hasattr(X, "indptr")
+
+
+def usable_threads() -> int:
+    """Count the cores that this call may use: fewer inside joblib's workers, or where the environment says so."""
+    from joblib import effective_n_jobs
+
+    limits = [os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")]
+    return max(1, min([int(effective_n_jobs(-1)), *(int(limit) for limit in limits if limit.isdigit())]))
+
+
+def _over_chunks(work: Work, n_rows: int) -> int:
+    """Call `work(begin, end)` until all rows are done, in threads where there are many; join what they return by or."""
+    n_chunks = 1 if n_rows < 2 * ROWS_PER_THREAD else min(usable_threads(), n_rows // ROWS_PER_THREAD)
+    if n_chunks == 1:
+        return work(0, n_rows)
+    ends = np.linspace(0, n_rows, n_chunks + 1).astype(int).tolist()
+    # The kernels hold no lock. A pool for each call: nothing is left behind that a fork could inherit.
+    with ThreadPoolExecutor(n_chunks) as pool:
+        results = list(pool.map(work, ends[:-1], ends[1:]))
+    return int(np.bitwise_or.reduce(results))
+
+
+def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[DTypeLike, ...]) -> int:
+    """Call `walk(values, first, last)` until all rows are done; `values` are rows first to last - 1 as one long array.
+
+    Their type is one of the `kinds`, and the last of them where X is of none.
+    """
+    X = np.asarray(X)
+    if len(X) == 0:
+        return 0
+    fits = any(X.dtype == kind for kind in kinds)
+    as_it_is = fits and X.flags.c_contiguous
+    if as_it_is and len(X) < 2 * ROWS_PER_THREAD:
+        return walk(X.reshape(-1), 0, len(X))
+
+    def work(begin: int, end: int) -> int:
+        found = 0
+        for first, last in _pieces(begin, end, as_it_is):
+            table = X[first:last]
+            if not as_it_is:
+                with np.errstate(over="ignore"):  # too large for float32 is infinite to a threshold as well
+                    table = np.ascontiguousarray(table, dtype=X.dtype if fits else kinds[-1])
+            found |= walk(table.reshape(-1), first, last)
+        return found
+
+    return _over_chunks(work, len(X))
+
+
+def over_csr(walk: WalkCsr, X: Any, kinds: tuple[DTypeLike, ...]) -> None:
+    """Call `walk(data, indices, indptr, first, last)` until all rows of a CSR matrix are done."""
+    data = X.data
+    if not any(data.dtype == kind for kind in kinds):
+        with np.errstate(over="ignore"):
+            data = data.astype(kinds[-1])
+    _over_chunks(
+        lambda begin, end: walk(data, X.indices, X.indptr[begin : end + 1], begin, end),
+        X.shape[0],
+    )
+
+
+def _pieces(begin: int, end: int, whole: bool) -> Iterator[tuple[int, int]]:
+    step = max(1, end - begin) if whole else ROWS_PER_COPY
+    for first in range(begin, end, step):
+        yield first, min(first + step, end)

@@ -1,0 +1,303 @@
+"""Walking a graph of splits: numba only, loaded when the first decision is taken.
+
+`nodes` has four 32-bit words a split: feature, threshold (float32), left and right. Words below zero are ``~answer``.
+`flags` tell what rows without NaN and splits without categories never ask: where NaN goes, and whether the threshold
+word is an index into `sets`. `loops` are the same splits for the fastest walk: children are places in the long array,
+and each action, far after the splits, is an entry that leads to itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from offsettree.compiled._jit import kernel
+from offsettree.compiled._kernels_rows import load, scan
+from offsettree.compiled.layout import BY_CATEGORY, HAS_NAN, MISSING_LEFT
+
+__all__ = ["choose_csr", "choose_one", "choose_rows", "merge", "vote_csr", "vote_one", "vote_rows", "walk"]
+
+LANES = 12
+BLOCK = 96  # rows copied at a time: enough to forget what a block costs, few enough for the first cache
+
+
+@kernel
+def merge(
+    left: Any,
+    right: Any,
+    start: Any,
+    feature: Any,
+    threshold: Any,
+    entry_left: Any,
+    entry_right: Any,
+    flags: Any,
+    answer_left: Any,
+    nodes: Any,
+    node_flags: Any,
+) -> Any:
+    """Join the trees of all contests; a split whose two ways lead to the same place is dropped.
+
+    Returns the root and how many splits there are, which fill `nodes` from the end; -1 where an entry comes before its
+    parent. The last contests come first, so that what a leaf points to is known.
+    """
+    n_contests = left.shape[0]
+    room = nodes.shape[0]
+    root = np.empty(n_contests, np.int32)
+    target = np.empty(feature.shape[0], np.int32)
+    n_splits = 0
+    for contest in range(n_contests - 1, -1, -1):
+        to_left = left[contest]
+        to_right = right[contest]
+        to_left = root[to_left] if to_left >= 0 else to_left
+        to_right = root[to_right] if to_right >= 0 else to_right
+        begin = start[contest]
+        end = start[contest + 1]
+        if begin == end:
+            root[contest] = to_left
+            continue
+        for entry in range(end - 1, begin - 1, -1):
+            if entry_left[entry] < 0:
+                target[entry] = to_left if answer_left[entry] else to_right
+                continue
+            below_left = begin + entry_left[entry]
+            below_right = begin + entry_right[entry]
+            if below_left <= entry or below_right <= entry or below_left >= end or below_right >= end:
+                return 0, -1
+            if target[below_left] == target[below_right]:
+                target[entry] = target[below_left]
+                continue
+            n_splits += 1
+            place = room - n_splits
+            nodes[place, 0] = feature[entry]
+            nodes[place, 1] = threshold[entry]
+            nodes[place, 2] = target[below_left]
+            nodes[place, 3] = target[below_right]
+            node_flags[place] = flags[entry]
+            target[entry] = place
+        root[contest] = target[begin]
+    return root[0], n_splits
+
+
+@kernel
+def _goes_right(nodes: Any, thresholds: Any, flags: Any, sets: Any, at: Any, value: Any) -> Any:
+    """Answer one split for any value: NaN and categories included."""
+    if flags[at] & BY_CATEGORY:
+        if value >= 0 and value <= 255 and value == np.floor(value):
+            code = np.int64(value)
+            return 1 - np.int64((sets[nodes[at, 1], code >> 5] >> np.uint32(code & 31)) & np.uint32(1))
+        return 1 - np.int64(flags[at] & MISSING_LEFT)
+    if value != value:
+        return 1 - np.int64(flags[at] & MISSING_LEFT)
+    return np.int64(value > thresholds[at, 1])
+
+
+@kernel
+def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, root: Any, row: Any) -> Any:
+    """Walk one row of float32, whatever it holds."""
+    at = root
+    while at >= 0:
+        at = nodes[at, 2 + _goes_right(nodes, thresholds, flags, sets, at, row[nodes[at, 0]])]
+    return ~at
+
+
+@kernel
+def _step(loops: Any, thresholds: Any, at: Any, rows: Any, lane: Any) -> Any:
+    """Go one split further. Unsigned throughout: a signed index might count from the end, which costs a comparison."""
+    goes_right = np.uint64(rows[lane + np.uint64(loops[at])] > thresholds[at + np.uint64(1)])
+    return np.uint64(loops[at + np.uint64(2) + goes_right])
+
+
+@kernel
+def _walk_lanes(loops: Any, thresholds: Any, root: Any, end: Any, rows: Any, width: Any, begin: Any, out: Any) -> Any:
+    """Walk twelve rows in turn: while one waits for memory the others go on.
+
+    A row that has arrived goes round in the loop of its action until the last has arrived too, which is cheaper than to
+    ask for each whether it has. That all have is seen at once, as actions are places from a power of two, `end`, on.
+    The rows are number `begin` and following of the long array, the answers of `out`.
+    """
+    first = np.uint64(begin) * width
+    a = b = c = d = e = f = g = h = i = j = k = m = root
+    while (a & b & c & d & e & f & g & h & i & j & k & m) < end:
+        a = _step(loops, thresholds, a, rows, first)
+        b = _step(loops, thresholds, b, rows, first + width)
+        c = _step(loops, thresholds, c, rows, first + width * np.uint64(2))
+        d = _step(loops, thresholds, d, rows, first + width * np.uint64(3))
+        e = _step(loops, thresholds, e, rows, first + width * np.uint64(4))
+        f = _step(loops, thresholds, f, rows, first + width * np.uint64(5))
+        g = _step(loops, thresholds, g, rows, first + width * np.uint64(6))
+        h = _step(loops, thresholds, h, rows, first + width * np.uint64(7))
+        i = _step(loops, thresholds, i, rows, first + width * np.uint64(8))
+        j = _step(loops, thresholds, j, rows, first + width * np.uint64(9))
+        k = _step(loops, thresholds, k, rows, first + width * np.uint64(10))
+        m = _step(loops, thresholds, m, rows, first + width * np.uint64(11))
+    out[begin] = (a - end) >> np.uint64(2)
+    out[begin + 1] = (b - end) >> np.uint64(2)
+    out[begin + 2] = (c - end) >> np.uint64(2)
+    out[begin + 3] = (d - end) >> np.uint64(2)
+    out[begin + 4] = (e - end) >> np.uint64(2)
+    out[begin + 5] = (f - end) >> np.uint64(2)
+    out[begin + 6] = (g - end) >> np.uint64(2)
+    out[begin + 7] = (h - end) >> np.uint64(2)
+    out[begin + 8] = (i - end) >> np.uint64(2)
+    out[begin + 9] = (j - end) >> np.uint64(2)
+    out[begin + 10] = (k - end) >> np.uint64(2)
+    out[begin + 11] = (m - end) >> np.uint64(2)
+
+
+@kernel
+def _walk_all(graph: Any, root: Any, rows: Any, n_rows: Any, width: Any, plain: Any, out: Any) -> Any:
+    """Walk the first rows of a long array of them."""
+    nodes, flags, sets, loops, end = graph
+    thresholds = nodes.view(np.float32)
+    loop_thresholds = loops.view(np.float32)
+    start = np.uint64(4 * root if root >= 0 else end + 4 * ~root)
+    whole = n_rows - n_rows % LANES if plain else 0
+    for begin in range(0, whole, LANES):
+        _walk_lanes(loops, loop_thresholds, start, np.uint64(end), rows, np.uint64(width), begin, out)
+    for i in range(whole, n_rows):
+        out[i] = walk(nodes, thresholds, flags, sets, root, rows[i * width : (i + 1) * width])
+
+
+@kernel
+def choose_rows(graph: Any, root: Any, values: Any, out: Any, plain: Any, refused: Any) -> Any:
+    """Walk every row of a table given as one long array of `values`, for as many rows as `out` has.
+
+    Stops where there is something that is `refused`; tells what was there that is not finite.
+    """
+    width = values.shape[0] // out.shape[0]
+    rows = np.empty(BLOCK * width, np.float32)
+    found = 0
+    for first in range(0, out.shape[0], BLOCK):
+        n_rows = min(BLOCK, out.shape[0] - first)
+        here = load(values, first * width, (first + n_rows) * width, rows)
+        found |= here
+        if found & refused:
+            return found
+        _walk_all(graph, root, rows, n_rows, width, plain and not here & HAS_NAN, out[first : first + n_rows])
+    return found
+
+
+@kernel
+def choose_one(nodes: Any, flags: Any, sets: Any, root: Any, x: Any, refused: Any) -> Any:
+    """Walk one row; -1 where it holds something that is refused."""
+    found = scan(x)
+    if found & refused:
+        return -1
+    thresholds = nodes.view(np.float32)
+    at = root
+    if found & HAS_NAN or sets.shape[0] > 0:
+        while at >= 0:
+            value = np.float32(x[nodes[at, 0]])
+            at = nodes[at, 2 + _goes_right(nodes, thresholds, flags, sets, at, value)]
+    else:
+        while at >= 0:
+            here = np.uint64(at)
+            goes_right = np.float32(x[np.uint64(nodes[here, 0])]) > thresholds[here, 1]
+            at = nodes[here, np.uint64(2) + np.uint64(goes_right)]
+    return ~at
+
+
+@kernel
+def choose_csr(
+    nodes: Any, flags: Any, sets: Any, root: Any, data: Any, indices: Any, indptr: Any, n_features: Any, out: Any
+) -> Any:
+    """Walk the rows of a CSR matrix, one at a time spread out in a scratch row that is wiped afterwards."""
+    thresholds = nodes.view(np.float32)
+    row = np.zeros(n_features, np.float32)
+    for i in range(out.shape[0]):
+        for j in range(indptr[i], indptr[i + 1]):
+            row[indices[j]] = data[j]
+        out[i] = walk(nodes, thresholds, flags, sets, root, row)
+        for j in range(indptr[i], indptr[i + 1]):
+            row[indices[j]] = 0
+    return 0
+
+
+@kernel
+def _most_voted(answers: Any, counts: Any) -> Any:
+    """Return the answer given most often, of equals the lowest; `counts` is all zero before and after."""
+    best = answers[0]
+    for answer in answers:
+        counts[answer] += 1
+    for answer in answers:
+        if counts[answer] > counts[best] or (counts[answer] == counts[best] and answer < best):
+            best = answer
+    for answer in answers:
+        counts[answer] = 0
+    return best
+
+
+@kernel
+def vote_rows(
+    graph: Any, roots: Any, values: Any, out: Any, votes: Any, n_actions: Any, plain: Any, refused: Any
+) -> Any:
+    """Walk every row from every root. The winners go to `out`; to `votes`, if it has rows, the count of each action."""
+    width = values.shape[0] // out.shape[0]
+    n_trees = roots.shape[0]
+    rows = np.empty(BLOCK * width, np.float32)
+    answers = np.empty((n_trees, BLOCK), np.int64)
+    of_row = np.empty(n_trees, np.int64)
+    counts = np.zeros(n_actions, np.int32)
+    found = 0
+    for first in range(0, out.shape[0], BLOCK):
+        n_rows = min(BLOCK, out.shape[0] - first)
+        here = load(values, first * width, (first + n_rows) * width, rows)
+        found |= here
+        if found & refused:
+            return found
+        # Tree by tree, so that one's splits stay in the cache for all rows of the block.
+        for tree in range(n_trees):
+            _walk_all(graph, roots[tree], rows, n_rows, width, plain and not here & HAS_NAN, answers[tree])
+        for lane in range(n_rows):
+            for tree in range(n_trees):
+                of_row[tree] = answers[tree, lane]
+                if votes.shape[0] > 0:
+                    votes[first + lane, of_row[tree]] += 1
+            out[first + lane] = _most_voted(of_row, counts)
+    return found
+
+
+@kernel
+def vote_csr(
+    nodes: Any,
+    flags: Any,
+    sets: Any,
+    roots: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    n_features: Any,
+    out: Any,
+    votes: Any,
+    n_actions: Any,
+) -> Any:
+    """Do as `vote_rows`, for a CSR matrix."""
+    thresholds = nodes.view(np.float32)
+    row = np.zeros(n_features, np.float32)
+    of_row = np.empty(roots.shape[0], np.int64)
+    counts = np.zeros(n_actions, np.int32)
+    for i in range(out.shape[0]):
+        for j in range(indptr[i], indptr[i + 1]):
+            row[indices[j]] = data[j]
+        for tree in range(roots.shape[0]):
+            of_row[tree] = walk(nodes, thresholds, flags, sets, roots[tree], row)
+            if votes.shape[0] > 0:
+                votes[i, of_row[tree]] += 1
+        out[i] = _most_voted(of_row, counts)
+        for j in range(indptr[i], indptr[i + 1]):
+            row[indices[j]] = 0
+    return 0
+
+
+@kernel
+def vote_one(nodes: Any, flags: Any, sets: Any, roots: Any, x: Any, n_actions: Any, refused: Any) -> Any:
+    """Return the action with most votes for one row; -1 where it holds something that is refused."""
+    row = np.empty(x.shape[0], np.float32)
+    if load(x, 0, x.shape[0], row) & refused:
+        return -1
+    thresholds = nodes.view(np.float32)
+    answers = np.empty(roots.shape[0], np.int64)
+    for tree in range(roots.shape[0]):
+        answers[tree] = walk(nodes, thresholds, flags, sets, roots[tree], row)
+    return _most_voted(answers, np.zeros(n_actions, np.int32))

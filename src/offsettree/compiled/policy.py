@@ -1,0 +1,150 @@
+"""A policy that decides by a compiled form of itself, where it has one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from offsettree._features import Features, is_frame
+from offsettree._traits import takes_missing
+from offsettree.base import BasePolicy
+from offsettree.compiled.layout import HAS_INFINITY, HAS_NAN, CompiledTree
+
+__all__ = ["CompilablePolicy"]
+
+
+class _Prepared:
+    """What is made on first use and lives as long as the fit; kept out of the policy's own attributes.
+
+    Two threads may prepare the same at once; both get the same, and one of the two is kept.
+    """
+
+    def __init__(self) -> None:
+        self.is_compiled = False
+        self.compiled: CompiledTree | None = None
+        self.refused = 0
+        self.label_of: Callable[[Any], Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"label_of": None}
+
+
+class CompilablePolicy(BasePolicy):
+    """Base of policies that may be flattened: a subclass defines `_compile`, and `_ask_contests` for when it cannot.
+
+    Flattening waits for the first decision, so that fitting does not pay for it.
+    """
+
+    _prepared: _Prepared
+
+    @property
+    def compiled_(self) -> CompiledTree | None:
+        """The policy in flat arrays; None where a classifier is of a kind that cannot be flattened."""
+        check_is_fitted(self)
+        prepared = self._prepared
+        if not prepared.is_compiled:
+            prepared.compiled = self._compile() if self._frame_like is None else None
+            prepared.refused = HAS_INFINITY if takes_missing(self._learner()) else HAS_INFINITY | HAS_NAN
+            prepared.is_compiled = True
+        return prepared.compiled
+
+    def decide(self, x: Any) -> Any:
+        """Return the action for one context: the same as `predict` on a table of that one row.
+
+        Parameters
+        ----------
+        x : sequence of n_features numbers, mapping of feature names to values, or X of one row
+            The context. An array of one dimension is the fastest.
+
+        Returns
+        -------
+        int or str
+            A label of `actions_`, as a plain Python value.
+        """
+        prepared = self.__dict__.get("_prepared")
+        if prepared is not None:
+            label = (prepared.label_of or self._prepare_labels())(x)
+            if label is not None:
+                return label
+        return super().decide(x)
+
+    def _check_and_fit(
+        self, X: Features, action: ArrayLike | None, reward: ArrayLike | None, propensity: ArrayLike | None
+    ) -> None:
+        super()._check_and_fit(X, action, reward, propensity)
+        self._prepared = _Prepared()
+
+    def _positions(self, X: Features) -> NDArray[np.intp]:
+        if (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in (np.float32, np.float64)
+            and "_prepared" in self.__dict__
+            and X.shape[1] == self.n_features_in_
+            and len(X) > 0
+            and not hasattr(self, "feature_names_in_")
+            and (compiled := self.compiled_) is not None
+        ):
+            # The checks left, for NaN and infinity, are made on the way. What they refuse gets its error below.
+            position = compiled.choose_unless(X, self._prepared.refused)
+            if position is not None:
+                return position
+        return super()._positions(X)
+
+    def _choose(self, X: Features) -> NDArray[np.intp]:
+        compiled = None if is_frame(X) else self.compiled_
+        return self._ask_contests(X) if compiled is None else compiled.choose(X)
+
+    def _prepare_labels(self) -> Callable[[Any], Any]:
+        """Make the function from a context to its label; None stands for what `decide` must look at more closely."""
+        compiled = self.compiled_
+        if compiled is None:
+            label_of: Callable[[Any], Any] = _nothing
+        else:
+            label_of = _label_function(compiled, self._prepared.refused, self.n_features_in_, self.actions_.tolist())
+        self._prepared.label_of = label_of
+        return label_of
+
+    @abstractmethod
+    def _compile(self) -> CompiledTree | None:
+        """Flatten the fitted policy, if that can be done."""
+
+    @abstractmethod
+    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
+        """Choose by asking the classifiers themselves."""
+
+
+def _nothing(_: Any) -> None:
+    return None
+
+
+def _label_function(compiled: CompiledTree, refused: int, n_features: int, labels: list[Any]) -> Callable[[Any], Any]:
+    one_row = compiled.one_row(refused)
+    shape = (n_features,)
+    # A row of 8-byte numbers or of float32, without gaps: what the kernel has been compiled for.
+    wide, narrow, whole = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64)
+    array = np.ndarray
+
+    def label_of(x: Any) -> Any:
+        if type(x) is list or type(x) is tuple:
+            try:
+                x = np.asarray(x)
+            except ValueError:  # ragged: let the error be that of the longer way
+                return None
+        if type(x) is not array or x.shape != shape:
+            return None
+        dtype = x.dtype
+        if dtype in (wide, whole):
+            if x.strides != (8,):
+                return None
+        elif dtype != narrow or x.strides != (4,):
+            return None
+        position = one_row(x)
+        return labels[position] if position >= 0 else None
+
+    return label_of

@@ -1,0 +1,85 @@
+"""Compiled policies are held against these: as plain as can be, one classifier and one row at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree import ActionTree
+from offsettree.learners._flat_tree import FlatTree
+
+NO_SETS = np.empty((0, 8), dtype=np.uint32)
+
+
+def node_by_node(tree: ActionTree, classifiers: Sequence[Any], X: Any) -> NDArray[np.intp]:
+    """Every classifier's own `predict` on all rows; each row then follows its answers."""
+    sends_left = [np.asarray(classifier.predict(X)) == 1 for classifier in classifiers]
+    chosen = np.empty(X.shape[0], dtype=np.intp)
+    for row in range(X.shape[0]):
+        node = 0
+        while node >= 0:
+            node = int(tree.left[node] if sends_left[node][row] else tree.right[node])
+        chosen[row] = ~node
+    return chosen
+
+
+def label_of(flat: FlatTree, x: NDArray[np.float32]) -> int:
+    """Walk one tree as the documentation of `FlatTree` says."""
+    entry = 0
+    while flat.left[entry] >= 0:
+        value = x[flat.feature[entry]]
+        which = flat.category_set[entry]
+        if np.isnan(value):
+            left = flat.missing_left[entry]
+        elif which < 0:
+            left = value <= flat.threshold[entry]
+        elif value in range(256):
+            left = bool(flat.sets[which, int(value) // 32] >> np.uint32(int(value) % 32) & np.uint32(1))
+        else:
+            left = flat.missing_left[entry]
+        entry = int(flat.left[entry] if left else flat.right[entry])
+    return int(flat.answer[entry])
+
+
+class FlatClassifier:
+    """A classifier that is nothing but a flat tree: what our own learner leaves behind."""
+
+    def __init__(self, flat: FlatTree) -> None:
+        self.flat_tree_ = flat
+        self.classes_ = np.array([0, 1])
+
+    def predict(self, X: NDArray[Any]) -> NDArray[np.int64]:
+        return np.array([label_of(self.flat_tree_, row) for row in X.astype(np.float32)], dtype=np.int64)
+
+
+def random_flat_tree(
+    random: np.random.RandomState, n_features: int, thresholds: NDArray[np.float32], n_splits: int, categories: bool
+) -> FlatTree:
+    """Grow a tree by splitting random leaves; its thresholds are some of the given."""
+    entries = [[-1, 0.0, -1, -1, False, -1, random.random_sample()]]
+    sets: list[NDArray[np.uint32]] = []
+    for _ in range(n_splits):
+        leaves = [entry for entry in entries if entry[2] < 0]
+        leaf = leaves[random.randint(len(leaves))]
+        leaf[0] = random.randint(n_features)
+        leaf[1] = random.choice(thresholds)
+        leaf[2], leaf[3] = len(entries), len(entries) + 1
+        leaf[4] = bool(random.randint(2))
+        if categories and random.randint(2):
+            leaf[5] = len(sets)
+            sets.append(random.randint(2**32, size=8, dtype=np.uint32))
+        entries += [[-1, 0.0, -1, -1, False, -1, random.random_sample()] for _ in range(2)]
+    feature, threshold, left, right, missing, category, value = zip(*entries, strict=True)
+    return FlatTree(
+        np.array(feature, dtype=np.int32),
+        np.array(threshold, dtype=np.float32),
+        np.array(left, dtype=np.int32),
+        np.array(right, dtype=np.int32),
+        np.array(missing),
+        np.array(category, dtype=np.int32),
+        np.array(sets, dtype=np.uint32) if sets else NO_SETS,
+        np.array(value),
+    )

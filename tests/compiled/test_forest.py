@@ -1,0 +1,81 @@
+"""Many compiled trees, voting."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from offsettree import ActionTree
+from offsettree.compiled import CompiledForest, CompiledTree, compile_contests
+from offsettree.learners import ConstantClassifier
+from tests.compiled.plain import FlatClassifier, random_flat_tree
+from tests.strategies import seeds
+
+VALUES = np.array([-1.0, 0.0, 0.5, 3.0], dtype=np.float32)
+
+
+def some_trees(random: np.random.RandomState, n_actions: int, categories: bool = False) -> list[CompiledTree]:
+    trees = []
+    for _ in range(random.randint(1, 8)):
+        tree = ActionTree.random(n_actions, random)
+        contests = [FlatClassifier(random_flat_tree(random, 3, VALUES, 4, categories)) for _ in range(tree.n_nodes)]
+        if random.randint(6) == 0:
+            contests = [ConstantClassifier(1)] * tree.n_nodes
+        trees.append(compile_contests(tree, contests, 3))
+    return trees  # type: ignore[return-value]
+
+
+def counted(trees: list[CompiledTree], X: Any, n_actions: int) -> NDArray[np.int64]:
+    return sum(np.eye(n_actions, dtype=int)[tree.choose(X)] for tree in trees)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("categories", [False, True])
+@settings(max_examples=25)
+@given(seeds)
+def test_the_forest_counts_what_its_trees_choose(categories: bool, seed: int) -> None:
+    random = np.random.RandomState(seed)
+    n_actions = random.randint(2, 9)
+    trees = some_trees(random, n_actions, categories)
+    forest = CompiledForest(trees, n_actions)
+    X = random.choice(VALUES, size=(150, 3))
+    X[random.random_sample(X.shape) < 0.01] = np.nan
+    votes = counted(trees, X, n_actions)
+    for form in (X, X.astype(np.float64), np.asfortranarray(X), sp.csr_matrix(X)):
+        np.testing.assert_array_equal(forest.votes(form), votes)
+        np.testing.assert_array_equal(forest.choose(form), votes.argmax(axis=1))  # of equals the first
+    one_row = pickle.loads(pickle.dumps(forest)).one_row(refused=0)
+    assert [one_row(row) for row in X] == votes.argmax(axis=1).tolist()
+
+
+def test_trees_of_different_kinds_vote_together() -> None:
+    random = np.random.RandomState(3)
+    X = random.normal(size=(200, 3))
+    trees = some_trees(random, 5)
+    for _ in range(4):
+        planes = [LogisticRegression().fit(X, X @ random.normal(size=3) > 0) for _ in range(4)]
+        linear = compile_contests(ActionTree.random(5, random), planes, 3)
+        assert linear is not None
+        trees.append(linear)
+    forest = CompiledForest(trees, 5)
+    votes = counted(trees, X, 5)
+    np.testing.assert_array_equal(forest.votes(X), votes)
+    np.testing.assert_array_equal(forest.choose(X), votes.argmax(axis=1))
+    np.testing.assert_array_equal(CompiledForest(trees[-2:], 5).votes(X), counted(trees[-2:], X, 5))
+    one_row = forest.one_row(refused=3)
+    assert [one_row(row) for row in X] == votes.argmax(axis=1).tolist()
+    bad = X.copy()
+    bad[7, 1] = np.nan
+    assert one_row(bad[7]) == -1
+    assert forest.choose_unless(bad, refused=1) is None
+
+
+def test_a_forest_of_no_trees_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one tree"):
+        CompiledForest([], 3)
