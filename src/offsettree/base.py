@@ -92,15 +92,15 @@ class BasePolicy(BaseEstimator, ABC):
         X = check_features(self, X, learner=self._learner(), reset=True)
         n_rows = count_rows(X)
         labels = check_actions(action, n_rows)
-        reward = check_reward(reward, n_rows)
-        propensity = check_propensity(propensity, n_rows)
+        reward = check_reward(reward, n_rows, copy=False)
+        propensity = check_propensity(propensity, n_rows, copy=False)
         check_reward_within(reward, self.reward_range)
         self.actions_ = find_actions(labels, self.actions)
         position = encode_actions(labels, self.actions_)
         _warn_of_leaks(X, reward, propensity)
         # For `decide` with a mapping: the columns and kinds of a fitted frame, None where the learners see arrays.
         self._frame_like = take_rows(X, np.arange(0)) if is_frame(X) else None
-        self._fit(X, position, (reward - low) / (high - low), propensity)
+        self._fit(X, position, reward if (low, high) == (0, 1) else (reward - low) / (high - low), propensity)
 
     def predict(self, X: Features) -> NDArray[Any]:
         """Return the action chosen for each row."""

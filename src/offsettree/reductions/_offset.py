@@ -35,9 +35,11 @@ class Votes:
         cls, reward: NDArray[np.float64], propensity: NDArray[np.float64], offset: float | NDArray[np.float64]
     ) -> Self:
         """Count a reward of at least the offset for the side it came from, a lower one against it."""
-        distance = np.abs(reward - offset)
-        distance[distance < ROUNDING] = 0.0
-        return cls(reward >= offset, distance / propensity)
+        weight = np.subtract(reward, offset)
+        np.abs(weight, out=weight)
+        weight[weight < ROUNDING] = 0.0
+        weight /= propensity
+        return cls(reward >= offset, weight)
 
     def warn_if_one_sided(self, stacklevel: int = 6) -> None:
         """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
@@ -52,17 +54,19 @@ class Votes:
                 stacklevel=stacklevel,
             )
 
-    def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def for_left(self, rows: NDArray[np.integer[Any]], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Label the rows of a contest: true where the left side gets the vote."""
         return np.equal(from_left, self.for_own_side[rows])
 
-    def loudness(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Weigh the rows of a contest, with mean 1.
+    def loudness(
+        self, rows: NDArray[np.integer[Any]], standing: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Weigh the rows of a contest, with mean 1; the contests below may have left them a part of their weight.
 
         Only ratios count in the weighted loss; at mean 1 a learner's own settings, such as the strength of a penalty,
         mean the same whatever the propensities.
         """
-        weight = self.weight[rows]
+        weight = self.weight[rows] if standing is None else standing * self.weight[rows]
         return weight / weight.mean() if len(rows) else weight
 
     def audible(self) -> NDArray[np.intp]:
