@@ -22,7 +22,7 @@ class Contest:
     """
 
     node: int
-    rows: NDArray[np.integer[Any]]
+    rows: NDArray[np.intp]
     from_left: NDArray[np.bool_]
     standing: NDArray[np.float64] | None = None
 
@@ -66,12 +66,12 @@ class Ladder:
     def contest(self, node: int) -> Contest:
         """Bring the rows that wait at the two children of a node together."""
         left, right = self._waiting(int(self.tree.left[node])), self._waiting(int(self.tree.right[node]))
-        rows = np.concatenate([self.rows[left], self.rows[right]])
-        order = np.argsort(rows)
+        rows = np.concatenate([self.rows[left], self.rows[right]], dtype=np.intp)
+        order = np.argsort(rows, kind="stable")  # merges two runs that are sorted already
         standing = None
         if self.standing is not None:
             standing = np.concatenate([self.standing[left], self.standing[right]])[order]
-        return Contest(node, rows[order], order < left.stop - left.start, standing)
+        return Contest(node, rows.take(order), order < left.stop - left.start, standing)
 
     def settle(self, contest: Contest, sent_left: NDArray[np.bool_] | None) -> None:
         """Let those rows climb that the contest sends to the side they came from; all, where it is None."""
@@ -79,7 +79,7 @@ class Ladder:
         if sent_left is not None:
             won = sent_left == contest.from_left
             if standing is None:
-                rows = rows[won]
+                rows = rows.compress(won)
             else:
                 standing = np.where(won, standing, self.share * standing)
         self.wait_at(contest.node, rows, standing)

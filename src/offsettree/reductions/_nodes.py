@@ -17,19 +17,19 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils._param_validation import InvalidParameterError
 from threadpoolctl import ThreadpoolController
 
-from offsettree._features import Features, count_rows, is_finite, take_rows
-from offsettree._traits import check_learner, may_pick_columns, weight_keyword
+from offsettree._features import Features, count_rows, is_finite, is_frame, is_sparse, take_rows
+from offsettree._traits import check_learner, may_pick_columns, takes_missing, weight_keyword
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import ConstantClassifier, Costing
 from offsettree.learners._template import Template
 
 __all__ = [
-    "N_FOLDS",
     "NodeLearner",
     "ask_out_of_fold",
     "may_assume_finite",
     "node_settings",
     "prefers_left",
+    "random_folds",
     "releases_the_interpreter",
     "train_and_ask",
 ]
@@ -99,6 +99,11 @@ def train_and_ask(
         louder = LEFT if 2 * weight[label].sum() >= weight.sum() else 1 - LEFT
         classifier = ConstantClassifier(louder)
         return classifier, prefers_left(classifier, X_asked)
+
+
+def random_folds(n_rows: int, random_state: np.random.RandomState) -> NDArray[np.uint8]:
+    """Assign the rows of a log to folds, once for all contests."""
+    return (random_state.permutation(n_rows) % N_FOLDS).astype(np.uint8)
 
 
 def ask_out_of_fold(
@@ -181,8 +186,13 @@ def check_parameters(learner: Any) -> bool:
 
 
 def may_assume_finite(learner: Any, X: Features) -> bool:
-    """Tell whether scikit-learn need not look for NaN again in every contest: no step before the learner adds any."""
-    return not may_pick_columns(learner) and is_finite(X)
+    """Tell whether scikit-learn need not look for NaN again in every contest: no step before the learner adds any.
+
+    X has been checked for the learner: where that takes no NaN, X has none.
+    """
+    if may_pick_columns(learner) or is_frame(X):
+        return False
+    return not takes_missing(learner, sparse=is_sparse(X)) or is_finite(X)
 
 
 @contextmanager

@@ -54,20 +54,22 @@ class Votes:
                 stacklevel=stacklevel,
             )
 
-    def for_left(self, rows: NDArray[np.integer[Any]], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Label the rows of a contest: true where the left side gets the vote."""
-        return np.equal(from_left, self.for_own_side[rows])
+        return np.equal(from_left, self.for_own_side.take(rows))
 
-    def loudness(
-        self, rows: NDArray[np.integer[Any]], standing: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def loudness(self, rows: NDArray[np.intp], standing: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Weigh the rows of a contest, with mean 1; the contests below may have left them a part of their weight.
 
         Only ratios count in the weighted loss; at mean 1 a learner's own settings, such as the strength of a penalty,
         mean the same whatever the propensities.
         """
-        weight = self.weight[rows] if standing is None else standing * self.weight[rows]
-        return weight / weight.mean() if len(rows) else weight
+        weight = self.weight.take(rows)
+        if standing is not None:
+            weight *= standing
+        if len(rows):
+            weight /= weight.mean()
+        return weight
 
     def audible(self) -> NDArray[np.intp]:
         """Return the rows with any weight; a reward that equals the offset says nothing, in no contest."""
