@@ -280,7 +280,7 @@ def test_our_own_votes_on_every_possible_row_make_up_the_induced_problem(case: S
         label = votes.for_left(contest.rows, contest.from_left).astype(int)
         drawn = chance[contest.rows] * votes.weight[contest.rows]
         np.add.at(weight[contest.node], (x[contest.rows], label), drawn)
-        return case.classifier[contest.node, x[contest.rows]]
+        return np.asarray(case.classifier[contest.node, x[contest.rows]])
 
     climb(Ladder.at_leaves(tree, action, votes.weight > 0), hold)
     expected = th.offset_tree_problem(problem, tree, case.classifier, logging=case.other_logging)

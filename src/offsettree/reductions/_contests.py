@@ -52,10 +52,13 @@ class Trainer:
         X = self.X if len(rows) == count_rows(self.X) else take_rows(self.X, rows)
         label = self.votes.for_left(rows, contest.from_left)
         weight = self.votes.loudness(rows, contest.standing)
-        classifier, sent_left = train_and_ask(self.learner, X, label, weight, seed, where)
-        if self.folds is not None and contest.node > 0:  # nobody climbs further than the root
-            sent_left = ask_out_of_fold(self.learner, X, label, weight, seed, where, self.folds[rows])
-        return classifier, sent_left
+        if self.folds is None or contest.node == 0:  # nobody climbs further than the root
+            return train_and_ask(self.learner, X, label, weight, seed, where)
+        # About one row only, as some learners fail no sooner than they are asked.
+        classifier, _ = train_and_ask(
+            self.learner, X, label, weight, seed, where, take_rows(X, np.arange(len(rows))[:1])
+        )
+        return classifier, ask_out_of_fold(self.learner, X, label, weight, seed, where, self.folds[rows])
 
 
 def train_separately(
