@@ -1,11 +1,12 @@
 """Who should decide which rows climb the tree? True values of policies, rows per node and cost, by path filter.
 
 In sample (Algorithm 2), out of fold, softly (a row keeps a part of its weight for each contest it lost) and not at all.
-Labelled data of up to 4,500 rows (reward 1 for the right label, else 0) and generated problems of 15,000 with noisy
+Labelled data of up to 3,000 rows (reward 1 for the right label, else 0) and generated problems of 12,000 with noisy
 rewards; uniform logging, two thirds to learn from, true mean reward on the rest. Each cell is value (rows trained on,
 as a multiple of the log's); the last lines give the mean over all problems, and time as a multiple of in-sample's.
 
-    python benchmarks/path_filter.py [--seeds 3] [--problems digits ...] [--learners logistic ...] [--json FILE]
+    python benchmarks/path_filter.py [--seeds 3] [--problems digits ...] [--learners logistic ...]
+        [--filters "in sample" ...] [--offsets 0.5 mean] [--n-jobs 2] [--json FILE]
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from offsettree import OffsetTree, datasets, simulate_log
 from offsettree.reductions import _nodes
 
 Problem = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]  # X, mean rewards, drawn rewards
-MOST_ROWS = 4500
+MOST_ROWS = 3000
 
 
 def labelled(name: str, seed: int) -> Problem:
@@ -52,7 +53,7 @@ def labelled(name: str, seed: int) -> Problem:
 def generated(n_actions: int, seed: int) -> Problem:
     """Draw contexts with 20 features and rewards that are smooth in them, of low rank over the actions."""
     random = np.random.default_rng(seed)
-    X = random.standard_normal((15_000, 20))
+    X = random.standard_normal((12_000, 20))
     mood = np.tanh(2 * X @ random.standard_normal((20, 8)) / np.sqrt(20))
     mean = 1 / (1 + np.exp(-2 * mood @ random.standard_normal((8, n_actions)) / np.sqrt(8)))
     return X, mean, np.clip(mean + 0.15 * random.standard_normal(mean.shape), 0, 1)
@@ -66,7 +67,7 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
 LEARNERS: dict[str, Any] = {
     "depth-6 tree": DecisionTreeClassifier(max_depth=6),
     "unpruned tree": DecisionTreeClassifier(),
-    "random forest": RandomForestClassifier(20),
+    "random forest": RandomForestClassifier(10),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)),
 }
 FILTERS: dict[str, tuple[Any, int]] = {  # the parameter, and the number of folds where there are any
@@ -77,10 +78,11 @@ FILTERS: dict[str, tuple[Any, int]] = {  # the parameter, and the number of fold
     "soft, 0.1": (0.1, 0),
     "no filter": (1.0, 0),
 }
-OFFSETS: tuple[Any, ...] = (0.5, "mean")
+OFFSETS: dict[str, Any] = {"0.5": 0.5, "mean": "mean"}
+MAIN = ["in sample", "3 folds", "soft, 0.1", "no filter"]
 
 
-def run(problem: str, learner: str, offset: Any, name: str, seed: int) -> dict[str, Any]:
+def run(problem: str, learner: str, offset: str, name: str, seed: int) -> dict[str, Any]:
     """Learn from one simulated log; return the policy's true value, how many rows trained it, and its time."""
     X, mean, drawn = PROBLEMS[problem](seed)
     train, test = train_test_split(np.arange(len(X)), test_size=1 / 3, random_state=seed)
@@ -88,7 +90,7 @@ def run(problem: str, learner: str, offset: Any, name: str, seed: int) -> dict[s
     path_filter, _nodes.N_FOLDS = FILTERS[name]
     policy = OffsetTree(
         LEARNERS[learner],
-        offset=offset,
+        offset=OFFSETS[offset],
         path_filter=path_filter,
         actions=np.arange(mean.shape[1]),
         random_state=seed,
@@ -100,7 +102,7 @@ def run(problem: str, learner: str, offset: Any, name: str, seed: int) -> dict[s
     return {
         "problem": problem,
         "learner": learner,
-        "offset": str(offset),
+        "offset": offset,
         "filter": name,
         "seed": seed,
         "value": float(mean[test, policy.predict(X[test])].mean()),
@@ -143,6 +145,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS))
+    parser.add_argument("--filters", nargs="+", choices=FILTERS, default=MAIN)
+    parser.add_argument("--offsets", nargs="+", choices=OFFSETS, default=list(OFFSETS))
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--json", type=Path, help="where to write the records, one per line")
     options = parser.parse_args()
@@ -150,8 +154,8 @@ def main() -> None:
         delayed(run)(problem, learner, offset, name, seed)
         for problem in options.problems
         for learner in options.learners
-        for offset in OFFSETS
-        for name in FILTERS
+        for offset in options.offsets
+        for name in options.filters
         for seed in range(options.seeds)
     )
     if options.json:
