@@ -252,8 +252,7 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.in
         table = np.full(high - low + 1, -1, dtype=np.intp)
         table[actions.astype(np.int64) - low] = np.arange(len(actions))
         unknown = (action < low) | (action > high)
-        place = action.astype(np.int64, copy=False) - low
-        place[unknown] = 0
+        place = action if low == 0 and not unknown.any() else np.where(unknown, 0, action.astype(np.int64) - low)
         position = table[place]
         unknown |= position < 0
     else:

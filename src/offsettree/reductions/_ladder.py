@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class Ladder:
     """
 
     tree: ActionTree
-    rows: NDArray[np.integer[Any]]
+    rows: NDArray[np.intp]
     begin: NDArray[np.intp]
     count: NDArray[np.intp]
     share: float = 0.0
@@ -53,8 +53,7 @@ class Ladder:
         key = place[action]
         key[~audible] = tree.n_actions  # behind all leaves, to be cut off
         ends = np.cumsum(np.bincount(key, minlength=tree.n_actions)[: tree.n_actions])
-        order = np.argsort(key, kind="stable")[: ends[-1]]  # small keys sort by radix, several times as fast
-        rows = order.astype(np.int32) if len(action) < 1 << 31 else order
+        rows = np.argsort(key, kind="stable")[: ends[-1]]  # small keys sort by radix, several times as fast
         count = np.zeros(tree.n_nodes + tree.n_actions, dtype=np.intp)
         begin = np.zeros_like(count)
         count[~tree.leaves] = np.diff(ends, prepend=0)
@@ -66,7 +65,7 @@ class Ladder:
     def contest(self, node: int) -> Contest:
         """Bring the rows that wait at the two children of a node together."""
         left, right = self._waiting(int(self.tree.left[node])), self._waiting(int(self.tree.right[node]))
-        rows = np.concatenate([self.rows[left], self.rows[right]], dtype=np.intp)
+        rows = np.concatenate([self.rows[left], self.rows[right]])
         order = np.argsort(rows, kind="stable")  # merges two runs that are sorted already
         standing = None
         if self.standing is not None:
@@ -84,7 +83,7 @@ class Ladder:
                 standing = np.where(won, standing, self.share * standing)
         self.wait_at(contest.node, rows, standing)
 
-    def wait_at(self, node: int, rows: NDArray[np.integer[Any]], standing: NDArray[np.float64] | None) -> None:
+    def wait_at(self, node: int, rows: NDArray[np.intp], standing: NDArray[np.float64] | None) -> None:
         """Place rows at a node: no more than are below it, and in the order of the log."""
         begin = int(self.begin[node])
         self.count[node] = len(rows)
@@ -92,7 +91,7 @@ class Ladder:
         if self.standing is not None:
             self.standing[begin : begin + len(rows)] = standing
 
-    def waiting_at(self, node: int) -> tuple[NDArray[np.integer[Any]], NDArray[np.float64] | None]:
+    def waiting_at(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
         """Return the rows that wait at a node, and their standing."""
         here = self._waiting(node)
         return self.rows[here], None if self.standing is None else self.standing[here]

@@ -137,7 +137,8 @@ def _checked_answers(classifier: Any, X: Features) -> NDArray[np.bool_]:
     if isinstance(classifier, ConstantClassifier) or _is_plain(classifier, X):
         return prefers_left(classifier, X)
     answer = np.asarray(classifier.predict(X))
-    if answer.shape != (count_rows(X),) or answer.dtype.kind not in "biuf" or not np.isin(answer, (0, 1)).all():
+    right_shape = answer.shape == (count_rows(X),) and answer.dtype.kind in "biuf"
+    if not right_shape or not ((answer == 0) | (answer == 1)).all():
         raise ParameterError(
             f"{type(classifier).__name__}.predict must answer one label per row, 0 or 1 as it was taught; got an array "
             f"of shape {answer.shape} and type {answer.dtype}: {answer.ravel()[:3].tolist()}."

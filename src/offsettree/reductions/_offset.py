@@ -41,7 +41,7 @@ class Votes:
         weight /= propensity
         return cls(reward >= offset, weight)
 
-    def warn_if_one_sided(self, stacklevel: int = 6) -> None:
+    def warn_if_one_sided(self, stacklevel: int = 4) -> None:
         """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
         share = float(np.mean(self.for_own_side))
         if len(self.weight) >= 100 and not 0.01 <= share <= 0.99:
@@ -111,7 +111,7 @@ def _predicted_rewards(
     return np.clip(predicted.ravel(), 0, 1)
 
 
-def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any], stacklevel: int = 6) -> None:
+def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any], stacklevel: int = 4) -> None:
     """Tell when some actions were never logged: a low reward of another may then speak for them."""
     unlogged = actions[np.bincount(action, minlength=len(actions)) == 0]
     if len(unlogged):

@@ -172,6 +172,7 @@ class OffsetTree(BasePolicy):
         offset = resolve_offset(self.offset, X, reward, random)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
+        del reward, propensity, offset
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
