@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -166,13 +167,13 @@ class OffsetTree(BasePolicy):
         self.tree_: ActionTree = tree_from(
             self.tree,
             self.actions_,
-            lambda: _mean_rewards(action, reward, propensity, len(self.actions_)),
+            partial(_mean_rewards, action, reward, propensity, len(self.actions_)),
             random,
         )
         offset = resolve_offset(self.offset, X, reward, random)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
-        del reward, propensity, offset
+        del reward, propensity, offset  # which may be as large as the votes
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
