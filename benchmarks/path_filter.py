@@ -7,6 +7,11 @@ as a multiple of the log's); the last lines give the mean over all problems, and
 
     python benchmarks/path_filter.py [--seeds 3] [--problems digits ...] [--learners logistic ...]
         [--filters "in sample" ...] [--offsets 0.5 mean] [--n-jobs 2] [--json FILE]
+    python benchmarks/path_filter.py --at-the-root [...]
+
+The second form prints, in place of values, which share of the rows whose reward is above the offset comes to the root,
+and which of those below it: a filter that only asks which action is best given x treats them alike where rewards are
+nothing but noise.
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import OffsetTree, datasets, simulate_log
-from offsettree.reductions import _nodes
+from offsettree.reductions import _contests, _nodes
 
 Problem = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]  # X, mean rewards, drawn rewards
 MOST_ROWS = 3000
@@ -111,6 +116,43 @@ def run(problem: str, learner: str, offset: str, name: str, seed: int) -> dict[s
     }
 
 
+def at_the_root(problem: str, learner: str, offset: str, name: str, seed: int) -> tuple[float, float]:
+    """Return the shares of good and of bad rows that climb to the root."""
+    heard: list[NDArray[np.intp]] = []
+    train_contest = _contests.Trainer.train
+
+    def listen(self: _contests.Trainer, contest: Any) -> Any:
+        if contest.node == 0:
+            heard.append(self.votes.for_own_side[contest.rows])
+            totals = np.bincount(self.votes.for_own_side[self.votes.weight > 0], minlength=2)
+            heard.append(totals)
+        return train_contest(self, contest)
+
+    _contests.Trainer.train = listen  # type: ignore[method-assign]
+    try:
+        run(problem, learner, offset, name, seed)
+    finally:
+        _contests.Trainer.train = train_contest  # type: ignore[method-assign]
+    bad, good = np.bincount(heard[0], minlength=2) / heard[1]
+    return float(good), float(bad)
+
+
+def root_table(options: argparse.Namespace) -> str:
+    """Lay out the shares of good and bad rows at the root."""
+    lines = ["| problem | learner | offset | " + " | ".join(options.filters) + " |"]
+    lines.append("| --- " * (3 + len(options.filters)) + "|")
+    for problem in options.problems:
+        for learner in options.learners:
+            for offset in options.offsets:
+                cells = []
+                for name in options.filters:
+                    shares = [at_the_root(problem, learner, offset, name, seed) for seed in range(options.seeds)]
+                    good, bad = np.mean(shares, axis=0)
+                    cells.append(f"{100 * good:.0f} % of good, {100 * bad:.0f} % of bad")
+                lines.append(f"| {problem} | {learner} | {offset} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def table(records: list[dict[str, Any]]) -> str:
     """Lay out the means over seeds: a line per problem, learner and offset, a column per filter."""
     names = [name for name in FILTERS if any(record["filter"] == name for record in records)]
@@ -149,7 +191,11 @@ def main() -> None:
     parser.add_argument("--offsets", nargs="+", choices=OFFSETS, default=list(OFFSETS))
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--json", type=Path, help="where to write the records, one per line")
+    parser.add_argument("--at-the-root", action="store_true")
     options = parser.parse_args()
+    if options.at_the_root:
+        print(root_table(options))
+        return
     records = Parallel(n_jobs=options.n_jobs)(
         delayed(run)(problem, learner, offset, name, seed)
         for problem in options.problems
