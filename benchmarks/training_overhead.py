@@ -63,14 +63,20 @@ def timed_fits(learner: type) -> Iterator[list[float]]:
 
 
 def overhead(learner: Any, log: Log) -> tuple[float, float, int, float]:
-    """Return the seconds of the whole fit, of the learner's fits, how many those were, and rows trained on per row."""
+    """Return the seconds of the whole fit, of the learner's fits, how many those were, and rows trained on per row.
+
+    Of several fits, where one is short, that with the median share of overhead.
+    """
     X, action, reward, propensity = log
     policy = OffsetTree(learner, random_state=0)
-    with timed_fits(type(learner)) as seconds:
-        started = time.thread_time()
-        policy.fit(X, action, reward=reward, propensity=propensity)
-        total = time.thread_time() - started
-    return total, sum(seconds), len(seconds), policy.node_rows_.sum() / len(action)
+    runs: list[tuple[float, float]] = []
+    while sum(total for total, _ in runs) < 5.0 and len(runs) < 9:
+        with timed_fits(type(learner)) as seconds:
+            started = time.thread_time()
+            policy.fit(X, action, reward=reward, propensity=propensity)
+            runs.append((time.thread_time() - started, sum(seconds)))
+    total, inside = sorted(runs, key=lambda run: run[0] / run[1])[(len(runs) - 1) // 2]
+    return total, inside, len(seconds), policy.node_rows_.sum() / len(action)
 
 
 class Coin(ClassifierMixin, BaseEstimator):
