@@ -49,7 +49,7 @@ class Trainer:
         rows, seed = contest.rows, int(self.seeds[contest.node])
         where = f"in the contest at node {contest.node} of the tree"
         # A contest that all rows reach, as with two actions, needs no copy of them.
-        X = self.X if len(rows) == count_rows(self.X) else take_rows(self.X, rows)
+        X = self.X if len(rows) == len(self.votes.weight) else take_rows(self.X, rows)
         label = self.votes.for_left(rows, contest.from_left)
         weight = self.votes.loudness(rows, contest.standing)
         if self.folds is None or contest.node == 0:  # nobody climbs further than the root

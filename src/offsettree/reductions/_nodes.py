@@ -39,6 +39,7 @@ N_FOLDS = 3
 # Read without their predict, which spends most of its time on checks where rows are few. The very classes only.
 PLAIN_TREES = (DecisionTreeClassifier, ExtraTreeClassifier)
 PLAIN_LINEAR = (LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier, LinearSVC)
+PLAIN = frozenset((*PLAIN_TREES, *PLAIN_LINEAR))
 LEFT = 1  # the paper's label: 1 where the left side should win
 
 
@@ -159,7 +160,7 @@ def prefers_left(classifier: Any, X: Features) -> NDArray[np.bool_]:
 
 
 def _is_plain(classifier: Any, X: Features) -> bool:
-    return isinstance(X, np.ndarray) and type(classifier) in (*PLAIN_TREES, *PLAIN_LINEAR)
+    return isinstance(X, np.ndarray) and type(classifier) in PLAIN
 
 
 def releases_the_interpreter(learner: Any) -> bool:
