@@ -1,10 +1,11 @@
 """What the offset tree costs on top of its learner: time above the learner's own fits, and memory above X.
 
-The rival is the learner itself: the sum of the times inside `DecisionTreeClassifier.fit`, in the same run. Goals: at
-most 2 % at k = 64 and 5 % at k = 1024 for 100,000 rows, 50 features and trees of depth 6; peak memory at most the
-input once more plus small change.
+The rival is the learner itself: the sum of the times inside its own `fit`, in the same run. Goals for 100,000 rows of
+50 features: at most 2 % at k = 64 and 5 % at k = 1024 for trees of depth 6, 10 % for linear learners. Memory, with a
+learner that holds nothing: at most 30 bytes a row above X and the block of one contest (its rows of X, their numbers,
+labels and weights).
 
-    python benchmarks/training_overhead.py [--rows 100000] [--features 50] [--actions 64 1024]
+    python benchmarks/training_overhead.py [--rows 100000] [--features 50] [--actions 2 64 1024] [--memory-rows 1000000]
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import OffsetTree
@@ -61,25 +63,47 @@ def timed_fits(learner: type) -> Iterator[list[float]]:
 
 
 def overhead(learner: Any, log: Log) -> tuple[float, float, int, float]:
-    """Return the seconds of the whole fit, of the learner's fits, how many those were, and rows trained on per row."""
+    """Return the seconds of the whole fit, of the learner's fits, how many those were, and rows trained on per row.
+
+    Of several fits, where one is short, that with the median share of overhead.
+    """
     X, action, reward, propensity = log
     policy = OffsetTree(learner, random_state=0)
-    with timed_fits(type(learner)) as seconds:
-        started = time.thread_time()
-        policy.fit(X, action, reward=reward, propensity=propensity)
-        total = time.thread_time() - started
-    return total, sum(seconds), len(seconds), policy.node_rows_.sum() / len(action)
+    runs: list[tuple[float, float]] = []
+    while sum(total for total, _ in runs) < 5.0 and len(runs) < 9:
+        with timed_fits(type(learner)) as seconds:
+            started = time.thread_time()
+            policy.fit(X, action, reward=reward, propensity=propensity)
+            runs.append((time.thread_time() - started, sum(seconds)))
+    total, inside = sorted(runs, key=lambda run: run[0] / run[1])[(len(runs) - 1) // 2]
+    return total, inside, len(seconds), policy.node_rows_.sum() / len(action)
 
 
-def peak_above_input(learner: Any, log: Log) -> float:
-    """Return the most memory held at once during a fit, above what was there before, in sizes of X."""
-    X, action, reward, propensity = log
-    policy = OffsetTree(learner, random_state=0)
+class Coin(ClassifierMixin, BaseEstimator):
+    """Sends rows left by their first feature, and holds nothing: what is left to measure is the loop's own."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn nothing."""
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Answer 1 where the first feature is positive."""
+        return (X[:, 0] > 0).astype(np.int8)
+
+
+def bytes_per_row(n_rows: int, n_features: int, n_actions: int) -> tuple[float, float]:
+    """Return the most memory held at once during a fit: all, and without the largest block and the fitted policy."""
+    X, action, reward, propensity = make_log(n_rows, n_features, n_actions)
+    policy = OffsetTree(Coin(), random_state=0)
     tracemalloc.start()
     policy.fit(X, action, reward=reward, propensity=propensity)
-    _, peak = tracemalloc.get_traced_memory()
+    fitted, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return peak / X.nbytes
+    n_largest = int(policy.node_rows_.max())
+    X_block = 0 if n_largest == n_rows else n_largest * X.itemsize * n_features
+    block = X_block + n_largest * (8 + 8 + 8)  # a number, a label and a weight per row
+    return peak / n_rows, (peak - fitted - block) / n_rows
 
 
 def main() -> None:
@@ -88,21 +112,30 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--features", type=int, default=50)
     parser.add_argument("--actions", type=int, nargs="+", default=[2, 64, 1024])
+    parser.add_argument("--memory-rows", type=int, default=1_000_000)
     options = parser.parse_args()
     print(f"Training overhead: {options.rows:,} rows, {options.features} features, uniform logging, one thread")
-    print("learner          k   fits  rows/n  total s  in fits s  overhead  memory / X")
+    print("learner          k   fits  rows/n  total s  in fits s  overhead")
     OffsetTree().fit(*make_log(500, 5, 4)[:2], reward=np.linspace(0, 1, 500), propensity=0.25)  # loads all code
-    learners = {"depth-6 tree": DecisionTreeClassifier(max_depth=6), "logistic": LogisticRegression()}
+    learners = {
+        "depth-6 tree": DecisionTreeClassifier(max_depth=6),
+        "logistic": LogisticRegression(),
+        "SGD": SGDClassifier(max_iter=5, tol=None),
+    }
     for n_actions in options.actions:
         log = make_log(options.rows, options.features, n_actions)
         for name, learner in learners.items():
             total, inside, n_fits, rows = overhead(learner, log)
-            memory = peak_above_input(learner, log)
             print(
                 f"{name:<12}{n_actions:>6}{n_fits:>7}{rows:>8.2f}{total:>9.2f}{inside:>11.2f}"
-                f"{100 * (total / inside - 1):>9.1f}%{memory:>12.2f}",
+                f"{100 * (total / inside - 1):>9.1f}%",
                 flush=True,
             )
+    print(f"Memory above X: {options.memory_rows:,} rows, 20 features of float32 (80 bytes a row)")
+    print("     k  peak, bytes a row  without the largest contest and the policy")
+    for n_actions in (*options.actions, 16_384):
+        peak, loop = bytes_per_row(options.memory_rows, 20, n_actions)
+        print(f"{n_actions:>6}{peak:>19.1f}{loop:>37.1f}", flush=True)
 
 
 if __name__ == "__main__":

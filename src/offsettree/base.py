@@ -75,16 +75,19 @@ class BasePolicy(BaseEstimator, ABC):
         """
         before = dict(self.__dict__)
         try:
-            self._check_and_fit(X, action, reward, propensity)
+            log = self._check_log(X, action, reward, propensity)
+            # Handed over, not held here: what _fit has used up can be freed while it goes on.
+            self._fit(log.pop(), log.pop(), log.pop(), log.pop())
         except BaseException:
             # A fit that fails leaves the policy as it was, not half of the new one on half of the old.
             self.__dict__ = before
             raise
         return self
 
-    def _check_and_fit(
+    def _check_log(
         self, X: Features, action: ArrayLike | None, reward: ArrayLike | None, propensity: ArrayLike | None
-    ) -> None:
+    ) -> list[Any]:
+        """Return what `_fit` takes, in reverse."""
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
         low, high = check_range(self.reward_range)
@@ -92,15 +95,15 @@ class BasePolicy(BaseEstimator, ABC):
         X = check_features(self, X, learner=self._learner(), reset=True)
         n_rows = count_rows(X)
         labels = check_actions(action, n_rows)
-        reward = check_reward(reward, n_rows)
-        propensity = check_propensity(propensity, n_rows)
+        reward = check_reward(reward, n_rows, copy=False)
+        propensity = check_propensity(propensity, n_rows, copy=False)
         check_reward_within(reward, self.reward_range)
         self.actions_ = find_actions(labels, self.actions)
         position = encode_actions(labels, self.actions_)
         _warn_of_leaks(X, reward, propensity)
         # For `decide` with a mapping: the columns and kinds of a fitted frame, None where the learners see arrays.
         self._frame_like = take_rows(X, np.arange(0)) if is_frame(X) else None
-        self._fit(X, position, (reward - low) / (high - low), propensity)
+        return [propensity, reward if (low, high) == (0, 1) else (reward - low) / (high - low), position, X]
 
     def predict(self, X: Features) -> NDArray[Any]:
         """Return the action chosen for each row."""

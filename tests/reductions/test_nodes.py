@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_info
 
 from offsettree import OffsetTree, simulate_log
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
-from offsettree.reductions._nodes import prefers_left
+from offsettree.learners._template import Template
+from offsettree.reductions._nodes import PLAIN_LINEAR, prefers_left
 
 random = np.random.RandomState(0)
 X = random.normal(size=(400, 3))
@@ -34,6 +35,45 @@ def test_reading_a_tree_directly_gives_its_own_predictions(kind: Any, dtype: Any
     np.testing.assert_array_equal(prefers_left(tree, rows), tree.predict(rows) == 1)
     order = np.asfortranarray(rows)
     np.testing.assert_array_equal(prefers_left(tree, order), tree.predict(order) == 1)
+
+
+@pytest.mark.parametrize("kind", PLAIN_LINEAR)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("labels", [(0, 1), (1, 2)])
+def test_reading_a_linear_model_directly_gives_its_own_predictions(kind: Any, dtype: Any, labels: Any) -> None:
+    """Features of few values put many rows on the very boundary; the label for left may be the lower one."""
+    rows = random.randint(-2, 3, size=(500, 4)).astype(dtype)
+    label = np.where(rows[:, 0] + random.randint(-1, 2, size=500) > 0, labels[1], labels[0])
+    model = kind().fit(rows, label)
+    model.coef_, model.intercept_ = np.round(model.coef_), np.round(model.intercept_)
+    for form in (rows, np.asfortranarray(rows), rows[::-1]):
+        np.testing.assert_array_equal(prefers_left(model, form), model.predict(form) == 1)
+
+
+def test_a_class_that_only_derives_from_a_known_one_is_asked_itself() -> None:
+    class Contrary(LogisticRegression):
+        def predict(self, X: Any) -> Any:
+            return 1 - super().predict(X)
+
+    model = Contrary().fit(X, X[:, 0] > 0)
+    np.testing.assert_array_equal(prefers_left(model, X), model.predict(X) == 1)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), make_pipeline(StandardScaler(), SGDClassifier())])
+def test_copies_of_a_template_share_nothing_that_can_change(estimator: Any) -> None:
+    template = Template(estimator)
+    first, second = template.copy(1), template.copy(2)
+    first.fit(X, X[:, 0] > 0)
+    name = "random_state" if isinstance(estimator, LogisticRegression) else "sgdclassifier__random_state"
+    assert (first.get_params()[name], second.get_params()[name]) == (1, 2)
+    assert estimator.get_params()[name] is None
+    assert not hasattr(second, "coef_")
+    assert not hasattr(template.copy(3), "coef_")
+
+
+def test_parameters_that_the_estimator_does_not_take_are_refused_before_any_contest() -> None:
+    with pytest.raises(ParameterError, match=r"parameters that it takes.*'max_depth' parameter of Decision"):
+        OffsetTree(DecisionTreeClassifier(max_depth=-1)).fit(**log[:10].arrays())
 
 
 class Witness(ClassifierMixin, BaseEstimator):

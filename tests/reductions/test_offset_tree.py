@@ -415,6 +415,13 @@ def test_it_warns_of_actions_that_were_never_logged() -> None:
         OffsetTree(actions=range(12)).fit(**log.arrays())
 
 
+@pytest.mark.parametrize("policy", [OffsetTree(actions=[0, 1]), BinaryOffset(actions=[0, 1])])
+def test_warnings_point_to_the_line_that_called_fit(policy: Any) -> None:
+    with pytest.warns(OffsetTreeWarning) as caught:
+        policy.fit(np.arange(200.0)[:, np.newaxis], np.zeros(200, dtype=int), reward=np.ones(200), propensity=0.5)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
 def test_missing_values_behind_a_pipeline_are_not_trained_on_in_silence() -> None:
     """Scaling passes NaN on; the classifier behind it must be allowed to refuse, contest by contest."""
     X = digits.copy()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from offsettree import ActionTree
 from offsettree import theory as th
-from offsettree.reductions._contests import Contest, climb
+from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._offset import Votes
 from tests.strategies import SolvedTree, finite_problems, seeds, solved_trees
 
@@ -276,14 +276,13 @@ def test_our_own_votes_on_every_possible_row_make_up_the_induced_problem(case: S
     chance = np.repeat(problem.probability, k) * propensity
     weight = np.zeros((tree.n_nodes, problem.n_contexts, 2))
 
-    def hold(contests: list[Contest]) -> list[NDArray[np.bool_]]:
-        for contest in contests:
-            label = votes.for_left(contest.rows, contest.from_left).astype(int)
-            drawn = chance[contest.rows] * votes.weight[contest.rows]
-            np.add.at(weight[contest.node], (x[contest.rows], label), drawn)
-        return [case.classifier[contest.node, x[contest.rows]] for contest in contests]
+    def hold(contest: Contest) -> NDArray[np.bool_]:
+        label = votes.for_left(contest.rows, contest.from_left).astype(int)
+        drawn = chance[contest.rows] * votes.weight[contest.rows]
+        np.add.at(weight[contest.node], (x[contest.rows], label), drawn)
+        return np.asarray(case.classifier[contest.node, x[contest.rows]])
 
-    climb(tree, action, votes.audible(), hold)
+    climb(Ladder.at_leaves(tree, action, votes.weight > 0), hold)
     expected = th.offset_tree_problem(problem, tree, case.classifier, logging=case.other_logging)
     np.testing.assert_allclose(weight, expected.weight, atol=EXACT)
 

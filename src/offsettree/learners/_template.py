@@ -25,6 +25,10 @@ class Template:
             for name, value in parameters.items()
             if value is None and (name == "random_state" or name.endswith("__random_state"))
         ]
+        # Nothing in it can be changed from outside: a copy may share it all.
+        self._is_flat = type(estimator).__module__.startswith("sklearn.") and all(
+            isinstance(value, bool | int | float | str | None) for value in vars(self._estimator).values()
+        )
 
     @property
     def is_seeded(self) -> bool:
@@ -33,7 +37,11 @@ class Template:
 
     def copy(self, seed: int) -> Any:
         """Return an unfitted copy of its own."""
-        estimator = copy.deepcopy(self._estimator)  # a fifth of the time of clone(), which has been called already
+        if self._is_flat:
+            estimator = object.__new__(type(self._estimator))
+            vars(estimator).update(vars(self._estimator))
+        else:
+            estimator = copy.deepcopy(self._estimator)  # a fifth of the time of clone(), which has been called already
         if self._seeds == ["random_state"]:
             estimator.random_state = seed
         elif self._seeds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,60 +12,53 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, count_rows, take_rows
+from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import (
     NodeLearner,
+    ask_out_of_fold,
     may_assume_finite,
     node_settings,
     prefers_left,
+    releases_the_interpreter,
     train_and_ask,
 )
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
-__all__ = ["Contest", "climb", "descend", "train_separately"]
+__all__ = ["descend", "train_separately"]
+
+TASKS_PER_WORKER = 4  # subtrees differ in their rows and in the time these take
 
 
 @dataclass(frozen=True)
-class Contest:
-    """A node, the rows that reached it (in the order of the log), and whether each came from the left."""
+class Trainer:
+    """What it takes to train any contest of a log. With `folds`, rows are judged by those who did not learn from them.
 
-    node: int
-    rows: NDArray[np.intp]
-    from_left: NDArray[np.bool_]
-
-
-def climb(
-    tree: ActionTree,
-    action: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    hold: Callable[[list[Contest]], Sequence[NDArray[np.bool_] | None]],
-) -> None:
-    """Lead rows from their action's leaf upwards, level by level, as long as their action wins.
-
-    `hold` is given the contests of a level, all independent of each other, and answers for each which rows it
-    sends left; None lets all rows through. A row is touched only at the nodes it reaches.
+    Sent to the workers with every task: joblib writes large arrays such as X to a file once, which all of them map.
     """
-    waiting: dict[int, NDArray[np.intp]] = {}
-    # Sorted by leaf once, a leaf's rows are a slice. Small keys sort by radix, several times as fast.
-    leaf = action[rows]
-    order = np.argsort(leaf.astype(np.uint16) if tree.n_actions <= 1 << 16 else leaf, kind="stable")
-    ends = np.cumsum(np.bincount(leaf, minlength=tree.n_actions))
-    for position, here in enumerate(np.split(rows[order], ends[:-1])):
-        waiting[~position] = here
-    for level in tree.levels():
-        contests = [
-            _contest(node, waiting.pop(int(tree.left[node])), waiting.pop(int(tree.right[node])))
-            for node in level.tolist()
-        ]
-        for contest, sent_left in zip(contests, hold(contests), strict=True):
-            won = slice(None) if sent_left is None else sent_left == contest.from_left
-            waiting[contest.node] = contest.rows[won]
 
+    learner: NodeLearner
+    X: Features
+    votes: Votes
+    seeds: NDArray[np.int64]
+    folds: NDArray[np.uint8] | None
+    finite: bool
 
-def _contest(node: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> Contest:
-    rows = np.concatenate([left, right])
-    order = np.argsort(rows)
-    return Contest(node, rows[order], order < len(left))
+    def train(self, contest: Contest) -> tuple[Any, NDArray[np.bool_]]:
+        """Train one contest; return its classifier, and which rows the filter takes to be sent left."""
+        rows, seed = contest.rows, int(self.seeds[contest.node])
+        where = f"in the contest at node {contest.node} of the tree"
+        # A contest that all rows reach, as with two actions, needs no copy of them.
+        X = self.X if len(rows) == len(self.votes.weight) else take_rows(self.X, rows)
+        label = self.votes.for_left(rows, contest.from_left)
+        weight = self.votes.loudness(rows, contest.standing)
+        if self.folds is None or contest.node == 0:  # nobody climbs further than the root
+            return train_and_ask(self.learner, X, label, weight, seed, where)
+        # About one row only, as some learners fail no sooner than they are asked.
+        classifier, _ = train_and_ask(
+            self.learner, X, label, weight, seed, where, take_rows(X, np.arange(len(rows))[:1])
+        )
+        return classifier, ask_out_of_fold(self.learner, X, label, weight, seed, where, self.folds[rows])
 
 
 def train_separately(
@@ -76,45 +69,89 @@ def train_separately(
     votes: Votes,
     seeds: NDArray[np.int64],
     n_jobs: int | None,
+    *,
+    folds: NDArray[np.uint8] | None = None,
+    share: float = 0.0,
 ) -> tuple[list[Any], NDArray[np.int64]]:
-    """Train one classifier per node, children first: a parent learns from the rows they let through (Algorithm 2)."""
+    """Train one classifier per node, children first: a parent learns from the rows they let through (Algorithm 2).
+
+    `folds` of the rows make the filter ask classifiers that were trained without the row's fold; `share` is the part
+    of their weight that rows keep for each contest below that they lost.
+    """
+    trainer = Trainer(learner, X, votes, seeds, folds, may_assume_finite(learner.estimator, X))
+    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share)
     classifiers: list[Any] = [None] * tree.n_nodes
     n_rows = np.zeros(tree.n_nodes, dtype=np.int64)
 
-    def tasks(contests: list[Contest]) -> Iterator[tuple[Any, ...]]:
-        for contest in contests:
-            # A contest that all rows reach, as with two actions, needs no copy of them.
-            X_node = X if len(contest.rows) == count_rows(X) else take_rows(X, contest.rows)
-            weight = votes.loudness(contest.rows)
-            yield (
-                learner,
-                X_node,
-                votes.for_left(contest.rows, contest.from_left),
-                weight,
-                int(seeds[contest.node]),
-                f"in the contest at node {contest.node} of the tree",
-            )
-
-    def hold(contests: list[Contest]) -> Sequence[NDArray[np.bool_]]:
-        if n_workers == 1 or len(contests) == 1:
-            results = [train_and_ask(*task) for task in tasks(contests)]
-        else:
-            results = parallel(delayed(_train_in_worker)(finite, *task) for task in tasks(contests))
-        for contest, (classifier, _) in zip(contests, results, strict=True):
-            classifiers[contest.node] = classifier
-            n_rows[contest.node] = len(contest.rows)
-        return [sent_left for _, sent_left in results]
+    def note(trained: list[tuple[int, Any, int]]) -> None:
+        for node, classifier, rows in trained:
+            classifiers[node], n_rows[node] = classifier, rows
 
     n_workers = effective_n_jobs(n_jobs)
-    finite = may_assume_finite(learner.estimator, X)
-    with Parallel(n_jobs=n_jobs) as parallel, node_settings(assume_finite=finite):
-        climb(tree, action, votes.audible(), hold)
+    if n_workers == 1 or tree.n_nodes == 1:
+        note(_train_nodes(trainer, ladder, range(tree.n_nodes - 1, -1, -1)))
+        return classifiers, n_rows
+    subtrees, levels = _share_out(ladder, TASKS_PER_WORKER * n_workers)
+    prefer = "threads" if releases_the_interpreter(learner.estimator) else "processes"
+    with Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
+        done = parallel(delayed(_train_subtree)(trainer, ladder.below(node), node) for node in subtrees)
+        for node, (trained, climbing) in zip(subtrees, done, strict=True):
+            note(trained)
+            ladder.wait_at(node, *climbing)
+        for level in levels:
+            contests = [ladder.contest(node) for node in level]
+            if len(contests) == 1:
+                results = [_train_contest(trainer, contests[0])]
+            else:
+                results = parallel(delayed(_train_contest)(trainer, contest) for contest in contests)
+            for contest, (classifier, sent_left) in zip(contests, results, strict=True):
+                note([(contest.node, classifier, len(contest.rows))])
+                ladder.settle(contest, sent_left)
     return classifiers, n_rows
 
 
-def _train_in_worker(finite: bool, *task: Any) -> tuple[Any, NDArray[np.bool_]]:
-    with node_settings(assume_finite=finite):
-        return train_and_ask(*task)
+def _share_out(ladder: Ladder, n_parts: int) -> tuple[list[int], list[list[int]]]:
+    """Cut a tree into subtrees of similar numbers of rows, and the levels of nodes above them, lowest first."""
+    tree = ladder.tree
+    n_rows = {0: len(ladder.rows)}
+    above: list[int] = []
+    while len(n_rows) < n_parts:
+        largest = max(n_rows, key=lambda node: n_rows[node])
+        children = [int(child) for child in (tree.left[largest], tree.right[largest]) if child >= 0]
+        if not children:
+            break
+        above.append(largest)
+        del n_rows[largest]
+        n_rows |= {child: ladder.n_rows_below(child) for child in children}
+    height: dict[int, int] = {}
+    for node in sorted(above, reverse=True):
+        height[node] = 1 + max(height.get(int(child), 0) for child in (tree.left[node], tree.right[node]))
+    levels = [[node for node in above if height[node] == here] for here in range(1, height.get(0, 0) + 1)]
+    # Those with most rows first, so that no worker is left with a large one at the end.
+    return sorted(n_rows, key=lambda node: -n_rows[node]), levels
+
+
+def _train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list[tuple[int, Any, int]]:
+    trained: list[tuple[int, Any, int]] = []
+
+    def hold(contest: Contest) -> NDArray[np.bool_]:
+        classifier, sent_left = trainer.train(contest)
+        trained.append((contest.node, classifier, len(contest.rows)))
+        return sent_left
+
+    with node_settings(assume_finite=trainer.finite, parameters_checked=trainer.learner.parameters_checked):
+        climb(ladder, hold, nodes)
+    return trained
+
+
+def _train_subtree(trainer: Trainer, ladder: Ladder, root: int) -> tuple[list[tuple[int, Any, int]], Any]:
+    trained = _train_nodes(trainer, ladder, ladder.nodes_below(root))
+    return trained, ladder.waiting_at(root)
+
+
+def _train_contest(trainer: Trainer, contest: Contest) -> tuple[Any, NDArray[np.bool_]]:
+    with node_settings(assume_finite=trainer.finite, parameters_checked=trainer.learner.parameters_checked):
+        return trainer.train(contest)
 
 
 def descend(tree: ActionTree, classifiers: Sequence[Any], X: Features) -> NDArray[np.intp]:

@@ -35,11 +35,13 @@ class Votes:
         cls, reward: NDArray[np.float64], propensity: NDArray[np.float64], offset: float | NDArray[np.float64]
     ) -> Self:
         """Count a reward of at least the offset for the side it came from, a lower one against it."""
-        distance = np.abs(reward - offset)
-        distance[distance < ROUNDING] = 0.0
-        return cls(reward >= offset, distance / propensity)
+        weight = np.subtract(reward, offset)
+        np.abs(weight, out=weight)
+        weight[weight < ROUNDING] = 0.0
+        weight /= propensity
+        return cls(reward >= offset, weight)
 
-    def warn_if_one_sided(self, stacklevel: int = 6) -> None:
+    def warn_if_one_sided(self, stacklevel: int = 4) -> None:
         """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
         share = float(np.mean(self.for_own_side))
         if len(self.weight) >= 100 and not 0.01 <= share <= 0.99:
@@ -54,16 +56,20 @@ class Votes:
 
     def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Label the rows of a contest: true where the left side gets the vote."""
-        return np.equal(from_left, self.for_own_side[rows])
+        return np.equal(from_left, self.for_own_side.take(rows))
 
-    def loudness(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Weigh the rows of a contest, with mean 1.
+    def loudness(self, rows: NDArray[np.intp], standing: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Weigh the rows of a contest, with mean 1; the contests below may have left them a part of their weight.
 
         Only ratios count in the weighted loss; at mean 1 a learner's own settings, such as the strength of a penalty,
         mean the same whatever the propensities.
         """
-        weight = self.weight[rows]
-        return weight / weight.mean() if len(rows) else weight
+        weight = self.weight.take(rows)
+        if standing is not None:
+            weight *= standing
+        if len(rows):
+            weight /= weight.mean()
+        return weight
 
     def audible(self) -> NDArray[np.intp]:
         """Return the rows with any weight; a reward that equals the offset says nothing, in no contest."""
@@ -105,7 +111,7 @@ def _predicted_rewards(
     return np.clip(predicted.ravel(), 0, 1)
 
 
-def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any], stacklevel: int = 6) -> None:
+def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any], stacklevel: int = 4) -> None:
     """Tell when some actions were never logged: a low reward of another may then speak for them."""
     unlogged = actions[np.bincount(action, minlength=len(actions)) == 0]
     if len(unlogged):

@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree.learners import ConstantClassifier
-from offsettree.reductions._contests import Contest, climb, descend
+from offsettree.reductions._contests import descend
+from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
@@ -89,14 +90,13 @@ def _contests_reached(
 ) -> list[Contest]:
     reached: list[Contest] = []
 
-    def hold(contests: list[Contest]) -> Sequence[NDArray[np.bool_] | None]:
-        reached.extend(contests)
+    def hold(contest: Contest) -> NDArray[np.bool_] | None:
+        reached.append(contest)
         if not views:
-            return [None] * len(contests)
-        return [
-            prefers_left(views[contest.node], take_rows(X, contest.rows)) if len(contest.rows) else contest.from_left
-            for contest in contests
-        ]
+            return None
+        if not len(contest.rows):
+            return contest.from_left
+        return prefers_left(views[contest.node], take_rows(X, contest.rows))
 
-    climb(tree, action, votes.audible(), hold)
+    climb(Ladder.at_leaves(tree, action, votes.weight > 0), hold, tree.bottom_up())
     return reached

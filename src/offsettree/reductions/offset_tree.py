@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -10,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features
+from offsettree._validation import is_number
 from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
 from offsettree.reductions._contests import descend, train_separately
-from offsettree.reductions._nodes import NodeLearner
+from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 from offsettree.reductions._shared import train_shared
 from offsettree.topology import ActionTree, RewardModels, tree_from
@@ -51,17 +53,25 @@ class OffsetTree(CompilablePolicy):
         extra feature (a zero-one column per node, so meant for a moderate number of actions), trained in rounds until
         the policy on the rows of the log stops changing. `n_jobs` has no part in it. A linear learner can only shift
         its intercept from node to node: use one that finds interactions.
+    path_filter : {"in_sample", "out_of_fold"} or float, default="in_sample"
+        Who decides that a row's action is still chosen, so that the row climbs on. "in_sample": the classifiers of the
+        nodes below, as in the paper, though they were trained on that very row and may remember it. "out_of_fold":
+        for each row, classifiers trained without it, in three folds; four fits per node instead of one. A number from
+        0 to 1: in sample, but a row keeps this part of its weight for each contest below that it has lost, and all
+        rows climb to the root; Theorem 4.1 holds for 0, which is "in_sample", only. See docs/path-filter.md for which
+        is worth its price when. "separate" node models only.
     max_rounds : int, default=20
         Most rounds of the shared classifier; a warning tells when they did not suffice.
     actions : array of shape (n_actions,), optional
         All action labels, in the order wanted for `actions_`. By default the sorted labels of the log; needed when
         some were never logged.
     n_jobs : int, optional
-        Contests of a level that are trained at once, through joblib and whatever backend it is set to. The result
-        does not depend on it.
+        How many workers train at once, each whole subtrees, through joblib: threads for decision trees and forests,
+        processes for other learners, or whatever backend `joblib.parallel_config` sets. The result does not depend on
+        it.
     random_state : int, RandomState instance or None, default=None
         Seeds the estimators that have no seed of their own, a random tree, the samples behind a learned one, and
-        the folds of a regressor offset.
+        the folds of a regressor offset or of the path filter.
 
     Attributes
     ----------
@@ -92,7 +102,8 @@ class OffsetTree(CompilablePolicy):
     estimator's to decide. Weights are scaled to mean 1 at each node, so that settings such as the strength of
     a penalty mean the same whatever the propensities.
 
-    An estimator that memorises its rows lets all of them climb to the next node: regularise it.
+    An estimator that memorises its rows lets all of them climb to the next node: regularise it, or let
+    ``path_filter="out_of_fold"`` judge them.
 
     References
     ----------
@@ -121,6 +132,7 @@ class OffsetTree(CompilablePolicy):
         offset: Any = 0.5,
         reward_range: Sequence[float] = (0.0, 1.0),
         node_models: Literal["separate", "shared"] = "separate",
+        path_filter: Any = "in_sample",
         max_rounds: int = 20,
         actions: ArrayLike | None = None,
         n_jobs: int | None = None,
@@ -131,6 +143,7 @@ class OffsetTree(CompilablePolicy):
         self.offset = offset
         self.reward_range = reward_range
         self.node_models = node_models
+        self.path_filter = path_filter
         self.max_rounds = max_rounds
         self.actions = actions
         self.n_jobs = n_jobs
@@ -147,26 +160,34 @@ class OffsetTree(CompilablePolicy):
             raise ParameterError(f"node_models must be 'separate' or 'shared'; got {self.node_models!r}.")
         if not isinstance(self.max_rounds, int | np.integer) or self.max_rounds < 1:
             raise ParameterError(f"max_rounds must be a whole number of at least 1; got {self.max_rounds!r}.")
+        share = _share_kept(self.path_filter)
+        if self.node_models == "shared" and (share > 0 or self.path_filter == "out_of_fold"):
+            raise ParameterError(
+                f"path_filter must be 'in_sample' where node_models is 'shared', as one classifier judges the rows of "
+                f"all contests; got {self.path_filter!r}. Use node_models='separate'."
+            )
         random = check_random_state(self.random_state)
         learner = NodeLearner(self._learner())
         self.tree_: ActionTree = tree_from(
             self.tree,
             self.actions_,
-            lambda: _mean_rewards(action, reward, propensity, len(self.actions_)),
+            partial(_mean_rewards, action, reward, propensity, len(self.actions_)),
             lambda: RewardModels.fit(X, action, reward, len(self.actions_), propensity=propensity, random_state=random),
             random,
         )
         offset = resolve_offset(self.offset, X, reward, random)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
+        del reward, propensity, offset  # which may be as large as the votes
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
         self.estimators_: list[Any]
         self.n_rounds_ = 1
         if self.node_models == "separate":
+            folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
             self.estimators_, self.node_rows_ = train_separately(
-                self.tree_, learner, X, action, votes, seeds, self.n_jobs
+                self.tree_, learner, X, action, votes, seeds, self.n_jobs, folds=folds, share=share
             )
         else:
             self.estimators_, self.node_rows_, self.n_rounds_ = train_shared(
@@ -178,6 +199,18 @@ class OffsetTree(CompilablePolicy):
 
     def _ask_contests(self, X: Features) -> NDArray[np.intp]:
         return descend(self.tree_, self.estimators_, X)
+
+
+def _share_kept(path_filter: Any) -> float:
+    """Return what a lost contest leaves of a row's weight, for a `path_filter` parameter."""
+    if isinstance(path_filter, str) and path_filter in ("in_sample", "out_of_fold"):
+        return 0.0
+    if is_number(path_filter) and 0 <= path_filter <= 1:
+        return float(path_filter)
+    raise ParameterError(
+        "path_filter must be 'in_sample', 'out_of_fold', or from 0 to 1, the part of its weight that a row keeps where "
+        f"it lost; got {path_filter!r}."
+    )
 
 
 def _mean_rewards(

@@ -1,0 +1,139 @@
+"""Rows on their way up a tree of actions, in one array: those that wait at a child are a slice of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.topology import ActionTree
+
+__all__ = ["Contest", "Ladder", "climb"]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A node, the rows that reached it (in the order of the log), and whether each came from the left.
+
+    `standing` is what the contests below have left of each row's weight; None where all rows here have won them all.
+    """
+
+    node: int
+    rows: NDArray[np.intp]
+    from_left: NDArray[np.bool_]
+    standing: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Rows sorted by leaf, from left to right, so that the rows of a subtree are a slice.
+
+    Those that climb move to the front of the slice of the node they have won, in the order of the log. `begin` and
+    `count` are by child as in `ActionTree`: a node's number, or ``~action``, which counts from the end. Where
+    `standing` is kept, all rows climb, and a row that loses keeps the part `share` of its standing.
+    """
+
+    tree: ActionTree
+    rows: NDArray[np.intp]
+    begin: NDArray[np.intp]
+    count: NDArray[np.intp]
+    share: float = 0.0
+    standing: NDArray[np.float64] | None = None
+
+    @classmethod
+    def at_leaves(
+        cls, tree: ActionTree, action: NDArray[np.intp], audible: NDArray[np.bool_], share: float = 0.0
+    ) -> Self:
+        """Place the audible rows of a log at their actions."""
+        place = np.empty(tree.n_actions, dtype=np.uint16 if tree.n_actions < 1 << 16 else np.int64)
+        place[tree.leaves] = np.arange(tree.n_actions)
+        key = place[action]
+        key[~audible] = tree.n_actions  # behind all leaves, to be cut off
+        ends = np.cumsum(np.bincount(key, minlength=tree.n_actions)[: tree.n_actions])
+        rows = np.argsort(key, kind="stable")[: ends[-1]]  # small keys sort by radix, several times as fast
+        count = np.zeros(tree.n_nodes + tree.n_actions, dtype=np.intp)
+        begin = np.zeros_like(count)
+        count[~tree.leaves] = np.diff(ends, prepend=0)
+        begin[~tree.leaves] = ends - count[~tree.leaves]
+        for node in range(tree.n_nodes - 1, -1, -1):
+            begin[node] = begin[tree.left[node]]
+        return cls(tree, rows, begin, count, share, np.ones(len(rows)) if share else None)
+
+    def contest(self, node: int) -> Contest:
+        """Bring the rows that wait at the two children of a node together."""
+        left, right = self._waiting(int(self.tree.left[node])), self._waiting(int(self.tree.right[node]))
+        rows = np.concatenate([self.rows[left], self.rows[right]])
+        order = np.argsort(rows, kind="stable")  # merges two runs that are sorted already
+        standing = None
+        if self.standing is not None:
+            standing = np.concatenate([self.standing[left], self.standing[right]])[order]
+        return Contest(node, rows.take(order), order < left.stop - left.start, standing)
+
+    def settle(self, contest: Contest, sent_left: NDArray[np.bool_] | None) -> None:
+        """Let those rows climb that the contest sends to the side they came from; all, where it is None."""
+        rows, standing = contest.rows, contest.standing
+        if sent_left is not None:
+            won = sent_left == contest.from_left
+            if standing is None:
+                rows = rows.compress(won)
+            else:
+                standing = np.where(won, standing, self.share * standing)
+        self.wait_at(contest.node, rows, standing)
+
+    def wait_at(self, node: int, rows: NDArray[np.intp], standing: NDArray[np.float64] | None) -> None:
+        """Place rows at a node: no more than are below it, and in the order of the log."""
+        begin = int(self.begin[node])
+        self.count[node] = len(rows)
+        self.rows[begin : begin + len(rows)] = rows
+        if self.standing is not None:
+            self.standing[begin : begin + len(rows)] = standing
+
+    def waiting_at(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
+        """Return the rows that wait at a node, and their standing."""
+        here = self._waiting(node)
+        return self.rows[here], None if self.standing is None else self.standing[here]
+
+    def below(self, node: int) -> Ladder:
+        """Copy what is below a node, to be climbed elsewhere."""
+        begin = int(self.begin[node])
+        here = slice(begin, begin + self.n_rows_below(node))
+        standing = None if self.standing is None else self.standing[here].copy()
+        return replace(
+            self, rows=self.rows[here].copy(), begin=self.begin - begin, count=self.count.copy(), standing=standing
+        )
+
+    def n_rows_below(self, node: int) -> int:
+        """Count the rows at the leaves below a node, before any has climbed."""
+        return int(self.count[[child for child in self._children_below(node) if child < 0]].sum())
+
+    def nodes_below(self, node: int) -> list[int]:
+        """List a node and those below it, children first."""
+        return sorted((child for child in self._children_below(node) if child >= 0), reverse=True)
+
+    def _children_below(self, node: int) -> Iterator[int]:
+        pending = [node]
+        while pending:
+            child = pending.pop()
+            yield child
+            if child >= 0:
+                pending += [int(self.tree.left[child]), int(self.tree.right[child])]
+
+    def _waiting(self, child: int) -> slice:
+        begin = int(self.begin[child])
+        return slice(begin, begin + int(self.count[child]))
+
+
+def climb(
+    ladder: Ladder, hold: Callable[[Contest], NDArray[np.bool_] | None], nodes: Iterable[int] | None = None
+) -> None:
+    """Lead rows upwards, contest by contest, as long as their action wins.
+
+    `hold` is given a contest and answers which of its rows it sends left; None lets all rows through. `nodes`, by
+    default all of the tree, come children first. A row is touched only at the nodes it reaches.
+    """
+    for node in range(ladder.tree.n_nodes - 1, -1, -1) if nodes is None else nodes:
+        contest = ladder.contest(node)
+        ladder.settle(contest, hold(contest))

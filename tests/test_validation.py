@@ -1,0 +1,47 @@
+"""Labels of actions that are whole numbers, of every kind and range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsettree._validation import check_propensity, check_reward, encode_actions, find_actions
+from offsettree.exceptions import ActionError
+
+KINDS = [np.int8, np.uint8, np.int16, np.int64, np.uint64]
+
+
+@given(st.data(), st.sampled_from(KINDS))
+def test_whole_numbers_are_found_and_placed_whatever_their_kind(data: st.DataObject, kind: Any) -> None:
+    low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    start = data.draw(st.sampled_from([low, 0, high - 9]))
+    near = st.integers(start, start + 9)
+    labels = data.draw(st.lists(near, min_size=2, unique=True)) + data.draw(st.sampled_from([[], [low, high]]))
+    action = np.array(labels * 2, dtype=kind)
+    actions = find_actions(action, None)
+    assert actions.dtype == kind
+    assert actions.tolist() == sorted(set(labels))
+    shuffled = np.random.RandomState(0).permutation(actions)
+    np.testing.assert_array_equal(shuffled[encode_actions(action, shuffled)], action)
+
+
+@given(st.sampled_from(KINDS), st.sampled_from(KINDS), st.booleans())
+def test_a_number_that_is_no_action_is_refused_whatever_its_kind(kind: Any, other: Any, highest: bool) -> None:
+    actions = np.array([3, 5, 9], dtype=kind)
+    for stray in (int(np.iinfo(other).max) if highest else int(np.iinfo(other).min), 4):
+        with pytest.raises(ActionError, match=f"row 1 has {stray} "):
+            encode_actions(np.array([5, stray], dtype=other), actions)
+
+
+def test_columns_are_copied_unless_told_otherwise() -> None:
+    column = np.full(4, 0.5)
+    assert not np.shares_memory(check_reward(column, 4), column)
+    assert not np.shares_memory(check_propensity(column, 4), column)
+    assert check_reward(column, 4, copy=False) is column
+    assert check_propensity(column, 4, copy=False) is column
+    assert check_propensity(0.25, 4).flags.writeable
+    assert check_propensity([1.0000001, 0.5], 2).tolist() == [1.0, 0.5]
