@@ -1,8 +1,15 @@
 """Policies from logs of decisions: the Offset Tree for learning with partial labels."""
 
-from offsettree.learners import Costing
+from offsettree.learners import Costing, HistogramTree
 from offsettree.logs import LoggedData, simulate_log
-from offsettree.reductions import AllPairs, BinaryOffset, ImportanceWeighted, OffsetTree, RewardRegression
+from offsettree.reductions import (
+    AllPairs,
+    BinaryOffset,
+    ImportanceWeighted,
+    OffsetForest,
+    OffsetTree,
+    RewardRegression,
+)
 from offsettree.topology import ActionTree
 
 __all__ = [
@@ -10,8 +17,10 @@ __all__ = [
     "AllPairs",
     "BinaryOffset",
     "Costing",
+    "HistogramTree",
     "ImportanceWeighted",
     "LoggedData",
+    "OffsetForest",
     "OffsetTree",
     "RewardRegression",
     "simulate_log",

@@ -48,7 +48,8 @@ class CompilablePolicy(BasePolicy):
         check_is_fitted(self)
         prepared = self._prepared
         if not prepared.is_compiled:
-            prepared.compiled = self._compile() if self._frame_like is None else None
+            rows = self._frame_like
+            prepared.compiled = self._compile() if rows is None or self._as_numbers(rows) is not None else None
             prepared.refused = HAS_INFINITY if takes_missing(self._learner()) else HAS_INFINITY | HAS_NAN
             prepared.is_compiled = True
         return prepared.compiled
@@ -73,10 +74,18 @@ class CompilablePolicy(BasePolicy):
                 return label
         return super().decide(x)
 
-    def _check_and_fit(
+    def _check_log(
         self, X: Features, action: ArrayLike | None, reward: ArrayLike | None, propensity: ArrayLike | None
-    ) -> None:
-        super()._check_and_fit(X, action, reward, propensity)
+    ) -> list[Any]:
+        log = super()._check_log(X, action, reward, propensity)
+        self._prepared = _Prepared()
+        return log
+
+    def _take_over(self, other: BasePolicy) -> None:
+        """Become fitted to the log of another policy, as far as all policies are alike."""
+        for name in ("actions_", "_frame_like", "n_features_in_", "feature_names_in_"):
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
         self._prepared = _Prepared()
 
     def _positions(self, X: Features) -> NDArray[np.intp]:
@@ -97,13 +106,14 @@ class CompilablePolicy(BasePolicy):
         return super()._positions(X)
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
-        compiled = None if is_frame(X) else self.compiled_
-        return self._ask_contests(X) if compiled is None else compiled.choose(X)
+        numbers = self._as_numbers(X) if is_frame(X) else X
+        compiled = None if numbers is None else self.compiled_
+        return self._ask_contests(X) if compiled is None else compiled.choose(numbers)
 
     def _prepare_labels(self) -> Callable[[Any], Any]:
         """Make the function from a context to its label; None stands for what `decide` must look at more closely."""
         compiled = self.compiled_
-        if compiled is None:
+        if compiled is None or self._frame_like is not None:
             label_of: Callable[[Any], Any] = _nothing
         else:
             label_of = _label_function(compiled, self._prepared.refused, self.n_features_in_, self.actions_.tolist())
@@ -113,6 +123,10 @@ class CompilablePolicy(BasePolicy):
     @abstractmethod
     def _compile(self) -> CompiledTree | None:
         """Flatten the fitted policy, if that can be done."""
+
+    def _as_numbers(self, frame: Features) -> Features | None:
+        """Return a frame as the array that the compiled policy takes; None where the learners need the frame."""
+        return None
 
     @abstractmethod
     def _ask_contests(self, X: Features) -> NDArray[np.intp]:

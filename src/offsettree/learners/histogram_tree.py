@@ -16,9 +16,11 @@ from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners._binning import Bins
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
 
-__all__ = ["HistogramTree"]
+__all__ = ["LEAF_SCALES", "HistogramTree"]
 
 DEEPEST = 64
+LEAF_SCALES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+ROUNDS = 5  # times that rows are held out
 
 
 class HistogramTree(ClassifierMixin, BaseEstimator):
@@ -33,9 +35,11 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
     ----------
     max_depth : int, default=12
         Most splits on the way to a leaf, up to 64.
-    leaf_scale : float, default=0.0
+    leaf_scale : float or "auto", default=0.0
         Every leaf weighs at least `leaf_scale` times the square root of the tree's whole weight, and at least 1: the
-        weight of a row is 1 if no sample weights are given. Large values are for noisy labels.
+        weight of a row is 1 if no sample weights are given. Large values are for noisy labels. "auto" tries 0, 1/4,
+        1/2, 1, 2 and 4, and takes what errs least on rows held out; an offset tree or forest does so once for all
+        contests.
     max_features : float, default=1.0
         Share of the columns looked at for each split, drawn anew each time; at least one.
     random_cuts : bool, default=False
@@ -50,8 +54,10 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (1,) or (2,)
         The labels. A tie goes to the first.
-    tree_ : FlatTree
+    flat_tree_ : FlatTree
         Splits and leaves in flat arrays.
+    leaf_scale_ : float
+        The leaf scale used.
 
     Notes
     -----
@@ -72,7 +78,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         self,
         *,
         max_depth: int = 12,
-        leaf_scale: float = 0.0,
+        leaf_scale: float | str = 0.0,
         max_features: float = 1.0,
         random_cuts: bool = False,
         ccp_alpha: float = 0.0,
@@ -113,37 +119,39 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         heard = np.flatnonzero(weight)
         self._bins = Bins.fit(X, heard)
         codes = self._bins.codes(self._bins.numbers(X if len(heard) == len(weight) else take_rows(X, heard)))
-        settings = self.settings(X.shape[1], self.leaf_scale)
-        scratch = kernels.make_scratch(len(heard), X.shape[1], settings)
-        kernels.seeded(scratch, check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         vote = np.where(label[heard] == 1, weight[heard], -weight[heard]).astype(np.float32)
         row = np.arange(len(heard), dtype=np.int32)
+        self.leaf_scale_ = self._choose_scale(codes, row, vote, seed)
+        settings = self.settings(X.shape[1], self.leaf_scale_)
+        scratch = kernels.make_scratch(len(heard), X.shape[1], settings)
+        kernels.seeded(scratch, seed)
         side = np.zeros(len(heard), dtype=np.uint8)
         n_grown = kernels.grow(codes, self._bins.is_category, row, vote, side, settings, scratch)
         table = kernels.make_table(n_grown, n_grown)
         order = np.empty(n_grown, dtype=np.int32)
         n_entries, n_sets = kernels.emit(scratch.entries, self._bins.edges, table, 0, 0, order)
         fields = (getattr(table, name)[:n_entries] for name in FIELDS)
-        self.tree_ = FlatTree(*fields, sets_of_words(table.sets[:n_sets]), table.value[:n_entries])
+        self.flat_tree_ = FlatTree(*fields, sets_of_words(table.sets[:n_sets]), table.value[:n_entries])
         return self
 
     def predict(self, X: Features) -> NDArray[Any]:
         """Return the label of each row."""
         check_is_fitted(self)
-        return np.asarray(self.classes_[self._ask(X, self.tree_.answer).astype(np.intp)])
+        return np.asarray(self.classes_[self._ask(X, self.flat_tree_.answer).astype(np.intp)])
 
     def predict_proba(self, X: Features) -> NDArray[np.float64]:
         """Return the share of each label, by weight, in the leaf where a row ends."""
         check_is_fitted(self)
         if len(self.classes_) == 1:
             return np.ones((len(self.predict(X)), 1))
-        second = self._ask(X, self.tree_.value)
+        second = self._ask(X, self.flat_tree_.value)
         return np.column_stack([1 - second, second])
 
     def fitted(self, tree: FlatTree, bins: Bins) -> HistogramTree:
         """Return a learner that was fitted elsewhere, on the labels 0 and 1."""
         learner = type(self)(**self.get_params())
-        learner.classes_, learner.tree_, learner._bins = np.array([0, 1]), tree, bins
+        learner.classes_, learner.flat_tree_, learner._bins = np.array([0, 1]), tree, bins
         learner.n_features_in_ = len(bins.is_category)
         if bins.names is not None:
             learner.feature_names_in_ = np.array(bins.names, dtype=object)
@@ -158,12 +166,27 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
             int(self.max_depth), float(leaf_scale), int(n_tried), bool(self.random_cuts), float(self.ccp_alpha)
         )
 
+    def _choose_scale(
+        self, codes: NDArray[np.uint8], row: NDArray[np.int32], vote: NDArray[np.float32], seed: int
+    ) -> float:
+        if self.leaf_scale != "auto":
+            return float(self.leaf_scale)
+        from offsettree.learners._kernels_histogram import held_out_error
+
+        errors = [
+            held_out_error(codes, self._bins.is_category, row, vote, self.settings(codes.shape[1], scale), seed, ROUNDS)
+            for scale in LEAF_SCALES
+        ]
+        return LEAF_SCALES[int(np.argmin(errors))]
+
     def check_parameters(self) -> None:
         """Refuse what no tree can be grown with."""
         if not isinstance(self.max_depth, int | np.integer) or not 1 <= self.max_depth <= DEEPEST:
             raise ParameterError(f"max_depth must be a whole number from 1 to {DEEPEST}; got {self.max_depth!r}.")
-        if not is_number(self.leaf_scale) or not self.leaf_scale >= 0:
-            raise ParameterError(f"leaf_scale must be a number of at least 0; got {self.leaf_scale!r}.")
+        if not (isinstance(self.leaf_scale, str) and self.leaf_scale == "auto") and not (
+            is_number(self.leaf_scale) and self.leaf_scale >= 0
+        ):
+            raise ParameterError(f"leaf_scale must be 'auto' or a number of at least 0; got {self.leaf_scale!r}.")
         if not is_number(self.max_features) or not 0 < self.max_features <= 1:
             raise ParameterError(
                 f"max_features must be a share of the columns, above 0 and at most 1; got {self.max_features!r}."
@@ -177,7 +200,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         X = check_features(self, X, learner=self, reset=False, as_frame=is_frame(X) and self._bins.names is not None)
         numbers = self._bins.numbers(X)
         leaf = np.empty(count_rows(X), dtype=np.int32)
-        find_leaves(numbers.toarray() if is_sparse(numbers) else numbers, *self.tree_.arrays(), leaf)
+        find_leaves(numbers.toarray() if is_sparse(numbers) else numbers, *self.flat_tree_.arrays(), leaf)
         return np.asarray(value[leaf])
 
     def __sklearn_tags__(self) -> Tags:

@@ -16,17 +16,17 @@ from offsettree.learners._kernels_histogram import (
     Scratch,
     Settings,
     Table,
-    draw_below,
     emit,
-    find_leaf,
     grow,
+    judge,
     kernel,
     make_scratch,
     make_table,
     seeded,
+    weight_wrong,
 )
 
-__all__ = ["Climb", "held_out_errors", "train"]
+__all__ = ["Climb", "held_out_error", "train"]
 
 
 class Climb(NamedTuple):
@@ -171,28 +171,22 @@ def keep_winners(scratch: Scratch, order: Any, n_entries: int, row: Any, side: A
 
 
 @kernel
-def held_out_errors(
+def held_out_error(
     codes: Any, is_category: Any, own_vote: Any, climb: Climb, nodes: Any, seed: int, settings: Settings, n_trees: int
 ) -> Any:
-    """Judge settings: the weight that contests get wrong on rows held out, and the whole weight judged.
+    """Judge settings: the weight that contests get wrong on rows held out, and the whole weight.
 
-    Each contest is given to a committee of `n_trees` trees, each grown on about 63 of 100 rows, and each row is judged,
-    and let through, by the trees that did not see it.
+    Each contest is given to a committee of `n_trees`, and each row is judged, and let through, by those that did not
+    see it.
     """
     n_columns = codes.shape[1]
     wrong = 0.0
-    judged = 0.0
+    whole = 0.0
     room = 0
     scratch = make_scratch(0, n_columns, settings)
     vote = np.empty(0, np.float32)
     side = np.empty(0, np.uint8)
-    drawn_row = np.empty(0, np.int32)
-    drawn_vote = np.empty(0, np.float32)
-    drawn_side = np.empty(0, np.uint8)
     told = np.empty(0, np.float64)
-    n_told = np.empty(0, np.int32)
-    bag = np.empty(1, np.uint64)
-    bag[0] = np.uint64(seed)
     for place in range(nodes.shape[0]):
         node = nodes[place]
         begin, n_left, n_rows = gather(climb, node)
@@ -204,42 +198,17 @@ def held_out_errors(
             scratch = make_scratch(room, n_columns, settings)
             vote = np.empty(room, np.float32)
             side = np.empty(room, np.uint8)
-            drawn_row = np.empty(room, np.int32)
-            drawn_vote = np.empty(room, np.float32)
-            drawn_side = np.zeros(room, np.uint8)
             told = np.empty(room, np.float64)
-            n_told = np.empty(room, np.int32)
         cast(climb, begin, n_left, n_rows, own_vote, vote, side)
-        told[:n_rows] = 0
-        n_told[:n_rows] = 0
         seeded(scratch, seed + node)
-        is_drawn = np.empty(n_rows, np.uint8)
-        for _ in range(n_trees):
-            n_drawn = 0
-            for q in range(n_rows):
-                is_drawn[q] = draw_below(bag, 100) < 63
-                if is_drawn[q]:
-                    drawn_row[n_drawn] = climb.row[begin + q]
-                    drawn_vote[n_drawn] = vote[q]
-                    n_drawn += 1
-            if n_drawn == 0:
-                continue
-            grow(
-                codes, is_category, drawn_row[:n_drawn], drawn_vote[:n_drawn], drawn_side[:n_drawn], settings, scratch
-            )
-            for q in range(n_rows):
-                if not is_drawn[q]:
-                    leaf = find_leaf(scratch.entries, codes, climb.row[begin + q])
-                    told[q] += scratch.entries.vote[leaf]
-                    n_told[q] += 1
+        row = climb.row[begin : begin + n_rows]
+        judge(codes, is_category, row, vote[:n_rows], settings, scratch, n_trees, told)
         n_kept = 0
         for q in range(n_rows):
-            if n_told[q] > 0:
-                judged += abs(vote[q])
-                if (told[q] > 0) != (vote[q] > 0):
-                    wrong += abs(vote[q])
-            if n_told[q] == 0 or (told[q] > 0) == (side[q] == 1):
-                climb.row[begin + n_kept] = climb.row[begin + q]
+            whole += abs(vote[q])
+            wrong += weight_wrong(told[q], vote[q])
+            if told[q] == 0 or (told[q] > 0) == (side[q] == 1):
+                row[n_kept] = row[q]
                 n_kept += 1
         climb.count[node] = n_kept
-    return wrong, judged
+    return wrong, whole

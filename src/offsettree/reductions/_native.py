@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.compiled.graph import SplitGraph, graph_from_tables
 from offsettree.learners import HistogramTree
 from offsettree.learners._binning import Bins
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
+from offsettree.learners.histogram_tree import LEAF_SCALES
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
-__all__ = ["BinnedLog", "NativeContests"]
+__all__ = ["BinnedLog", "NativeContests", "is_native"]
 
-LEAF_SCALES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
-PILOT_TREES = 8
 PILOT_ROUNDS = 2
 PILOT_ACTIONS = 16
 PILOT_ROWS = 20_000
+
+
+def is_native(estimator: Any) -> bool:
+    """Tell whether all contests can be trained at once."""
+    return type(estimator) is HistogramTree
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,11 @@ class NativeContests(Sequence[HistogramTree]):
     start: NDArray[np.int64]  # of the entries of each node, and one more
     bins: Bins
     learner: HistogramTree
+
+    def compiled(self, tree: ActionTree) -> SplitGraph:
+        """Return all contests as one graph of splits."""
+        tables = self.tables
+        return graph_from_tables(tree, self.start, *tables.arrays(), tables.answer)
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -66,6 +76,11 @@ class BinnedLog:
         own_vote = np.where(votes.for_own_side, weight, -weight).astype(np.float32)
         return cls(bins.codes(bins.numbers(X)), bins, position, own_vote, np.flatnonzero(own_vote))
 
+    def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
+        """Return the log with each row counted so many times."""
+        own_vote = self.own_vote * times.astype(np.float32)
+        return replace(self, own_vote=own_vote, rows=np.flatnonzero(own_vote))
+
     def train(
         self, tree: ActionTree, learner: HistogramTree, leaf_scale: float, seeds: NDArray[np.int64], n_threads: int = 1
     ) -> tuple[NativeContests, NDArray[np.int64]]:
@@ -90,15 +105,20 @@ class BinnedLog:
         tables, start = _join(done, tree.n_nodes)
         return NativeContests(tables, start, self.bins, learner), climb.reached.astype(np.int64)
 
-    def choose_leaf_scale(self, learner: HistogramTree, n_actions: int, random: np.random.RandomState) -> float:
-        """Find how large leaves should be, from the errors that small committees make on rows held out.
+    def leaf_scale(self, learner: HistogramTree, random: np.random.RandomState, n_trees: int = 1) -> float:
+        """Return the learner's own leaf scale, or for "auto" the best of a few, judged on rows held out.
 
-        Half of what is best for them: the trees of a forest, over different orders of the actions, average away more.
-        At most 16 actions and 20,000 rows take part, so that the search is short however long the log is.
+        Contests are given to committees of `n_trees`. A forest takes half of what is best for them: its trees, over
+        different orders of the actions, average away more. At most 16 actions and 20,000 rows take part, so that the
+        search is short however long the log is.
         """
-        from offsettree.reductions._kernels_contests import held_out_errors
+        learner.check_parameters()
+        if learner.leaf_scale != "auto":
+            return float(learner.leaf_scale)
+        from offsettree.reductions._kernels_contests import held_out_error
 
-        wrong, judged = np.zeros(len(LEAF_SCALES)), np.zeros(len(LEAF_SCALES))
+        n_actions = int(self.position.max()) + 1
+        wrong, whole = np.zeros(len(LEAF_SCALES)), np.zeros(len(LEAF_SCALES))
         for _ in range(PILOT_ROUNDS):
             part, rows = self._pilot(n_actions, random)
             tree = ActionTree.random(len(part), random)
@@ -108,12 +128,13 @@ class BinnedLog:
             for place, scale in enumerate(LEAF_SCALES):
                 climb = log._climb(tree, rows)
                 settings = learner.settings(self.codes.shape[1], scale)
-                errors = held_out_errors(
-                    self.codes, self.bins.is_category, self.own_vote, climb, nodes, seed, settings, PILOT_TREES
+                errors = held_out_error(
+                    self.codes, self.bins.is_category, self.own_vote, climb, nodes, seed, settings, n_trees
                 )
                 wrong[place] += errors[0]
-                judged[place] += errors[1]
-        return LEAF_SCALES[int(np.argmin(wrong / np.maximum(judged, 1e-12)))] / 2
+                whole[place] += errors[1]
+        best = LEAF_SCALES[int(np.argmin(wrong / np.maximum(whole, 1e-12)))]
+        return best if n_trees == 1 else best / 2
 
     def _pilot(self, n_actions: int, random: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         n_rows = np.bincount(self.position[self.rows], minlength=n_actions)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
@@ -17,11 +18,12 @@ from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
 from offsettree.reductions._contests import descend, train_separately
 from offsettree.reductions._nodes import NodeLearner, random_folds
+from offsettree.reductions._native import BinnedLog, NativeContests, is_native
 from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 from offsettree.reductions._shared import train_shared
 from offsettree.topology import ActionTree, RewardModels, tree_from
 
-__all__ = ["OffsetTree"]
+__all__ = ["OffsetTree", "mean_rewards", "share_kept"]
 
 
 class OffsetTree(CompilablePolicy):
@@ -160,7 +162,7 @@ class OffsetTree(CompilablePolicy):
             raise ParameterError(f"node_models must be 'separate' or 'shared'; got {self.node_models!r}.")
         if not isinstance(self.max_rounds, int | np.integer) or self.max_rounds < 1:
             raise ParameterError(f"max_rounds must be a whole number of at least 1; got {self.max_rounds!r}.")
-        share = _share_kept(self.path_filter)
+        share = share_kept(self.path_filter)
         if self.node_models == "shared" and (share > 0 or self.path_filter == "out_of_fold"):
             raise ParameterError(
                 f"path_filter must be 'in_sample' where node_models is 'shared', as one classifier judges the rows of "
@@ -171,8 +173,10 @@ class OffsetTree(CompilablePolicy):
         self.tree_: ActionTree = tree_from(
             self.tree,
             self.actions_,
-            partial(_mean_rewards, action, reward, propensity, len(self.actions_)),
-            lambda: RewardModels.fit(X, action, reward, len(self.actions_), propensity=propensity, random_state=random),
+            partial(mean_rewards, action, reward, propensity, len(self.actions_)),
+            partial(
+                RewardModels.fit, X, action, reward, len(self.actions_), propensity=propensity, random_state=random
+            ),
             random,
         )
         offset = resolve_offset(self.offset, X, reward, random)
@@ -182,9 +186,15 @@ class OffsetTree(CompilablePolicy):
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
-        self.estimators_: list[Any]
+        self.estimators_: Sequence[Any]
         self.n_rounds_ = 1
-        if self.node_models == "separate":
+        if is_native(learner.estimator) and self.node_models == "separate" and self.path_filter == "in_sample":
+            log = BinnedLog.make(X, action, votes)
+            scale = log.leaf_scale(learner.estimator, random)
+            self.estimators_, self.node_rows_ = log.train(
+                self.tree_, learner.estimator, scale, seeds, effective_n_jobs(self.n_jobs)
+            )
+        elif self.node_models == "separate":
             folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
             self.estimators_, self.node_rows_ = train_separately(
                 self.tree_, learner, X, action, votes, seeds, self.n_jobs, folds=folds, share=share
@@ -194,14 +204,30 @@ class OffsetTree(CompilablePolicy):
                 self.tree_, learner, X, action, votes, int(seeds[0]), self.max_rounds
             )
 
+    @classmethod
+    def assembled(
+        cls, forest: Any, estimator: Any, tree: ActionTree, estimators: Sequence[Any], node_rows: NDArray[np.int64]
+    ) -> OffsetTree:
+        """Return a tree of a forest, whose contests have been trained already."""
+        policy = cls(estimator, tree=tree, offset=forest.offset_, reward_range=forest.reward_range)
+        policy.tree_, policy.estimators_, policy.node_rows_ = tree, estimators, node_rows
+        policy.offset_, policy.n_rounds_ = forest.offset_, 1
+        policy._take_over(forest)
+        return policy
+
     def _compile(self) -> CompiledTree | None:
+        if isinstance(self.estimators_, NativeContests):
+            return self.estimators_.compiled(self.tree_)
         return compile_contests(self.tree_, self.estimators_, self.n_features_in_)
+
+    def _as_numbers(self, X: Features) -> Features | None:
+        return self.estimators_.bins.numbers(X) if isinstance(self.estimators_, NativeContests) else None
 
     def _ask_contests(self, X: Features) -> NDArray[np.intp]:
         return descend(self.tree_, self.estimators_, X)
 
 
-def _share_kept(path_filter: Any) -> float:
+def share_kept(path_filter: Any) -> float:
     """Return what a lost contest leaves of a row's weight, for a `path_filter` parameter."""
     if isinstance(path_filter, str) and path_filter in ("in_sample", "out_of_fold"):
         return 0.0
@@ -213,7 +239,7 @@ def _share_kept(path_filter: Any) -> float:
     )
 
 
-def _mean_rewards(
+def mean_rewards(
     action: NDArray[np.intp], reward: NDArray[np.float64], propensity: NDArray[np.float64], n_actions: int
 ) -> NDArray[np.float64]:
     """Estimate every action's mean reward over all contexts; one that was never logged gets the overall mean."""

@@ -1,0 +1,289 @@
+"""Offset forest: many offset trees over different trees of the actions, voting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from offsettree._features import Features, count_rows, is_frame
+from offsettree._validation import is_number
+from offsettree.base import snips
+from offsettree.compiled import CompilablePolicy, CompiledForest, CompiledTree
+from offsettree.exceptions import ParameterError
+from offsettree.learners import HistogramTree
+from offsettree.reductions._contests import train_separately
+from offsettree.reductions._native import BinnedLog, NativeContests, is_native
+from offsettree.reductions._nodes import NodeLearner, random_folds, releases_the_interpreter
+from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
+from offsettree.reductions.offset_tree import OffsetTree, mean_rewards, share_kept
+from offsettree.topology import ActionTree, RewardModels, tree_from
+
+__all__ = ["OffsetForest"]
+
+COMMITTEE = 8  # trees that stand in for a forest where the size of leaves is chosen
+
+
+def forest_classifier() -> HistogramTree:
+    """Return the learner of contests in a forest: trees that differ, with leaves as large as the noise asks for."""
+    return HistogramTree(max_depth=24, random_cuts=True, leaf_scale="auto")
+
+
+class OffsetForest(CompilablePolicy):
+    """Policy by vote of many offset trees, each over a tree of the actions of its own.
+
+    A single offset tree decides with the few rows that reach its upper contests, and a wrong turn is final. Trees that
+    pair the actions differently err differently: their vote is much better than each of them. This is the policy to
+    try first where accuracy counts; a single `OffsetTree` is smaller and decides faster.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Trained at every node of every tree. By default a `HistogramTree` that draws its cuts at random, as extra-trees
+        do, with leaves whose size is chosen on rows held out: small where rewards are clear, large where they are
+        noise. With linear classifiers the forest is an ensemble of linear contests.
+    n_trees : int, default=100
+        How many trees vote.
+    tree : {"learned", "random", "similar", "balanced"}, ActionTree or nested pairs, default="learned"
+        The trees over the actions. "learned" draws for each a tree that puts actions side by side whose rewards are
+        similar given x, "random" one in random order; with any other all trees are the same, and differ only by the
+        estimator's seed and the rows drawn.
+    randomize : float, default=0.5
+        How much learned trees differ, from 0 (not at all) to 1 (nearly random).
+    bootstrap : bool, default=False
+        Train each tree on rows drawn with replacement. The rows left out then give an estimate of the policy's value,
+        `oob_value_`, for nothing.
+    offset : float, "mean", "median" or regressor, default="mean"
+        What a reward is compared with, as in `OffsetTree`.
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward. Rewards outside are refused.
+    path_filter : {"in_sample", "out_of_fold"} or float, default="in_sample"
+        Which rows climb, as in `OffsetTree`.
+    actions : array of labels, optional
+        All action labels, in the order wanted for `actions_`. By default the sorted labels of the log; needed when
+        some were never logged.
+    n_jobs : int, optional
+        Trees that are trained at once, through joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Decides the trees, the rows drawn, and the seeds of estimators that have none.
+
+    Attributes
+    ----------
+    actions_ : ndarray of shape (n_actions,)
+        The action labels.
+    estimators_ : list of OffsetTree
+        The trees, fitted.
+    offset_ : float
+        The offset used, as a share of the reward range; the mean over all rows where it is a regressor's prediction.
+    leaf_scale_ : float or None
+        The `leaf_scale` of the histogram trees, where these are the estimators.
+    oob_value_ : float or None
+        With `bootstrap`, the estimated value of the policy, in the units of the reward: on each row of the log only
+        those trees vote that were trained without it. None without, and where no row could be judged.
+    compiled_ : CompiledForest or None
+        The forest in flat arrays, by which it decides; None where an estimator cannot be flattened.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    A tie between actions goes to the one that comes first in `actions_`. Every setting was chosen by experiment, see
+    docs/forest.md.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from offsettree import OffsetForest, simulate_log
+    >>> log = simulate_log(*load_digits(return_X_y=True), random_state=0)
+    >>> train, test = log.split(test_size=0.3, random_state=0)
+    >>> forest = OffsetForest(n_trees=30, random_state=0).fit(**train.arrays())
+    >>> bool(forest.score(**test.arrays()) > 0.8)
+    True
+    """
+
+    _default_learner = staticmethod(forest_classifier)
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_trees: int = 100,
+        tree: Any = "learned",
+        randomize: float = 0.5,
+        bootstrap: bool = False,
+        offset: Any = "mean",
+        reward_range: Sequence[float] = (0.0, 1.0),
+        path_filter: Literal["in_sample", "out_of_fold"] | float = "in_sample",
+        actions: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_trees = n_trees
+        self.tree = tree
+        self.randomize = randomize
+        self.bootstrap = bootstrap
+        self.offset = offset
+        self.reward_range = reward_range
+        self.path_filter = path_filter
+        self.actions = actions
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+        """Return the share of the trees that vote for each action, in the order of `actions_`.
+
+        The array has n_rows times n_actions numbers; prefer `predict` where there are many actions.
+        """
+        return self._count_votes(self._checked(X)) / len(self.estimators_)
+
+    def _fit(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+    ) -> None:
+        self._check_parameters()
+        random = check_random_state(self.random_state)
+        offset = resolve_offset(self.offset, X, reward, random)
+        self.offset_ = float(np.mean(offset))
+        votes = Votes.cast(reward, propensity, offset)
+        votes.warn_if_one_sided()
+        warn_of_unlogged(action, self.actions_)
+        trees = self._draw_trees(X, action, reward, propensity, random)
+        seeds = random.randint(np.iinfo(np.int32).max, size=self.n_trees)
+        train = self._trainer(X, action, votes, random)
+        draws = [_draw(seed, len(action)) if self.bootstrap else None for seed in seeds]
+        threads = is_native(self._learner()) or releases_the_interpreter(self._learner())
+        fitted = Parallel(n_jobs=self.n_jobs, prefer="threads" if threads else "processes")(
+            delayed(train)(tree, seed, drawn) for tree, seed, drawn in zip(trees, seeds, draws, strict=True)
+        )
+        self.estimators_ = [
+            self._member(tree, contests, n_rows) for tree, (contests, n_rows) in zip(trees, fitted, strict=True)
+        ]
+        self.oob_value_ = self._out_of_bag(X, action, reward, propensity, draws) if self.bootstrap else None
+
+    def _draw_trees(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+        random: np.random.RandomState,
+    ) -> list[ActionTree]:
+        k = len(self.actions_)
+        models = partial(RewardModels.fit, X, action, reward, k, propensity=propensity, random_state=random)
+        if isinstance(self.tree, str) and self.tree == "learned":
+            fitted = models()
+            return [fitted.tree(random, self.randomize) for _ in range(self.n_trees)]
+        means = partial(mean_rewards, action, reward, propensity, k)
+        return [tree_from(self.tree, self.actions_, means, models, random) for _ in range(self.n_trees)]
+
+    def _trainer(self, X: Features, action: NDArray[np.intp], votes: Votes, random: np.random.RandomState) -> Any:
+        """Return the function that trains the contests of one tree from its seed and the rows drawn for it."""
+        learner = NodeLearner(self._learner())
+        self.leaf_scale_ = None
+        if is_native(learner.estimator) and self.path_filter == "in_sample":
+            log = BinnedLog.make(X, action, votes)
+            self.leaf_scale_ = log.leaf_scale(learner.estimator, random, COMMITTEE)
+            return partial(_train_native, log, learner.estimator, self.leaf_scale_)
+        folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
+        return partial(_train_any, learner, X, action, votes, folds, share_kept(self.path_filter))
+
+    def _member(self, tree: ActionTree, contests: Sequence[Any], n_rows: NDArray[np.int64]) -> OffsetTree:
+        return OffsetTree.assembled(
+            self,
+            estimator=self.estimator,
+            tree=tree,
+            estimators=contests,
+            node_rows=n_rows,
+        )
+
+    def _out_of_bag(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+        draws: Sequence[NDArray[np.int64] | None],
+    ) -> float | None:
+        counts = np.zeros((len(action), len(self.actions_)), dtype=np.int32)
+        for member, drawn in zip(self.estimators_, draws, strict=True):
+            rows = np.flatnonzero(drawn == 0)
+            counts[rows, member._choose(X)[rows]] += 1
+        matched = (counts.argmax(axis=1) == action) & (counts.max(axis=1) > 0)
+        if not matched.any():
+            return None
+        low, high = self.reward_range
+        return low + (high - low) * snips(matched, reward, 1 / propensity)
+
+    def _count_votes(self, X: Features) -> NDArray[np.int32]:
+        numbers = self._as_numbers(X) if is_frame(X) else X
+        if numbers is not None and isinstance(compiled := self.compiled_, CompiledForest):
+            return compiled.votes(numbers)
+        counts = np.zeros((count_rows(X), len(self.actions_)), dtype=np.int32)
+        for member in self.estimators_:
+            counts[np.arange(len(counts)), member._ask_contests(X)] += 1
+        return counts
+
+    def _compile(self) -> CompiledTree | None:
+        trees = [member._compile() for member in self.estimators_]
+        whole = [tree for tree in trees if tree is not None]
+        return CompiledForest(whole, len(self.actions_)) if len(whole) == len(trees) else None
+
+    def _as_numbers(self, X: Features) -> Features | None:
+        return self.estimators_[0]._as_numbers(X)
+
+    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
+        return np.asarray(self._count_votes(X).argmax(axis=1))
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.n_trees, int | np.integer) or self.n_trees < 1:
+            raise ParameterError(f"n_trees must be a whole number of at least 1; got {self.n_trees!r}.")
+        if not is_number(self.randomize) or not 0 <= self.randomize <= 1:
+            raise ParameterError(f"randomize must be a number from 0 to 1; got {self.randomize!r}.")
+        share_kept(self.path_filter)
+
+
+def _draw(seed: int, n_rows: int) -> NDArray[np.int64]:
+    """Return how often each row is drawn, of as many draws as there are rows."""
+    drawn = np.random.RandomState(seed).randint(n_rows, size=n_rows)
+    return np.bincount(drawn, minlength=n_rows)
+
+
+def _node_seeds(seed: int, tree: ActionTree) -> NDArray[np.int64]:
+    return np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=tree.n_nodes)
+
+
+def _train_native(
+    log: BinnedLog,
+    learner: HistogramTree,
+    leaf_scale: float,
+    tree: ActionTree,
+    seed: int,
+    drawn: NDArray[np.int64] | None,
+) -> tuple[NativeContests, NDArray[np.int64]]:
+    return (log if drawn is None else log.drawn(drawn)).train(tree, learner, leaf_scale, _node_seeds(seed, tree))
+
+
+def _train_any(
+    learner: NodeLearner,
+    X: Features,
+    action: NDArray[np.intp],
+    votes: Votes,
+    folds: NDArray[np.uint8] | None,
+    share: float,
+    tree: ActionTree,
+    seed: int,
+    drawn: NDArray[np.int64] | None,
+) -> tuple[list[Any], NDArray[np.int64]]:
+    if drawn is not None:
+        votes = Votes(votes.for_own_side, votes.weight * drawn)
+    return train_separately(tree, learner, X, action, votes, _node_seeds(seed, tree), 1, folds=folds, share=share)
