@@ -68,6 +68,7 @@ def test_graphs_decide_as_their_trees_do(
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(width=32, allow_nan=False))
 @example(0.1, float(np.float32(0.1)))
 @example(1e300, np.inf)
+@example(-3.402823364973241e38, 0.0)
 @example(-1e300, float(np.finfo(np.float32).min))
 def test_a_threshold_rounded_down_cuts_float32_where_it_did(threshold: float, x: float) -> None:
     rounded = round_down(np.array([threshold]))[0]

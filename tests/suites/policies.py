@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -25,7 +25,7 @@ POLICIES: dict[str, BasePolicy] = {
     "offset tree": OffsetTree(random_state=0),
     "offset tree, logistic": OffsetTree(LogisticRegression(), offset=0.4, random_state=0),
     "offset tree, forests": OffsetTree(RandomForestClassifier(5, max_depth=4), random_state=0),
-    "offset tree, not compiled": OffsetTree(SVC(), random_state=0),
+    "offset tree, not compiled": OffsetTree(KNeighborsClassifier(9), random_state=0),
     "offset tree, out of fold": OffsetTree(path_filter="out_of_fold", random_state=0),
     "offset tree, soft filter": OffsetTree(path_filter=0.1, random_state=0),
     "offset tree, shared": OffsetTree(

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 __all__ = ["is_csr", "over_csr", "over_tables", "usable_threads"]
 
@@ -45,7 +45,7 @@ def _over_chunks(work: Work, n_rows: int) -> int:
     return int(np.bitwise_or.reduce(results))
 
 
-def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[DTypeLike, ...]) -> int:
+def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[np.dtype[Any], ...]) -> int:
     """Call `walk(values, first, last)` until all rows are done; `values` are rows first to last - 1 as one long array.
 
     Their type is one of the `kinds`, and the last of them where X is of none.
@@ -53,7 +53,7 @@ def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[DTypeLike, ...]) -> in
     X = np.asarray(X)
     if len(X) == 0:
         return 0
-    fits = any(X.dtype == kind for kind in kinds)
+    fits = X.dtype in kinds
     as_it_is = fits and X.flags.c_contiguous
     if as_it_is and len(X) < 2 * ROWS_PER_THREAD:
         return walk(X.reshape(-1), 0, len(X))
@@ -71,10 +71,10 @@ def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[DTypeLike, ...]) -> in
     return _over_chunks(work, len(X))
 
 
-def over_csr(walk: WalkCsr, X: Any, kinds: tuple[DTypeLike, ...]) -> None:
+def over_csr(walk: WalkCsr, X: Any, kinds: tuple[np.dtype[Any], ...]) -> None:
     """Call `walk(data, indices, indptr, first, last)` until all rows of a CSR matrix are done."""
     data = X.data
-    if not any(data.dtype == kind for kind in kinds):
+    if data.dtype not in kinds:
         with np.errstate(over="ignore"):
             data = data.astype(kinds[-1])
     _over_chunks(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.compiled._read import Committee, Constant, Member, Plane, Table
+from offsettree.compiled._members import Committee, Constant, Member, Plane, Table
 from offsettree.compiled.committee import CommitteeTree
 from offsettree.compiled.graph import as_words
 from offsettree.compiled.layout import BY_LEAF, BY_LOGISTIC, BY_MARGIN, BY_SPLITS

@@ -16,7 +16,7 @@ from offsettree.compiled._jit import kernel
 from offsettree.compiled._kernels_rows import load, scan
 from offsettree.compiled.layout import BY_CATEGORY, HAS_NAN, MISSING_LEFT
 
-__all__ = ["choose_csr", "choose_one", "choose_rows", "merge", "vote_csr", "vote_one", "vote_rows", "walk"]
+__all__ = ["BLOCK", "choose_csr", "choose_one", "choose_rows", "merge", "walk", "walk_all"]
 
 LANES = 12
 BLOCK = 96  # rows copied at a time: enough to forget what a block costs, few enough for the first cache
@@ -146,7 +146,7 @@ def _walk_lanes(loops: Any, thresholds: Any, root: Any, end: Any, rows: Any, wid
 
 
 @kernel
-def _walk_all(graph: Any, root: Any, rows: Any, n_rows: Any, width: Any, plain: Any, out: Any) -> Any:
+def walk_all(graph: Any, root: Any, rows: Any, n_rows: Any, width: Any, plain: Any, out: Any) -> Any:
     """Walk the first rows of a long array of them."""
     nodes, flags, sets, loops, end = graph
     thresholds = nodes.view(np.float32)
@@ -174,7 +174,7 @@ def choose_rows(graph: Any, root: Any, values: Any, out: Any, plain: Any, refuse
         found |= here
         if found & refused:
             return found
-        _walk_all(graph, root, rows, n_rows, width, plain and not here & HAS_NAN, out[first : first + n_rows])
+        walk_all(graph, root, rows, n_rows, width, plain and not here & HAS_NAN, out[first : first + n_rows])
     return found
 
 
@@ -212,92 +212,3 @@ def choose_csr(
         for j in range(indptr[i], indptr[i + 1]):
             row[indices[j]] = 0
     return 0
-
-
-@kernel
-def _most_voted(answers: Any, counts: Any) -> Any:
-    """Return the answer given most often, of equals the lowest; `counts` is all zero before and after."""
-    best = answers[0]
-    for answer in answers:
-        counts[answer] += 1
-    for answer in answers:
-        if counts[answer] > counts[best] or (counts[answer] == counts[best] and answer < best):
-            best = answer
-    for answer in answers:
-        counts[answer] = 0
-    return best
-
-
-@kernel
-def vote_rows(
-    graph: Any, roots: Any, values: Any, out: Any, votes: Any, n_actions: Any, plain: Any, refused: Any
-) -> Any:
-    """Walk every row from every root. The winners go to `out`; to `votes`, if it has rows, the count of each action."""
-    width = values.shape[0] // out.shape[0]
-    n_trees = roots.shape[0]
-    rows = np.empty(BLOCK * width, np.float32)
-    answers = np.empty((n_trees, BLOCK), np.int64)
-    of_row = np.empty(n_trees, np.int64)
-    counts = np.zeros(n_actions, np.int32)
-    found = 0
-    for first in range(0, out.shape[0], BLOCK):
-        n_rows = min(BLOCK, out.shape[0] - first)
-        here = load(values, first * width, (first + n_rows) * width, rows)
-        found |= here
-        if found & refused:
-            return found
-        # Tree by tree, so that one's splits stay in the cache for all rows of the block.
-        for tree in range(n_trees):
-            _walk_all(graph, roots[tree], rows, n_rows, width, plain and not here & HAS_NAN, answers[tree])
-        for lane in range(n_rows):
-            for tree in range(n_trees):
-                of_row[tree] = answers[tree, lane]
-                if votes.shape[0] > 0:
-                    votes[first + lane, of_row[tree]] += 1
-            out[first + lane] = _most_voted(of_row, counts)
-    return found
-
-
-@kernel
-def vote_csr(
-    nodes: Any,
-    flags: Any,
-    sets: Any,
-    roots: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    n_features: Any,
-    out: Any,
-    votes: Any,
-    n_actions: Any,
-) -> Any:
-    """Do as `vote_rows`, for a CSR matrix."""
-    thresholds = nodes.view(np.float32)
-    row = np.zeros(n_features, np.float32)
-    of_row = np.empty(roots.shape[0], np.int64)
-    counts = np.zeros(n_actions, np.int32)
-    for i in range(out.shape[0]):
-        for j in range(indptr[i], indptr[i + 1]):
-            row[indices[j]] = data[j]
-        for tree in range(roots.shape[0]):
-            of_row[tree] = walk(nodes, thresholds, flags, sets, roots[tree], row)
-            if votes.shape[0] > 0:
-                votes[i, of_row[tree]] += 1
-        out[i] = _most_voted(of_row, counts)
-        for j in range(indptr[i], indptr[i + 1]):
-            row[indices[j]] = 0
-    return 0
-
-
-@kernel
-def vote_one(nodes: Any, flags: Any, sets: Any, roots: Any, x: Any, n_actions: Any, refused: Any) -> Any:
-    """Return the action with most votes for one row; -1 where it holds something that is refused."""
-    row = np.empty(x.shape[0], np.float32)
-    if load(x, 0, x.shape[0], row) & refused:
-        return -1
-    thresholds = nodes.view(np.float32)
-    answers = np.empty(roots.shape[0], np.int64)
-    for tree in range(roots.shape[0]):
-        answers[tree] = walk(nodes, thresholds, flags, sets, roots[tree], row)
-    return _most_voted(answers, np.zeros(n_actions, np.int32))

@@ -14,7 +14,7 @@ from offsettree.compiled.layout import CompiledTree, OneRow
 __all__ = ["CommitteeTree"]
 
 # Large whole numbers must not be rounded twice on their way to float32.
-KINDS = (np.float32, np.int64, np.float64)
+KINDS = (np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)

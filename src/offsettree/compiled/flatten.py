@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.compiled._flatten_committee import CommitteeBuilder
-from offsettree.compiled._read import Constant, Plane, Splits, read_committee, read_member
+from offsettree.compiled._members import Constant, Plane, Splits
+from offsettree.compiled._read import read_committee, read_member
 from offsettree.compiled._ways import way_past_constants
 from offsettree.compiled.graph import SplitGraph, graph_from_tables
 from offsettree.compiled.layout import CompiledTree

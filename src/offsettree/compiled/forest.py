@@ -56,7 +56,7 @@ class CompiledForest(CompiledTree):
 
     def one_row(self, refused: int) -> OneRow:
         """See `CompiledTree`."""
-        from offsettree.compiled._kernels_graph import vote_one
+        from offsettree.compiled._kernels_forest import vote_one
 
         graph, roots, n_actions = self._graph, self._roots, self.n_actions
         if not self._others:
@@ -71,7 +71,7 @@ class CompiledForest(CompiledTree):
         return most_voted
 
     def _vote(self, X: Any, counts: NDArray[np.int32], refused: int) -> NDArray[np.intp] | None:
-        from offsettree.compiled import _kernels_graph as kernels
+        from offsettree.compiled import _kernels_forest as kernels
 
         out = np.zeros(X.shape[0], dtype=np.intp)
         if len(self._roots) == 0:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "SplitGraph", "as_words", "graph_from_tables", "round_down"]
 
 # What kernels are compiled for; other numbers become the last of these.
-KINDS = (np.float64, np.float32)
+KINDS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,4 +153,4 @@ def round_down(threshold: NDArray[Any]) -> NDArray[np.float32]:
     threshold = np.asarray(threshold)
     with np.errstate(over="ignore"):
         rounded = threshold.astype(np.float32)
-    return np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+        return np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)

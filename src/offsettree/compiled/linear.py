@@ -14,7 +14,7 @@ from offsettree.compiled.layout import CompiledTree, OneRow
 __all__ = ["LinearTree"]
 
 # What kernels are compiled for; other numbers become the last of these.
-KINDS = (np.float32, np.float64)
+KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)

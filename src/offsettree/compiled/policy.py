@@ -18,6 +18,9 @@ from offsettree.compiled.layout import HAS_INFINITY, HAS_NAN, CompiledTree
 __all__ = ["CompilablePolicy"]
 
 
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
 class _Prepared:
     """What is made on first use and lives as long as the fit; kept out of the policy's own attributes.
 
@@ -45,8 +48,10 @@ class CompilablePolicy(BasePolicy):
     @property
     def compiled_(self) -> CompiledTree | None:
         """The policy in flat arrays; None where a classifier is of a kind that cannot be flattened."""
-        check_is_fitted(self)
-        prepared = self._prepared
+        prepared: _Prepared | None = self.__dict__.get("_prepared")
+        if prepared is None:
+            check_is_fitted(self)
+            raise AttributeError("compiled_")
         if not prepared.is_compiled:
             rows = self._frame_like
             prepared.compiled = self._compile() if rows is None or self._as_numbers(rows) is not None else None
@@ -92,11 +97,11 @@ class CompilablePolicy(BasePolicy):
         if (
             type(X) is np.ndarray
             and X.ndim == 2
-            and X.dtype in (np.float32, np.float64)
+            and X.dtype in FLOATS
             and "_prepared" in self.__dict__
             and X.shape[1] == self.n_features_in_
             and len(X) > 0
-            and not hasattr(self, "feature_names_in_")
+            and "feature_names_in_" not in self.__dict__
             and (compiled := self.compiled_) is not None
         ):
             # The checks left, for NaN and infinity, are made on the way. What they refuse gets its error below.
