@@ -20,6 +20,7 @@ lint: .venv/ready-dev
 bench: .venv/ready
 	$(BIN)/python benchmarks/training_overhead.py
 	$(BIN)/python benchmarks/default_learner.py
+	$(BIN)/python benchmarks/path_filter.py
 
 # The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.
 reproduce: .venv/ready-dev

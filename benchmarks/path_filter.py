@@ -73,6 +73,7 @@ LEARNERS: dict[str, Any] = {
     "depth-6 tree": DecisionTreeClassifier(max_depth=6),
     "unpruned tree": DecisionTreeClassifier(),
     "random forest": RandomForestClassifier(10),
+    "forest of 100": RandomForestClassifier(100),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)),
 }
 FILTERS: dict[str, tuple[Any, int]] = {  # the parameter, and the number of folds where there are any
@@ -84,7 +85,8 @@ FILTERS: dict[str, tuple[Any, int]] = {  # the parameter, and the number of fold
     "no filter": (1.0, 0),
 }
 OFFSETS: dict[str, Any] = {"0.5": 0.5, "mean": "mean"}
-MAIN = ["in sample", "3 folds", "soft, 0.1", "no filter"]
+MAIN_FILTERS = ["in sample", "3 folds", "soft, 0.1", "no filter"]
+MAIN_LEARNERS = ["depth-6 tree", "unpruned tree", "random forest", "logistic"]
 
 
 def run(problem: str, learner: str, offset: str, name: str, seed: int) -> dict[str, Any]:
@@ -186,8 +188,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
-    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS))
-    parser.add_argument("--filters", nargs="+", choices=FILTERS, default=MAIN)
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=MAIN_LEARNERS)
+    parser.add_argument("--filters", nargs="+", choices=FILTERS, default=MAIN_FILTERS)
     parser.add_argument("--offsets", nargs="+", choices=OFFSETS, default=list(OFFSETS))
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--json", type=Path, help="where to write the records, one per line")
