@@ -22,6 +22,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/default_learner.py
 	$(BIN)/python benchmarks/learned_topology.py
 	$(BIN)/python benchmarks/decisions.py
+	$(BIN)/python benchmarks/path_filter.py
 
 # The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.
 reproduce: .venv/ready-dev

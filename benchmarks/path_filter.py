@@ -55,10 +55,10 @@ def labelled(name: str, seed: int) -> Problem:
     return X[chosen], rewards, rewards
 
 
-def generated(n_actions: int, seed: int) -> Problem:
+def generated(n_actions: int, seed: int, n_rows: int = 12_000) -> Problem:
     """Draw contexts with 20 features and rewards that are smooth in them, of low rank over the actions."""
     random = np.random.default_rng(seed)
-    X = random.standard_normal((12_000, 20))
+    X = random.standard_normal((n_rows, 20))
     mood = np.tanh(2 * X @ random.standard_normal((20, 8)) / np.sqrt(20))
     mean = 1 / (1 + np.exp(-2 * mood @ random.standard_normal((8, n_actions)) / np.sqrt(8)))
     return X, mean, np.clip(mean + 0.15 * random.standard_normal(mean.shape), 0, 1)
@@ -68,11 +68,13 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     **{name: partial(labelled, name) for name in ("vehicle", "digits", "pendigits", "letter")},
     "generated, k = 64": partial(generated, 64),
     "generated, k = 512": partial(generated, 512),
+    "k = 64, ten times the rows": partial(generated, 64, n_rows=120_000),
 }
 LEARNERS: dict[str, Any] = {
     "depth-6 tree": DecisionTreeClassifier(max_depth=6),
     "unpruned tree": DecisionTreeClassifier(),
     "random forest": RandomForestClassifier(10),
+    "forest of 100": RandomForestClassifier(100),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)),
 }
 FILTERS: dict[str, tuple[Any, int]] = {  # the parameter, and the number of folds where there are any
@@ -84,7 +86,9 @@ FILTERS: dict[str, tuple[Any, int]] = {  # the parameter, and the number of fold
     "no filter": (1.0, 0),
 }
 OFFSETS: dict[str, Any] = {"0.5": 0.5, "mean": "mean"}
-MAIN = ["in sample", "3 folds", "soft, 0.1", "no filter"]
+MAIN_PROBLEMS = list(PROBLEMS)[:-1]
+MAIN_FILTERS = ["in sample", "3 folds", "soft, 0.1", "no filter"]
+MAIN_LEARNERS = ["depth-6 tree", "unpruned tree", "random forest", "logistic"]
 
 
 def run(problem: str, learner: str, offset: str, name: str, seed: int) -> dict[str, Any]:
@@ -185,9 +189,9 @@ def main() -> None:
     """Print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
-    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS))
-    parser.add_argument("--filters", nargs="+", choices=FILTERS, default=MAIN)
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=MAIN_PROBLEMS)
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=MAIN_LEARNERS)
+    parser.add_argument("--filters", nargs="+", choices=FILTERS, default=MAIN_FILTERS)
     parser.add_argument("--offsets", nargs="+", choices=OFFSETS, default=list(OFFSETS))
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--json", type=Path, help="where to write the records, one per line")
