@@ -115,11 +115,13 @@ def made_up_planes(n_actions: int, n_features: int) -> OffsetTree:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
         other.fit(X, np.arange(2 * n_actions) % n_actions, reward=np.ones(2 * n_actions), propensity=0.5)
-    for node in range(other.tree_.n_nodes):
+    planes = []
+    for _ in range(other.tree_.n_nodes):
         plane = pickle.loads(pickle.dumps(policy.estimators_[0]))
         plane.coef_ = (random.standard_normal((1, n_features)) / np.sqrt(n_features)).astype(np.float32)
         plane.intercept_ = 0.1 * random.standard_normal(1).astype(np.float32)
-        other.estimators_[node] = plane
+        planes.append(plane)
+    other.estimators_ = planes
     return other
 
 

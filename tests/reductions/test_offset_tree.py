@@ -60,7 +60,8 @@ def test_a_tree_followed_by_hand() -> None:
 @pytest.mark.filterwarnings("ignore:.*never logged:offsettree.exceptions.OffsetTreeWarning")
 def test_a_contest_that_hears_one_side_or_nobody_is_a_constant() -> None:
     X = np.zeros((3, 1))
-    policy = OffsetTree(actions=[0, 1, 2, 3]).fit(X, [0, 1, 1], reward=[0.9, 0.1, 0.2], propensity=0.5)
+    tree = DecisionTreeClassifier()
+    policy = OffsetTree(tree, actions=[0, 1, 2, 3]).fit(X, [0, 1, 1], reward=[0.9, 0.1, 0.2], propensity=0.5)
     root, left, right = policy.estimators_
     assert [type(node) for node in (root, left, right)] == [ConstantClassifier] * 3
     assert left.label == 1  # 0 was good and 1 was bad: all votes are for 0
@@ -437,6 +438,8 @@ def test_missing_values_behind_a_pipeline_are_not_trained_on_in_silence() -> Non
 def test_columns_that_are_not_numbers_need_a_learner_that_takes_them() -> None:
     frame = pd.DataFrame({"town": ["a", "b"] * 50, "since": pd.Timestamp("2026-01-01"), "age": 3.0})
     with pytest.raises(FeatureError, match=r"town, since.*DecisionTreeClassifier takes numbers only.*encodes them"):
+        OffsetTree(DecisionTreeClassifier()).fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
+    with pytest.raises(FeatureError, match="'since' holds dates or times"):
         OffsetTree().fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
     boosted = OffsetTree(HistGradientBoostingClassifier(max_iter=5))
     frame = frame.astype({"town": "category"})[["town", "age"]]

@@ -16,7 +16,15 @@ from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-from offsettree import BinaryOffset, ImportanceWeighted, LoggedData, OffsetTree, RewardRegression, simulate_log
+from offsettree import (
+    BinaryOffset,
+    ImportanceWeighted,
+    LoggedData,
+    OffsetForest,
+    OffsetTree,
+    RewardRegression,
+    simulate_log,
+)
 from offsettree._features import check_features, take_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import OffsetTreeWarning
@@ -32,6 +40,9 @@ POLICIES: dict[str, BasePolicy] = {
         DecisionTreeClassifier(max_depth=6), node_models="shared", max_rounds=50, random_state=0
     ),
     "offset tree, learned": OffsetTree(tree="learned", random_state=0),
+    "offset tree, scikit-learn's": OffsetTree(DecisionTreeClassifier(ccp_alpha=0.003), random_state=0),
+    "offset forest": OffsetForest(n_trees=10, random_state=0),
+    "offset forest, logistic": OffsetForest(LogisticRegression(), n_trees=3, bootstrap=True, random_state=0),
     "binary offset": BinaryOffset(random_state=0),
     "reward regression": RewardRegression(random_state=0),
     "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),
@@ -93,6 +104,10 @@ class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
     pass
 
 
+class OffsetForestAsClassifier(AsClassifier, OffsetForest):
+    pass
+
+
 class BinaryOffsetAsClassifier(AsClassifier, BinaryOffset):
     pass
 
@@ -108,6 +123,7 @@ class ImportanceWeightedAsClassifier(AsClassifier, ImportanceWeighted):
 def as_classifier(policy: BasePolicy) -> Any:
     adapted = {
         OffsetTree: OffsetTreeAsClassifier,
+        OffsetForest: OffsetForestAsClassifier,
         BinaryOffset: BinaryOffsetAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,
         ImportanceWeighted: ImportanceWeightedAsClassifier,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree.compiled._jit import kernel
+from offsettree._jit import kernel
 from offsettree.compiled._kernels_graph import walk
 from offsettree.compiled._kernels_linear import dot
 from offsettree.compiled._kernels_rows import load

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree.compiled._jit import kernel
+from offsettree._jit import kernel
 from offsettree.compiled._kernels_graph import BLOCK, walk, walk_all
 from offsettree.compiled._kernels_rows import load
 from offsettree.compiled.layout import HAS_NAN

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree.compiled._jit import kernel
+from offsettree._jit import kernel
 from offsettree.compiled._kernels_rows import load, scan
 from offsettree.compiled.layout import BY_CATEGORY, HAS_NAN, MISSING_LEFT
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree.compiled._jit import kernel, kernel_reordering_sums
+from offsettree._jit import kernel, kernel_reordering_sums
 from offsettree.compiled._kernels_rows import load
 
 __all__ = ["choose_csr", "choose_rows", "dot", "dot_sparse"]

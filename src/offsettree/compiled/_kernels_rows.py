@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree.compiled._jit import kernel, kernel_reordering_sums
+from offsettree._jit import kernel, kernel_reordering_sums
 from offsettree.compiled.layout import HAS_INFINITY, HAS_NAN
 
 __all__ = ["load", "scan"]

@@ -76,9 +76,8 @@ class Bins:
         """Return X with a number for every value: an array or a sparse matrix as it is, a frame as float32."""
         if not is_frame(X):
             return X
-        assert self.names is not None
-        numbers = np.empty((count_rows(X), len(self.names)), dtype=np.float32)
-        for column, name in enumerate(self.names):
+        numbers = np.empty((count_rows(X), len(self.is_category)), dtype=np.float32)
+        for column, name in enumerate(self.names or ()):
             if self.is_category[column]:
                 code = self.categories[column]
                 found = [code.get(value, np.nan) for value in _objects(X, name)]
@@ -136,5 +135,5 @@ def _objects(frame: Features, name: Any) -> list[Any]:
 
 def _frequent(values: list[Any]) -> dict[Any, int]:
     # None, NaN and pandas' NA are missing, not values; only NaN differs from itself, and NA cannot be compared.
-    counts = Counter(value for value in values if value is not None and value == value and str(value) != "<NA>")  # noqa: PLR0124
+    counts = Counter(value for value in values if value is not None and value == value and str(value) != "<NA>")
     return {value: code for code, (value, _) in enumerate(counts.most_common(N_VALUES - 1))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +31,14 @@ class FlatTree:
     sets: NDArray[np.uint32]  # of shape (n_sets, 8): 256 bits
     value: NDArray[np.float64]  # share of the weight that belongs to the label 1
 
-    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+    def arrays(self) -> tuple[Any, ...]:
         """Return all but the values, for compiled code."""
         return (*(getattr(self, name) for name in FIELDS), self.sets)
 
     def part(self, begin: int, end: int) -> FlatTree:
         """Return the tree at some of the entries, where this is a table of many."""
-        fields = (getattr(self, name)[begin:end] for name in FIELDS)
-        return FlatTree(*fields, self.sets, self.value[begin:end])
+        fields = {name: getattr(self, name)[begin:end] for name in (*FIELDS, "value")}
+        return FlatTree(sets=self.sets, **fields)
 
     @property
     def answer(self) -> NDArray[np.bool_]:

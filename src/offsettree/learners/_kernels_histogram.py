@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
-from numba.cpython.unsafe.numbers import trailing_zeros
+from numba.cpython.unsafe import numbers
 from numpy.typing import NDArray
+
+from offsettree._jit import kernel
 
 __all__ = [
     "MISSING",
@@ -27,7 +28,6 @@ __all__ = [
     "grow",
     "held_out_error",
     "judge",
-    "kernel",
     "make_scratch",
     "make_table",
     "seeded",
@@ -40,7 +40,7 @@ FEW_ROWS = 64  # up to which a column is counted on its own; above, all columns 
 ONE = np.uint64(1)
 NONE = np.uint64(0)
 
-kernel = njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+trailing_zeros: Any = numbers.trailing_zeros
 
 
 class Settings(NamedTuple):
@@ -137,7 +137,7 @@ def seeded(scratch: Scratch, seed: int) -> None:
 
 
 @kernel
-def draw_below(random: NDArray[np.uint64], bound: int) -> int:
+def draw_below(random: NDArray[np.uint64], bound: int) -> Any:
     """Draw a whole number (splitmix64)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
     z = random[0]
@@ -221,7 +221,7 @@ def gain(votes: Any, weight: Any, all_votes: Any, all_weight: Any, least: Any) -
 def best_cut(counted: Any, seen: Any, votes: Any, weight: Any, least: Any, random_cuts: bool, random: Any) -> Any:
     """Find the cut of a column of numbers; return its purity, the last bin that goes left, and whether missing does."""
     best = np.float32(-1)
-    cut = -1
+    cut = np.int64(-1)
     missing_left = False
     missing = (seen >> np.uint64(MISSING)) & ONE == ONE
     values = seen & ~(ONE << np.uint64(MISSING))
@@ -436,7 +436,7 @@ def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings:
             )  # fmt: skip
             if column >= 0:
                 middle = partition(codes, row, vote, side, begin, end, column, goes_left, scratch)
-        if column < 0 or middle == begin or middle == end:
+        if column < 0 or middle in (begin, end):
             if slot >= 0:
                 free[n_free] = slot
                 n_free += 1
@@ -547,6 +547,7 @@ def find_leaf(entries: Entries, codes: Any, i: int) -> int:
 @kernel
 def find_leaves(
     X: Any,
+    out: Any,
     feature: Any,
     threshold: Any,
     left: Any,
@@ -554,7 +555,6 @@ def find_leaves(
     missing_left: Any,
     category_set: Any,
     sets: Any,
-    out: Any,
 ) -> None:
     """Write the entry at which each row ends, for one `FlatTree`; rows are numbers, with the codes of categories."""
     for i in range(X.shape[0]):
@@ -576,7 +576,7 @@ def find_leaves(
 def judge(
     codes: Any, is_category: Any, row: Any, vote: Any, settings: Settings, scratch: Scratch, n_trees: int, told: Any
 ) -> None:
-    """Write for each row the votes of the trees, of `n_trees` grown on about 63 of 100 rows each, that did not see it."""
+    """Write for each row the votes of those of `n_trees`, each grown on about 63 of 100 rows, that did not see it."""
     n_rows = row.shape[0]
     is_drawn = np.empty(n_rows, np.bool_)
     drawn_row = np.empty(n_rows, np.int32)

@@ -16,10 +16,12 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from offsettree.exceptions import ParameterError
-from offsettree.learners.default import default_classifier, default_regressor
+from offsettree.learners.default import default_regressor
 from offsettree.learners.encoding import NominalEncoder
+from offsettree.learners.histogram_tree import HistogramTree
 from offsettree.learners.weka import J48, M5P, REPTree
 
 __all__ = ["CLASSIFIERS", "REGRESSORS", "make_learner"]
@@ -34,9 +36,10 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "boosting": lambda: _encoded(HistGradientBoostingClassifier()),
     "extra-trees": lambda: _encoded(ExtraTreesClassifier()),
     "forest": lambda: _encoded(RandomForestClassifier()),
+    "histogram-tree": lambda: HistogramTree(ccp_alpha=0.003),
     "j48": J48,
     "logistic": lambda: _encoded(LogisticRegression(max_iter=1000), impute=True, scale=True),
-    "tree": lambda: _encoded(default_classifier()),
+    "tree": lambda: _encoded(DecisionTreeClassifier(ccp_alpha=0.003, max_depth=12)),
 }
 
 REGRESSORS: dict[str, Callable[[], Any]] = {

@@ -131,8 +131,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         table = kernels.make_table(n_grown, n_grown)
         order = np.empty(n_grown, dtype=np.int32)
         n_entries, n_sets = kernels.emit(scratch.entries, self._bins.edges, table, 0, 0, order)
-        fields = (getattr(table, name)[:n_entries] for name in FIELDS)
-        self.flat_tree_ = FlatTree(*fields, sets_of_words(table.sets[:n_sets]), table.value[:n_entries])
+        fields = {name: getattr(table, name)[:n_entries] for name in (*FIELDS, "value")}
+        self.flat_tree_ = FlatTree(sets=sets_of_words(table.sets[:n_sets]), **fields)
         return self
 
     def predict(self, X: Features) -> NDArray[Any]:
@@ -183,9 +183,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         """Refuse what no tree can be grown with."""
         if not isinstance(self.max_depth, int | np.integer) or not 1 <= self.max_depth <= DEEPEST:
             raise ParameterError(f"max_depth must be a whole number from 1 to {DEEPEST}; got {self.max_depth!r}.")
-        if not (isinstance(self.leaf_scale, str) and self.leaf_scale == "auto") and not (
-            is_number(self.leaf_scale) and self.leaf_scale >= 0
-        ):
+        scale: Any = self.leaf_scale
+        if not (scale >= 0 if is_number(scale) else isinstance(scale, str) and scale == "auto"):
             raise ParameterError(f"leaf_scale must be 'auto' or a number of at least 0; got {self.leaf_scale!r}.")
         if not is_number(self.max_features) or not 0 < self.max_features <= 1:
             raise ParameterError(
@@ -200,7 +199,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         X = check_features(self, X, learner=self, reset=False, as_frame=is_frame(X) and self._bins.names is not None)
         numbers = self._bins.numbers(X)
         leaf = np.empty(count_rows(X), dtype=np.int32)
-        find_leaves(numbers.toarray() if is_sparse(numbers) else numbers, *self.flat_tree_.arrays(), leaf)
+        find_leaves(numbers.toarray() if is_sparse(numbers) else numbers, leaf, *self.flat_tree_.arrays())
         return np.asarray(value[leaf])
 
     def __sklearn_tags__(self) -> Tags:

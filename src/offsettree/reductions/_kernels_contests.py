@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._jit import kernel
 from offsettree.learners._kernels_histogram import (
     Scratch,
     Settings,
@@ -19,7 +20,6 @@ from offsettree.learners._kernels_histogram import (
     emit,
     grow,
     judge,
-    kernel,
     make_scratch,
     make_table,
     seeded,
@@ -37,7 +37,7 @@ class Climb(NamedTuple):
     right: NDArray[np.int32]
     leaf_begin: NDArray[np.int32]  # one more than there are leaves
     begin: NDArray[np.int32]  # of the survivors at each node
-    count: NDArray[np.int32]
+    n_kept: NDArray[np.int32]
     reached: NDArray[np.int32]  # rows that took part
 
 
@@ -49,13 +49,13 @@ def gather(climb: Climb, node: int) -> Any:
         begin = climb.leaf_begin[~side]
         n_left = climb.leaf_begin[~side + 1] - begin
     else:
-        begin, n_left = climb.begin[side], climb.count[side]
+        begin, n_left = climb.begin[side], climb.n_kept[side]
     side = climb.right[node]
     if side < 0:
         other = climb.leaf_begin[~side]
         n_right = climb.leaf_begin[~side + 1] - other
     else:
-        other, n_right = climb.begin[side], climb.count[side]
+        other, n_right = climb.begin[side], climb.n_kept[side]
     if other != begin + n_left:
         for q in range(n_right):
             climb.row[begin + n_left + q] = climb.row[other + q]
@@ -143,11 +143,11 @@ def train(
             table.threshold[n_entries], table.missing_left[n_entries] = 0, False
             table.category_set[n_entries], table.value[n_entries] = -1, 1.0
             n_entries += 1
-            climb.count[node] = 0
+            climb.n_kept[node] = 0
         else:
             first = n_entries
             n_entries, n_sets = emit(scratch.entries, edges, table, n_entries, n_sets, order)
-            climb.count[node] = keep_winners(scratch, order, n_entries - first, row, side)
+            climb.n_kept[node] = keep_winners(scratch, order, n_entries - first, row, side)
         start[place + 1] = n_entries
     return table, start, n_entries, n_sets
 
@@ -190,7 +190,7 @@ def held_out_error(
     for place in range(nodes.shape[0]):
         node = nodes[place]
         begin, n_left, n_rows = gather(climb, node)
-        climb.count[node] = 0
+        climb.n_kept[node] = 0
         if n_rows == 0:
             continue
         if n_rows > room:
@@ -210,5 +210,5 @@ def held_out_error(
             if told[q] == 0 or (told[q] > 0) == (side[q] == 1):
                 row[n_kept] = row[q]
                 n_kept += 1
-        climb.count[node] = n_kept
+        climb.n_kept[node] = n_kept
     return wrong, whole

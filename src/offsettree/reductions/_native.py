@@ -42,7 +42,7 @@ class NativeContests(Sequence[HistogramTree]):
     def compiled(self, tree: ActionTree) -> SplitGraph:
         """Return all contests as one graph of splits."""
         tables = self.tables
-        return graph_from_tables(tree, self.start, *tables.arrays(), tables.answer)
+        return graph_from_tables(tree, self.start, *(*tables.arrays(), tables.answer))
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -211,12 +211,13 @@ def _join(done: Sequence[Any], n_nodes: int) -> tuple[FlatTree, NDArray[np.int64
     take = np.repeat(source - start[:-1], n_entries) + np.arange(start[-1])
 
     def joined(field: str) -> NDArray[Any]:
-        return np.concatenate([getattr(table, field)[:total] for _, (table, _, total, _) in done])[take]
+        parts = [getattr(table, field)[:total] for _, (table, _, total, _) in done]
+        return np.asarray(np.concatenate(parts)[take])
 
     category_set = np.concatenate(list(_shifted_sets(done)))[take]
     words = np.concatenate([table.sets[:n_sets] for _, (table, _, _, n_sets) in done])
-    fields = (joined(field) for field in FIELDS[:-1])
-    return FlatTree(*fields, category_set, sets_of_words(words), joined("value")), start
+    fields = {field: joined(field) for field in (*FIELDS, "value")} | {"category_set": category_set}
+    return FlatTree(sets=sets_of_words(words), **fields), start
 
 
 def _shifted_sets(done: Sequence[Any]) -> Iterator[NDArray[np.int32]]:

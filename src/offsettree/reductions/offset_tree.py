@@ -17,8 +17,8 @@ from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
 from offsettree.reductions._contests import descend, train_separately
-from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._native import BinnedLog, NativeContests, is_native
+from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 from offsettree.reductions._shared import train_shared
 from offsettree.topology import ActionTree, RewardModels, tree_from
