@@ -15,6 +15,9 @@ from offsettree.compiled.layout import BY_LEAF, BY_MARGIN, BY_SPLITS
 __all__ = ["choose_csr", "choose_rows"]
 
 
+NO_SCORES = np.empty((0, 0), np.float32)
+
+
 @kernel
 def _sends_left(
     contest: Any, asked: Any, parts: Any, members: Any, splits: Any, margins: Any, row: Any, wide: Any
@@ -37,7 +40,7 @@ def _sends_left(
                 right += shares[at, 0]
                 left += shares[at, 1]
             elif kind[member] == BY_SPLITS:
-                leaf = walk(nodes, thresholds, flags, sets, at, row)
+                leaf = walk(nodes, thresholds, flags, sets, NO_SCORES, at, row)
                 right += shares[leaf, 0]
                 left += shares[leaf, 1]
             else:

@@ -66,6 +66,7 @@ def vote_csr(
     nodes: Any,
     flags: Any,
     sets: Any,
+    scores: Any,
     roots: Any,
     data: Any,
     indices: Any,
@@ -84,7 +85,7 @@ def vote_csr(
         for j in range(indptr[i], indptr[i + 1]):
             row[indices[j]] = data[j]
         for tree in range(roots.shape[0]):
-            of_row[tree] = walk(nodes, thresholds, flags, sets, roots[tree], row)
+            of_row[tree] = walk(nodes, thresholds, flags, sets, scores, roots[tree], row)
             if votes.shape[0] > 0:
                 votes[i, of_row[tree]] += 1
         out[i] = _most_voted(of_row, counts)
@@ -94,7 +95,7 @@ def vote_csr(
 
 
 @kernel
-def vote_one(nodes: Any, flags: Any, sets: Any, roots: Any, x: Any, n_actions: Any, refused: Any) -> Any:
+def vote_one(nodes: Any, flags: Any, sets: Any, scores: Any, roots: Any, x: Any, n_actions: Any, refused: Any) -> Any:
     """Return the action with most votes for one row; -1 where it holds something that is refused."""
     row = np.empty(x.shape[0], np.float32)
     if load(x, 0, x.shape[0], row) & refused:
@@ -102,5 +103,5 @@ def vote_one(nodes: Any, flags: Any, sets: Any, roots: Any, x: Any, n_actions: A
     thresholds = nodes.view(np.float32)
     answers = np.empty(roots.shape[0], np.int64)
     for tree in range(roots.shape[0]):
-        answers[tree] = walk(nodes, thresholds, flags, sets, roots[tree], row)
+        answers[tree] = walk(nodes, thresholds, flags, sets, scores, roots[tree], row)
     return _most_voted(answers, np.zeros(n_actions, np.int32))

@@ -2,7 +2,8 @@
 
 `nodes` has four 32-bit words a split: feature, threshold (float32), left and right. Words below zero are ``~answer``.
 `flags` tell what rows without NaN and splits without categories never ask: where NaN goes, and whether the threshold
-word is an index into `sets`. `loops` are the same splits for the fastest walk: children are places in the long array,
+word is an index into `sets`. A split by score has a row of `scores` for its feature, the weights of the columns; row 0 is
+where columns count from. `loops` are the same splits for the fastest walk: children are places in the long array,
 and each action, far after the splits, is an entry that leads to itself.
 """
 
@@ -14,7 +15,8 @@ import numpy as np
 
 from offsettree._jit import kernel
 from offsettree.compiled._kernels_rows import load, scan
-from offsettree.compiled.layout import BY_CATEGORY, HAS_NAN, MISSING_LEFT
+from offsettree.compiled.layout import BY_CATEGORY, BY_SCORE, HAS_NAN, MISSING_LEFT
+from offsettree.learners._kernels_scores import score
 
 __all__ = ["BLOCK", "choose_csr", "choose_one", "choose_rows", "merge", "walk", "walk_all"]
 
@@ -93,11 +95,20 @@ def _goes_right(nodes: Any, thresholds: Any, flags: Any, sets: Any, at: Any, val
 
 
 @kernel
-def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, root: Any, row: Any) -> Any:
-    """Walk one row of float32, whatever it holds."""
+def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, scores: Any, root: Any, row: Any) -> Any:
+    """Walk one row, whatever it holds."""
     at = root
+    last = -1
+    last_score = np.float32(0)
     while at >= 0:
-        at = nodes[at, 2 + _goes_right(nodes, thresholds, flags, sets, at, row[nodes[at, 0]])]
+        column = nodes[at, 0]
+        if flags[at] & BY_SCORE:
+            if column != last:  # the splits of a contest, which come together, have the same score
+                last, last_score = column, score(scores[column], scores[0], row)
+            value = last_score
+        else:
+            value = np.float32(row[column])
+        at = nodes[at, 2 + _goes_right(nodes, thresholds, flags, sets, at, value)]
     return ~at
 
 
@@ -148,7 +159,7 @@ def _walk_lanes(loops: Any, thresholds: Any, root: Any, end: Any, rows: Any, wid
 @kernel
 def walk_all(graph: Any, root: Any, rows: Any, n_rows: Any, width: Any, plain: Any, out: Any) -> Any:
     """Walk the first rows of a long array of them."""
-    nodes, flags, sets, loops, end = graph
+    nodes, flags, sets, scores, loops, end = graph
     thresholds = nodes.view(np.float32)
     loop_thresholds = loops.view(np.float32)
     start = np.uint64(4 * root if root >= 0 else end + 4 * ~root)
@@ -156,7 +167,7 @@ def walk_all(graph: Any, root: Any, rows: Any, n_rows: Any, width: Any, plain: A
     for begin in range(0, whole, LANES):
         _walk_lanes(loops, loop_thresholds, start, np.uint64(end), rows, np.uint64(width), begin, out)
     for i in range(whole, n_rows):
-        out[i] = walk(nodes, thresholds, flags, sets, root, rows[i * width : (i + 1) * width])
+        out[i] = walk(nodes, thresholds, flags, sets, scores, root, rows[i * width : (i + 1) * width])
 
 
 @kernel
@@ -179,28 +190,34 @@ def choose_rows(graph: Any, root: Any, values: Any, out: Any, plain: Any, refuse
 
 
 @kernel
-def choose_one(nodes: Any, flags: Any, sets: Any, root: Any, x: Any, refused: Any) -> Any:
+def choose_one(nodes: Any, flags: Any, sets: Any, scores: Any, root: Any, x: Any, refused: Any) -> Any:
     """Walk one row; -1 where it holds something that is refused."""
     found = scan(x)
     if found & refused:
         return -1
     thresholds = nodes.view(np.float32)
+    if found & HAS_NAN or sets.shape[0] > 0 or scores.shape[0] > 0:
+        return walk(nodes, thresholds, flags, sets, scores, root, x)
     at = root
-    if found & HAS_NAN or sets.shape[0] > 0:
-        while at >= 0:
-            value = np.float32(x[nodes[at, 0]])
-            at = nodes[at, 2 + _goes_right(nodes, thresholds, flags, sets, at, value)]
-    else:
-        while at >= 0:
-            here = np.uint64(at)
-            goes_right = np.float32(x[np.uint64(nodes[here, 0])]) > thresholds[here, 1]
-            at = nodes[here, np.uint64(2) + np.uint64(goes_right)]
+    while at >= 0:
+        here = np.uint64(at)
+        goes_right = np.float32(x[np.uint64(nodes[here, 0])]) > thresholds[here, 1]
+        at = nodes[here, np.uint64(2) + np.uint64(goes_right)]
     return ~at
 
 
 @kernel
 def choose_csr(
-    nodes: Any, flags: Any, sets: Any, root: Any, data: Any, indices: Any, indptr: Any, n_features: Any, out: Any
+    nodes: Any,
+    flags: Any,
+    sets: Any,
+    scores: Any,
+    root: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    n_features: Any,
+    out: Any,
 ) -> Any:
     """Walk the rows of a CSR matrix, one at a time spread out in a scratch row that is wiped afterwards."""
     thresholds = nodes.view(np.float32)
@@ -208,7 +225,7 @@ def choose_csr(
     for i in range(out.shape[0]):
         for j in range(indptr[i], indptr[i + 1]):
             row[indices[j]] = data[j]
-        out[i] = walk(nodes, thresholds, flags, sets, root, row)
+        out[i] = walk(nodes, thresholds, flags, sets, scores, root, row)
         for j in range(indptr[i], indptr[i + 1]):
             row[indices[j]] = 0
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from offsettree.compiled._batches import is_csr, over_csr, over_tables
 from offsettree.compiled.graph import KINDS, SplitGraph
-from offsettree.compiled.layout import BY_CATEGORY, CompiledTree, OneRow
+from offsettree.compiled.layout import BY_CATEGORY, BY_SCORE, CompiledTree, OneRow
 
 __all__ = ["CompiledForest"]
 
@@ -60,8 +61,8 @@ class CompiledForest(CompiledTree):
 
         graph, roots, n_actions = self._graph, self._roots, self.n_actions
         if not self._others:
-            nodes, flags, sets = graph.nodes, graph.flags, graph.sets
-            return lambda x: vote_one(nodes, flags, sets, roots, x, n_actions, refused)
+            parts = (graph.nodes, graph.flags, graph.sets, graph.scores)
+            return lambda x: vote_one(*parts, roots, x, n_actions, refused)
         ask = [tree.one_row(refused) for tree in (*self._single_graphs(), *self._others)]
 
         def most_voted(x: NDArray[Any]) -> int:
@@ -77,7 +78,7 @@ class CompiledForest(CompiledTree):
         if len(self._roots) == 0:
             return out
         graph = self._graph
-        parts = (graph.nodes, graph.flags, graph.sets, self._roots)
+        parts = (graph.nodes, graph.flags, graph.sets, graph.scores, self._roots)
         if is_csr(X):
             over_csr(
                 lambda data, indices, indptr, first, last: kernels.vote_csr(
@@ -87,7 +88,7 @@ class CompiledForest(CompiledTree):
                 KINDS,
             )
             return out
-        plain = len(graph.sets) == 0
+        plain = graph.is_plain
         found = over_tables(
             lambda values, first, last: kernels.vote_rows(
                 graph.for_rows,
@@ -106,9 +107,7 @@ class CompiledForest(CompiledTree):
 
     def _single_graphs(self) -> list[SplitGraph]:
         graph = self._graph
-        return [
-            SplitGraph(graph.nodes, graph.flags, graph.sets, int(root), self.n_actions) for root in self._roots.tolist()
-        ]
+        return [replace(graph, root=int(root)) for root in self._roots.tolist()]
 
 
 def _join(graphs: Sequence[SplitGraph], n_actions: int) -> tuple[SplitGraph, NDArray[np.int32]]:
@@ -117,9 +116,13 @@ def _join(graphs: Sequence[SplitGraph], n_actions: int) -> tuple[SplitGraph, NDA
         return SplitGraph(*nothing, -1, n_actions), np.empty(0, dtype=np.int32)
     n_before = np.cumsum([0] + [len(graph.nodes) for graph in graphs])
     sets_before = np.cumsum([0] + [len(graph.sets) for graph in graphs])
+    # All count their scores from the same centre, which is their first row.
+    scores_before = np.cumsum([0] + [max(0, len(graph.scores) - 1) for graph in graphs])
     parts = []
-    for graph, shift, set_shift in zip(graphs, n_before[:-1], sets_before[:-1], strict=True):
+    shifts = zip(n_before[:-1], sets_before[:-1], scores_before[:-1], strict=True)
+    for graph, (shift, set_shift, score_shift) in zip(graphs, shifts, strict=True):
         nodes = graph.nodes.copy()
+        nodes[:, 0] += np.where(graph.flags & BY_SCORE, score_shift, 0).astype(np.int32)
         nodes[:, 2:] += np.where(nodes[:, 2:] >= 0, shift, 0).astype(np.int32)
         nodes[:, 1] += np.where(graph.flags & BY_CATEGORY, set_shift, 0).astype(np.int32)
         parts.append(nodes)
@@ -130,6 +133,7 @@ def _join(graphs: Sequence[SplitGraph], n_actions: int) -> tuple[SplitGraph, NDA
         np.concatenate([graph.sets for graph in graphs]),
         -1,
         n_actions,
+        np.concatenate([graphs[0].scores[:1], *(graph.scores[1:] for graph in graphs)]),
     )
     return joined, np.array(roots, dtype=np.int32)
 

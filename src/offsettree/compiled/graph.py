@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.compiled._batches import is_csr, over_csr, over_tables
-from offsettree.compiled.layout import BY_CATEGORY, MISSING_LEFT, CompiledTree, OneRow
+from offsettree.compiled.layout import BY_CATEGORY, BY_SCORE, MISSING_LEFT, CompiledTree, OneRow
 
 if TYPE_CHECKING:
     from offsettree.topology import ActionTree
@@ -30,6 +30,12 @@ class SplitGraph(CompiledTree):
     sets: NDArray[np.uint32]
     root: int
     n_actions: int
+    scores: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all splits are thresholds on columns."""
+        return len(self.sets) == 0 and len(self.scores) == 0
 
     @cached_property
     def for_rows(self) -> tuple[Any, ...]:
@@ -45,7 +51,7 @@ class SplitGraph(CompiledTree):
         loops[:n_splits, :2] = self.nodes[:, :2].view(np.uint32)
         loops[:n_splits, 2:] = 4 * np.where(children >= 0, children, end + ~children)
         loops[end:, 2:] = 4 * np.arange(end, end + self.n_actions)[:, np.newaxis]
-        return self.nodes, self.flags, self.sets, loops.reshape(-1), 4 * end
+        return self.nodes, self.flags, self.sets, self.scores, loops.reshape(-1), 4 * end
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "for_rows"}
@@ -55,7 +61,7 @@ class SplitGraph(CompiledTree):
         from offsettree.compiled import _kernels_graph as kernels
 
         out = np.empty(X.shape[0], dtype=np.intp)
-        parts = (self.nodes, self.flags, self.sets, self.root)
+        parts = (self.nodes, self.flags, self.sets, self.scores, self.root)
         if is_csr(X):
             over_csr(
                 lambda data, indices, indptr, first, last: kernels.choose_csr(
@@ -65,7 +71,7 @@ class SplitGraph(CompiledTree):
                 KINDS,
             )
             return out
-        plain = len(self.sets) == 0
+        plain = self.is_plain
         graph, root = self.for_rows, self.root
         found = over_tables(
             lambda values, first, last: kernels.choose_rows(graph, root, values, out[first:last], plain, refused),
@@ -78,8 +84,8 @@ class SplitGraph(CompiledTree):
         """See `CompiledTree`."""
         from offsettree.compiled._kernels_graph import choose_one
 
-        nodes, flags, sets, root = self.nodes, self.flags, self.sets, self.root
-        return lambda x: choose_one(nodes, flags, sets, root, x, refused)
+        nodes, flags, sets, scores, root = self.nodes, self.flags, self.sets, self.scores, self.root
+        return lambda x: choose_one(nodes, flags, sets, scores, root, x, refused)
 
 
 def graph_from_tables(
@@ -93,16 +99,24 @@ def graph_from_tables(
     category_set: NDArray[Any] | None,
     sets: NDArray[np.uint32] | None,
     answer_left: NDArray[np.bool_],
+    scores: NDArray[np.float32] | None = None,
 ) -> SplitGraph:
     """Join the decision trees of all contests, given as one long table.
 
     Contest v of the action tree owns the entries ``start[v]:start[v + 1]``, each after its parent and with children
     counted from ``start[v]``; -1 marks a leaf, whose `answer_left` tells which side wins there. No entries at all are
     a contest that the left side always wins. The layout is that of `learners._flat_tree.FlatTree`.
+
+    With `scores`, of shape (n_contests + 1, n_features), a contest has one column more than X: the sum of the columns,
+    each less its value in row 0, weighted by row v + 1.
     """
     from offsettree.compiled._kernels_graph import merge
 
     words, flags = as_words(threshold, missing_left, category_set)
+    if scores is not None:
+        by_score = np.asarray(feature) == scores.shape[1]
+        flags = np.where(by_score, flags | BY_SCORE, flags).astype(np.uint8)
+        feature = np.where(by_score, np.repeat(np.arange(len(start) - 1), np.diff(start)) + 1, feature)
     leaf = np.asarray(left) < 0
     room = int(len(leaf) - np.count_nonzero(leaf))
     nodes = np.empty((room, 4), dtype=np.int32)
@@ -132,6 +146,7 @@ def graph_from_tables(
         np.ascontiguousarray(sets, dtype=np.uint32) if has_sets else np.empty((0, 8), dtype=np.uint32),
         int(root) - unused if root >= 0 else int(root),
         tree.n_actions,
+        np.empty((0, 0), dtype=np.float32) if scores is None else np.ascontiguousarray(scores, dtype=np.float32),
     )
 
 

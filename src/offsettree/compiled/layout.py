@@ -14,6 +14,7 @@ __all__ = [
     "BY_LEAF",
     "BY_LOGISTIC",
     "BY_MARGIN",
+    "BY_SCORE",
     "BY_SPLITS",
     "HAS_INFINITY",
     "HAS_NAN",
@@ -22,9 +23,11 @@ __all__ = [
     "OneRow",
 ]
 
-# Flags of a split: where NaN goes, and whether the threshold is a set of categories.
+# Flags of a split: where NaN goes, whether the threshold is a set of categories, and whether what is compared is a score,
+# a weighted sum of the columns.
 MISSING_LEFT = 1
 BY_CATEGORY = 2
+BY_SCORE = 4
 
 # How a member of a committee answers: with fixed shares, with those of the leaf a row ends at, with the side of a plane
 # that it lies on, or with the logistic function of its distance.

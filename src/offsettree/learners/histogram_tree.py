@@ -195,11 +195,18 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     def _ask(self, X: Features, value: NDArray[Any]) -> NDArray[Any]:
         from offsettree.learners._kernels_histogram import find_leaves
+        from offsettree.learners._kernels_scores import score_rows
 
         X = check_features(self, X, learner=self, reset=False, as_frame=is_frame(X) and self._bins.names is not None)
         numbers = self._bins.numbers(X)
-        leaf = np.empty(count_rows(X), dtype=np.int32)
-        find_leaves(numbers.toarray() if is_sparse(numbers) else numbers, leaf, *self.flat_tree_.arrays())
+        numbers = numbers.toarray() if is_sparse(numbers) else numbers
+        if (weights_and_centre := getattr(self, "_score", None)) is not None:
+            score = np.empty((len(numbers), 1), dtype=np.float32)
+            score_rows(*weights_and_centre, numbers, score[:, 0])
+            with np.errstate(over="ignore"):
+                numbers = np.hstack([numbers.astype(np.float32), score])
+        leaf = np.empty(len(numbers), dtype=np.int32)
+        find_leaves(numbers, leaf, *self.flat_tree_.arrays())
         return np.asarray(value[leaf])
 
     def __sklearn_tags__(self) -> Tags:

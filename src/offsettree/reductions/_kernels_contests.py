@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from offsettree._jit import kernel
 from offsettree.learners._kernels_histogram import (
+    MISSING,
     Scratch,
     Settings,
     Table,
@@ -25,8 +26,17 @@ from offsettree.learners._kernels_histogram import (
     seeded,
     weight_wrong,
 )
+from offsettree.learners._kernels_scores import score
 
-__all__ = ["Climb", "held_out_error", "train"]
+__all__ = ["Climb", "Scores", "directions", "held_out_error", "train"]
+
+
+class Scores(NamedTuple):
+    """What it takes to give every contest one more column; without, `weights` has no rows."""
+
+    numbers: NDArray[Any]  # X
+    weights: NDArray[np.float32]  # per node
+    centre: NDArray[np.float32]
 
 
 class Climb(NamedTuple):
@@ -79,6 +89,55 @@ def cast(climb: Climb, begin: int, n_left: int, n_rows: int, own_vote: Any, vote
 
 
 @kernel
+def with_scores(codes: Any, scores: Scores, node: int, row: Any, block: Any, edges: Any) -> None:
+    """Copy the rows of a contest and bin their scores, at quantiles, into the last column."""
+    n_rows = row.shape[0]
+    last = codes.shape[1]
+    value = np.empty(n_rows, np.float32)
+    for q in range(n_rows):
+        for j in range(last):
+            block[q, j] = codes[row[q], j]
+        value[q] = score(scores.weights[node], scores.centre, scores.numbers[row[q]])
+    in_order = np.sort(value)
+    n_edges = 0
+    edges[last, :] = np.inf
+    for cut in range(1, MISSING):
+        edge = in_order[cut * n_rows // MISSING]
+        if edge < in_order[n_rows - 1] and (n_edges == 0 or edge > edges[last, n_edges - 1]):
+            edges[last, n_edges] = edge
+            n_edges += 1
+    for q in range(n_rows):
+        below = 0
+        for e in range(n_edges):
+            below += edges[last, e] < value[q]
+        block[q, last] = below
+
+
+@kernel
+def directions(left: Any, right: Any, slopes: Any) -> Any:
+    """Return for each node the mean slopes of the leaves on its left, less those of the leaves on its right."""
+    n_nodes = left.shape[0]
+    width = slopes.shape[1]
+    total = np.zeros((n_nodes, width), np.float64)
+    n_leaves = np.zeros(n_nodes, np.int64)
+    out = np.zeros((n_nodes, width), np.float32)
+    side_total = np.empty((2, width), np.float64)
+    for node in range(n_nodes - 1, -1, -1):  # every node comes after its parent
+        counts = (1, 1)
+        for side in range(2):
+            child = left[node] if side == 0 else right[node]
+            n_here = 1 if child < 0 else n_leaves[child]
+            counts = (n_here, counts[1]) if side == 0 else (counts[0], n_here)
+            for j in range(width):
+                side_total[side, j] = slopes[~child, j] if child < 0 else total[child, j]
+        n_leaves[node] = counts[0] + counts[1]
+        for j in range(width):
+            total[node, j] = side_total[0, j] + side_total[1, j]
+            out[node, j] = side_total[0, j] / counts[0] - side_total[1, j] / counts[1]
+    return out
+
+
+@kernel
 def enlarged(table: Table, n_entries: int, n_sets: int, more_entries: int, more_sets: int) -> Table:
     larger = make_table(more_entries, more_sets)
     larger.feature[:n_entries] = table.feature[:n_entries]
@@ -102,9 +161,13 @@ def train(
     nodes: Any,
     seeds: Any,
     settings: Settings,
+    scores: Scores,
 ) -> Any:
     """Train the contests of `nodes`, children first; return the table of their trees and where each begins."""
-    n_columns = codes.shape[1]
+    scored = scores.weights.shape[0] > 0
+    n_columns = codes.shape[1] + (1 if scored else 0)
+    block = np.empty((0, n_columns), np.uint8)
+    here = np.empty(0, np.int32)
     start = np.zeros(nodes.shape[0] + 1, np.int64)
     table = make_table(256, 16)
     n_entries = 0
@@ -123,12 +186,26 @@ def train(
             vote = np.empty(room, np.float32)
             side = np.empty(room, np.uint8)
             order = np.empty(scratch.entries.left.shape[0], np.int32)
+            if scored:
+                block = np.empty((room, n_columns), np.uint8)
+                here = np.empty(room, np.int32)
         n_grown = 1
+        row = climb.row[begin : begin + n_rows]
         if n_rows > 0:
             cast(climb, begin, n_left, n_rows, own_vote, vote, side)
             seeded(scratch, seeds[node])
-            row = climb.row[begin : begin + n_rows]
-            n_grown = grow(codes, is_category, row, vote[:n_rows], side[:n_rows], settings, scratch)
+            if scored:
+                with_scores(codes, scores, node, row, block, edges)
+                for q in range(n_rows):
+                    here[q] = q
+                n_grown = grow(
+                    block[:n_rows], is_category, here[:n_rows], vote[:n_rows], side[:n_rows], settings, scratch
+                )
+                for q in range(n_rows):
+                    here[q] = row[here[q]]
+                row[:] = here[:n_rows]
+            else:
+                n_grown = grow(codes, is_category, row, vote[:n_rows], side[:n_rows], settings, scratch)
         if n_entries + n_grown > table.left.shape[0] or n_sets + n_grown > table.sets.shape[0]:
             table = enlarged(
                 table,
@@ -172,14 +249,24 @@ def keep_winners(scratch: Scratch, order: Any, n_entries: int, row: Any, side: A
 
 @kernel
 def held_out_error(
-    codes: Any, is_category: Any, own_vote: Any, climb: Climb, nodes: Any, seed: int, settings: Settings, n_trees: int
+    codes: Any,
+    is_category: Any,
+    edges: Any,
+    own_vote: Any,
+    climb: Climb,
+    nodes: Any,
+    seed: int,
+    settings: Settings,
+    scores: Scores,
+    n_trees: int,
 ) -> Any:
     """Judge settings: the weight that contests get wrong on rows held out, and the whole weight.
 
     Each contest is given to a committee of `n_trees`, and each row is judged, and let through, by those that did not
     see it.
     """
-    n_columns = codes.shape[1]
+    scored = scores.weights.shape[0] > 0
+    n_columns = codes.shape[1] + (1 if scored else 0)
     wrong = 0.0
     whole = 0.0
     room = 0
@@ -202,7 +289,13 @@ def held_out_error(
         cast(climb, begin, n_left, n_rows, own_vote, vote, side)
         seeded(scratch, seed + node)
         row = climb.row[begin : begin + n_rows]
-        judge(codes, is_category, row, vote[:n_rows], settings, scratch, n_trees, told)
+        if scored:
+            block = np.empty((n_rows, n_columns), np.uint8)
+            with_scores(codes, scores, node, row, block, edges)
+            here = np.arange(n_rows).astype(np.int32)
+            judge(block, is_category, here, vote[:n_rows], settings, scratch, n_trees, told)
+        else:
+            judge(codes, is_category, row, vote[:n_rows], settings, scratch, n_trees, told)
         n_kept = 0
         for q in range(n_rows):
             whole += abs(vote[q])

@@ -10,13 +10,14 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._features import is_sparse
 from offsettree.compiled.graph import SplitGraph, graph_from_tables
 from offsettree.learners import HistogramTree
 from offsettree.learners._binning import Bins
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
 from offsettree.learners.histogram_tree import LEAF_SCALES
 from offsettree.reductions._offset import Votes
-from offsettree.topology import ActionTree
+from offsettree.topology import ActionTree, RewardModels
 
 __all__ = ["BinnedLog", "NativeContests", "is_native"]
 
@@ -38,11 +39,16 @@ class NativeContests(Sequence[HistogramTree]):
     start: NDArray[np.int64]  # of the entries of each node, and one more
     bins: Bins
     learner: HistogramTree
+    directions: NDArray[np.float32] | None = None  # per node, where contests have scores
+    centre: NDArray[np.float32] | None = None
 
     def compiled(self, tree: ActionTree) -> SplitGraph:
         """Return all contests as one graph of splits."""
         tables = self.tables
-        return graph_from_tables(tree, self.start, *(*tables.arrays(), tables.answer))
+        scores = None
+        if self.directions is not None and self.centre is not None:
+            scores = np.vstack([self.centre[np.newaxis], self.directions])
+        return graph_from_tables(tree, self.start, *(*tables.arrays(), tables.answer, scores))
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -55,7 +61,10 @@ class NativeContests(Sequence[HistogramTree]):
         if isinstance(node, slice):
             return [self[position] for position in range(len(self))[node]]
         node = range(len(self))[node]
-        return self.learner.fitted(self.tables.part(self.start[node], self.start[node + 1]), self.bins)
+        contest = self.learner.fitted(self.tables.part(self.start[node], self.start[node + 1]), self.bins)
+        if self.directions is not None:
+            contest._score = (self.directions[node], self.centre)
+        return contest
 
 
 @dataclass(frozen=True)
@@ -67,14 +76,25 @@ class BinnedLog:
     position: NDArray[np.intp]
     own_vote: NDArray[np.float32]  # for (above 0) or against its own side, by weight
     rows: NDArray[np.intp]  # those with any weight
+    numbers: NDArray[Any] | None = None  # X, where contests have scores
+    slopes: NDArray[np.float64] | None = None
+    centre: NDArray[np.float32] | None = None
 
     @classmethod
-    def make(cls, X: Any, position: NDArray[np.intp], votes: Votes) -> BinnedLog:
-        """Bin X; from here on X itself is not needed."""
+    def make(cls, X: Any, position: NDArray[np.intp], votes: Votes, models: RewardModels | None = None) -> BinnedLog:
+        """Bin X; without `models` X itself is not needed any more.
+
+        With them every contest has one more column: by how much the rewards that linear models predict for the actions
+        on its left exceed those on its right, in the mean.
+        """
         bins = Bins.fit(X)
         weight = votes.weight / (votes.weight.mean() or 1.0)  # so that float32 can hold whatever 1 / p is
         own_vote = np.where(votes.for_own_side, weight, -weight).astype(np.float32)
-        return cls(bins.codes(bins.numbers(X)), bins, position, own_vote, np.flatnonzero(own_vote))
+        numbers = bins.numbers(X)
+        log = cls(bins.codes(numbers), bins, position, own_vote, np.flatnonzero(own_vote))
+        if models is None or models.slopes is None or models.centre is None or is_sparse(numbers):
+            return log
+        return replace(log, numbers=numbers, slopes=models.slopes, centre=models.centre.astype(np.float32))
 
     def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
         """Return the log with each row counted so many times."""
@@ -88,11 +108,14 @@ class BinnedLog:
         from offsettree.reductions._kernels_contests import train
 
         climb = self._climb(tree, self.rows)
-        settings = learner.settings(self.codes.shape[1], leaf_scale)
+        scores = self._scores(tree)
+        is_category, edges = self._columns()
+        settings = learner.settings(len(is_category), leaf_scale)
 
         def train_group(nodes: NDArray[np.int32]) -> Any:
+            # The last row of edges is written to: every group has its own.
             return nodes, train(
-                self.codes, self.bins.is_category, self.bins.edges, self.own_vote, climb, nodes, seeds, settings
+                self.codes, is_category, edges.copy(), self.own_vote, climb, nodes, seeds, settings, scores
             )
 
         groups, top = _groups(tree, 8 * n_threads)
@@ -103,7 +126,8 @@ class BinnedLog:
                 done = list(threads.map(train_group, groups))
         done.extend(train_group(group) for group in top)
         tables, start = _join(done, tree.n_nodes)
-        return NativeContests(tables, start, self.bins, learner), climb.reached.astype(np.int64)
+        scored = (scores.weights, self.centre) if self.slopes is not None else ()
+        return NativeContests(tables, start, self.bins, learner, *scored), climb.reached.astype(np.int64)
 
     def leaf_scale(self, learner: HistogramTree, random: np.random.RandomState, n_trees: int = 1) -> float:
         """Return the learner's own leaf scale, or for "auto" the best of a few, judged on rows held out.
@@ -122,14 +146,17 @@ class BinnedLog:
         for _ in range(PILOT_ROUNDS):
             part, rows = self._pilot(n_actions, random)
             tree = ActionTree.random(len(part), random)
-            log = BinnedLog(self.codes, self.bins, _renumbered(self.position, part, n_actions), self.own_vote, rows)
+            slopes = None if self.slopes is None else self.slopes[part]
+            log = replace(self, position=_renumbered(self.position, part, n_actions), rows=rows, slopes=slopes)
+            is_category, edges = self._columns()
+            scores = log._scores(tree)
             nodes = np.fromiter(tree.bottom_up(), dtype=np.int32)
             seed = int(random.randint(np.iinfo(np.int32).max))
             for place, scale in enumerate(LEAF_SCALES):
                 climb = log._climb(tree, rows)
-                settings = learner.settings(self.codes.shape[1], scale)
+                settings = learner.settings(len(is_category), scale)
                 errors = held_out_error(
-                    self.codes, self.bins.is_category, self.own_vote, climb, nodes, seed, settings, n_trees
+                    self.codes, is_category, edges, self.own_vote, climb, nodes, seed, settings, scores, n_trees
                 )
                 wrong[place] += errors[0]
                 whole[place] += errors[1]
@@ -146,6 +173,22 @@ class BinnedLog:
         if len(rows) > PILOT_ROWS:
             rows = np.sort(random.choice(rows, PILOT_ROWS, replace=False))
         return part, rows
+
+    def _columns(self) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+        """Return which columns are categories, and the edges of bins; with scores, those of one more column."""
+        extra = int(self.slopes is not None)
+        edges = np.full((len(self.bins.edges) + extra, self.bins.edges.shape[1]), np.inf, dtype=np.float32)
+        edges[: len(self.bins.edges)] = self.bins.edges
+        return np.append(self.bins.is_category, [False] * extra), edges
+
+    def _scores(self, tree: ActionTree) -> Any:
+        from offsettree.reductions._kernels_contests import Scores, directions
+
+        if self.slopes is None:
+            nothing = np.empty((0, 0), dtype=np.float32)
+            return Scores(nothing, nothing, np.empty(0, dtype=np.float32))
+        weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.slopes)
+        return Scores(self.numbers, weights, self.centre)
 
     def _climb(self, tree: ActionTree, rows: NDArray[np.intp]) -> Any:
         from offsettree.reductions._kernels_contests import Climb

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -58,6 +58,11 @@ class OffsetForest(CompilablePolicy):
     bootstrap : bool, default=False
         Train each tree on rows drawn with replacement. The rows left out then give an estimate of the policy's value,
         `oob_value_`, for nothing.
+    linear_scores : bool, default=True
+        Give every contest of histogram trees one more column: by how much the rewards that linear models predict for
+        the actions on its left exceed those for the actions on its right, in the mean. Splits are across the columns
+        of X; with this one they can also follow a direction that matters. Numeric columns of a dense X count, up to
+        256 of them.
     offset : float, "mean", "median" or regressor, default="mean"
         What a reward is compared with, as in `OffsetTree`.
     reward_range : (float, float), default=(0.0, 1.0)
@@ -116,6 +121,7 @@ class OffsetForest(CompilablePolicy):
         tree: Any = "learned",
         randomize: float = 0.5,
         bootstrap: bool = False,
+        linear_scores: bool = True,
         offset: Any = "mean",
         reward_range: Sequence[float] = (0.0, 1.0),
         path_filter: Literal["in_sample", "out_of_fold"] | float = "in_sample",
@@ -128,6 +134,7 @@ class OffsetForest(CompilablePolicy):
         self.tree = tree
         self.randomize = randomize
         self.bootstrap = bootstrap
+        self.linear_scores = linear_scores
         self.offset = offset
         self.reward_range = reward_range
         self.path_filter = path_filter
@@ -156,9 +163,13 @@ class OffsetForest(CompilablePolicy):
         votes = Votes.cast(reward, propensity, offset)
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
-        trees = self._draw_trees(X, action, reward, propensity, random)
+        native = is_native(self._learner()) and self.path_filter == "in_sample"
+        models = None
+        if (native and self.linear_scores) or (isinstance(self.tree, str) and self.tree == "learned"):
+            models = RewardModels.fit(X, action, reward, len(self.actions_), propensity=propensity, random_state=random)
+        trees = self._draw_trees(models, partial(mean_rewards, action, reward, propensity, len(self.actions_)), random)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_trees)
-        train = self._trainer(X, action, votes, random)
+        train = self._trainer(X, action, votes, models if self.linear_scores else None, random)
         draws = [_draw(seed, len(action)) if self.bootstrap else None for seed in seeds]
         threads = is_native(self._learner()) or releases_the_interpreter(self._learner())
         fitted = Parallel(n_jobs=self.n_jobs, prefer="threads" if threads else "processes")(
@@ -171,26 +182,27 @@ class OffsetForest(CompilablePolicy):
 
     def _draw_trees(
         self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
+        models: RewardModels | None,
+        means: Callable[[], NDArray[np.float64]],
         random: np.random.RandomState,
     ) -> list[ActionTree]:
-        k = len(self.actions_)
-        models = partial(RewardModels.fit, X, action, reward, k, propensity=propensity, random_state=random)
-        if isinstance(self.tree, str) and self.tree == "learned":
-            fitted = models()
-            return [fitted.tree(random, self.randomize) for _ in range(self.n_trees)]
-        means = partial(mean_rewards, action, reward, propensity, k)
-        return [tree_from(self.tree, self.actions_, means, models, random) for _ in range(self.n_trees)]
+        if models is not None and isinstance(self.tree, str) and self.tree == "learned":
+            return [models.tree(random, self.randomize) for _ in range(self.n_trees)]
+        return [tree_from(self.tree, self.actions_, means, _no_models, random) for _ in range(self.n_trees)]
 
-    def _trainer(self, X: Features, action: NDArray[np.intp], votes: Votes, random: np.random.RandomState) -> Any:
+    def _trainer(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        votes: Votes,
+        models: RewardModels | None,
+        random: np.random.RandomState,
+    ) -> Any:
         """Return the function that trains the contests of one tree from its seed and the rows drawn for it."""
         learner = NodeLearner(self._learner())
         self.leaf_scale_ = None
         if is_native(learner.estimator) and self.path_filter == "in_sample":
-            log = BinnedLog.make(X, action, votes)
+            log = BinnedLog.make(X, action, votes, models)
             self.leaf_scale_ = log.leaf_scale(learner.estimator, random, COMMITTEE)
             return partial(_train_native, log, learner.estimator, self.leaf_scale_)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
@@ -249,6 +261,10 @@ class OffsetForest(CompilablePolicy):
         if not is_number(self.randomize) or not 0 <= self.randomize <= 1:
             raise ParameterError(f"randomize must be a number from 0 to 1; got {self.randomize!r}.")
         share_kept(self.path_filter)
+
+
+def _no_models() -> RewardModels:
+    raise AssertionError("only learned trees need reward models, and these have been drawn.")
 
 
 def _draw(seed: int, n_rows: int) -> NDArray[np.int64]:

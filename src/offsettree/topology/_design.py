@@ -72,6 +72,19 @@ class Design:
             return np.asarray((scaled.toarray() if is_sparse(scaled) else scaled) - self._shift)
         return np.asarray(scaled @ self._directions - self._shift @ self._directions)
 
+    def on_numbers(self, slopes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Turn models of these columns into models of the numbers in X: slopes, and the values at which they count 0.
+
+        What was made of missing values, and of nominal columns, is left out.
+        """
+        if self._directions is not None:
+            slopes = slopes @ self._directions.T
+        n_numbers = self._X.shape[1]
+        weights = np.zeros((len(slopes), n_numbers))
+        real = self._columns < n_numbers
+        weights[:, self._columns[real]] = (slopes / self._deviation)[:, real]
+        return weights, self._filling[:n_numbers]
+
     def _raw(self, rows: NDArray[np.intp]) -> tuple[Any, Any]:
         """Return the values with NaN for all that is not finite, and where that is, both in the form of X."""
         block = take_rows(self._X, rows).astype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from offsettree._features import Features
+from offsettree._features import Features, is_frame, numeric_columns
 from offsettree._validation import is_number
 from offsettree.exceptions import ParameterError
 from offsettree.topology._design import Design
@@ -22,6 +22,7 @@ from offsettree.topology.builders import balanced
 __all__ = ["RewardModels"]
 
 _SAMPLE_ACTIONS = 256
+_MOST_SLOPES = 256
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class RewardModels:
         A row per action. The squared distance between two rows is the mean squared difference between the rewards
         that the two models predict over the contexts of the log, in units of the rewards' variance. The first
         coordinate is the mean reward, the others belong to uncorrelated directions of X.
+    slopes : ndarray of shape (n_actions, n_features) or None
+        The same models as slopes on the columns of X, but for their intercepts; 0 at nominal columns. None where X has
+        more than 256 columns.
+    centre : ndarray of shape (n_features,) or None
+        Where the slopes count from: the mean of each column.
 
     Notes
     -----
@@ -48,6 +54,8 @@ class RewardModels:
     """
 
     coefficients: NDArray[np.float64]
+    slopes: NDArray[np.float64] | None = None
+    centre: NDArray[np.float64] | None = None
 
     @classmethod
     def fit(
@@ -66,8 +74,9 @@ class RewardModels:
         is enough.
         """
         random = check_random_state(random_state)
+        design = Design(X, random)
         rows = RowsByAction(
-            Design(X, random), action, _standardised(reward), row_weights(action, propensity, n_actions), n_actions
+            design, action, _standardised(reward), row_weights(action, propensity, n_actions), n_actions
         )
         logged = np.unique(action)
         sample = np.sort(random.permutation(logged)[:_SAMPLE_ACTIONS])
@@ -80,8 +89,13 @@ class RewardModels:
         gram, product, square = (np.concatenate(parts) for parts in list(zip(*sampled, strict=True))[1:])
         shrinkage = Shrinkage.estimate(np.asarray(pooled), gram, product, square)
         if len(sample) == n_actions:
-            return cls(shrinkage.coefficients(gram, product))
-        return cls(np.concatenate([shrinkage.coefficients(sums.gram, sums.product) for sums in rows]))
+            coefficients = shrinkage.coefficients(gram, product)
+        else:
+            coefficients = np.concatenate([shrinkage.coefficients(sums.gram, sums.product) for sums in rows])
+        if X.shape[1] > _MOST_SLOPES:
+            return cls(coefficients)
+        slopes, centre = design.on_numbers(coefficients @ shrinkage.basis.T[:, 1:])
+        return cls(coefficients, *_at_columns(X, slopes, centre))
 
     def tree(self, random_state: int | np.random.RandomState | None = None, randomize: float = 0.0) -> ActionTree:
         """Return the tree of `ActionTree.learned`; with `randomize`, another one at each call."""
@@ -91,6 +105,19 @@ class RewardModels:
             )
         order = principal_order(self.coefficients, check_random_state(random_state), float(randomize))
         return ActionTree(*balanced(order))
+
+
+def _at_columns(
+    X: Features, slopes: NDArray[np.float64], centre: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Put slopes where their columns are: of a frame, the numbers have come first and indicators after them."""
+    if not is_frame(X):
+        return slopes, centre
+    numeric = numeric_columns(X)
+    place = [list(X.columns).index(name) for name in numeric]
+    at_columns, at_centre = np.zeros((len(slopes), X.shape[1])), np.zeros(X.shape[1])
+    at_columns[:, place], at_centre[place] = slopes[:, : len(place)], centre[: len(place)]
+    return at_columns, at_centre
 
 
 def _standardised(reward: NDArray[np.float64]) -> NDArray[np.float64]:
