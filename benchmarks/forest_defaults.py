@@ -24,19 +24,20 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
-from offsettree import HistogramTree, OffsetForest, OffsetTree, RewardRegression
+from offsettree import OffsetForest, OffsetTree, RewardRegression
 from offsettree.datasets import NAMES, load
 from offsettree.exceptions import OffsetTreeWarning
 from offsettree.experiments.paper import TABLE_1
 from offsettree.experiments.table1 import reveal
+from offsettree.reductions.offset_forest import forest_classifier
 
 SEEDS = 40_000  # of policies, away from those of Table 1
 Problem = tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]  # X, mean rewards, drawn rewards
 
 
-def learner(**changes: Any) -> HistogramTree:
+def learner(**changes: Any) -> Any:
     """Return the forest's own learner with some settings changed."""
-    return HistogramTree(**({"max_depth": 24, "random_cuts": True, "leaf_scale": "auto"} | changes))
+    return forest_classifier().set_params(**changes)
 
 
 SETTINGS: dict[str, Callable[[], Any]] = {

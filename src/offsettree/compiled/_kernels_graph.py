@@ -2,8 +2,8 @@
 
 `nodes` has four 32-bit words a split: feature, threshold (float32), left and right. Words below zero are ``~answer``.
 `flags` tell what rows without NaN and splits without categories never ask: where NaN goes, and whether the threshold
-word is an index into `sets`. A split by score has a row of `scores` for its feature, the weights of the columns; row 0 is
-where columns count from. `loops` are the same splits for the fastest walk: children are places in the long array,
+word is an index into `sets`. A split by score has a row of `scores` for its feature, the weights of the columns; row 0
+is where columns count from. `loops` are the same splits for the fastest walk: children are places in the long array,
 and each action, far after the splits, is an entry that leads to itself.
 """
 

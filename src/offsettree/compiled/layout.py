@@ -23,8 +23,8 @@ __all__ = [
     "OneRow",
 ]
 
-# Flags of a split: where NaN goes, whether the threshold is a set of categories, and whether what is compared is a score,
-# a weighted sum of the columns.
+# Flags of a split: where NaN goes, whether the threshold is a set of categories, and whether what is compared is
+# a score, a weighted sum of the columns.
 MISSING_LEFT = 1
 BY_CATEGORY = 2
 BY_SCORE = 4

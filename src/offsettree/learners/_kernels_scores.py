@@ -23,7 +23,7 @@ def score(weights: Any, centre: Any, row: Any) -> Any:
 
 
 @kernel
-def score_rows(weights: Any, centre: Any, X: Any, out: Any) -> None:
+def score_rows(X: Any, out: Any, weights: Any, centre: Any) -> None:
     """Write the score of every row."""
     for i in range(X.shape[0]):
         out[i] = score(weights, centre, X[i])

@@ -74,6 +74,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _score: tuple[Any, Any] | None
+
     def __init__(
         self,
         *,
@@ -116,6 +118,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
                 "Only binary classification is supported. The type of the target is multiclass: it has "
                 f"{len(self.classes_)} labels. Use OneVsRestClassifier(HistogramTree()) for more than two."
             )
+        self._score = None
         heard = np.flatnonzero(weight)
         self._bins = Bins.fit(X, heard)
         codes = self._bins.codes(self._bins.numbers(X if len(heard) == len(weight) else take_rows(X, heard)))
@@ -148,10 +151,14 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         second = self._ask(X, self.flat_tree_.value)
         return np.column_stack([1 - second, second])
 
-    def fitted(self, tree: FlatTree, bins: Bins) -> HistogramTree:
-        """Return a learner that was fitted elsewhere, on the labels 0 and 1."""
+    def fitted(self, tree: FlatTree, bins: Bins, score: tuple[Any, Any] | None = None) -> HistogramTree:
+        """Return a learner that was fitted elsewhere, on the labels 0 and 1.
+
+        With a `score`, weights of the columns and where these count from, it was fitted on one more column.
+        """
         learner = type(self)(**self.get_params())
         learner.classes_, learner.flat_tree_, learner._bins = np.array([0, 1]), tree, bins
+        learner._score = score
         learner.n_features_in_ = len(bins.is_category)
         if bins.names is not None:
             learner.feature_names_in_ = np.array(bins.names, dtype=object)
@@ -200,9 +207,9 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         X = check_features(self, X, learner=self, reset=False, as_frame=is_frame(X) and self._bins.names is not None)
         numbers = self._bins.numbers(X)
         numbers = numbers.toarray() if is_sparse(numbers) else numbers
-        if (weights_and_centre := getattr(self, "_score", None)) is not None:
+        if self._score is not None:
             score = np.empty((len(numbers), 1), dtype=np.float32)
-            score_rows(*weights_and_centre, numbers, score[:, 0])
+            score_rows(numbers, score[:, 0], *self._score)
             with np.errstate(over="ignore"):
                 numbers = np.hstack([numbers.astype(np.float32), score])
         leaf = np.empty(len(numbers), dtype=np.int32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,16 +39,12 @@ class NativeContests(Sequence[HistogramTree]):
     start: NDArray[np.int64]  # of the entries of each node, and one more
     bins: Bins
     learner: HistogramTree
-    directions: NDArray[np.float32] | None = None  # per node, where contests have scores
-    centre: NDArray[np.float32] | None = None
+    scores: NDArray[np.float32] | None = None  # weights of the columns per node, after the centre they count from
 
     def compiled(self, tree: ActionTree) -> SplitGraph:
         """Return all contests as one graph of splits."""
         tables = self.tables
-        scores = None
-        if self.directions is not None and self.centre is not None:
-            scores = np.vstack([self.centre[np.newaxis], self.directions])
-        return graph_from_tables(tree, self.start, *(*tables.arrays(), tables.answer, scores))
+        return graph_from_tables(tree, self.start, *(*tables.arrays(), tables.answer, self.scores))
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -61,10 +57,16 @@ class NativeContests(Sequence[HistogramTree]):
         if isinstance(node, slice):
             return [self[position] for position in range(len(self))[node]]
         node = range(len(self))[node]
-        contest = self.learner.fitted(self.tables.part(self.start[node], self.start[node + 1]), self.bins)
-        if self.directions is not None:
-            contest._score = (self.directions[node], self.centre)
-        return contest
+        score = None if self.scores is None else (self.scores[node + 1], self.scores[0])
+        return self.learner.fitted(self.tables.part(self.start[node], self.start[node + 1]), self.bins, score)
+
+
+class Linear(NamedTuple):
+    """Linear models of the reward of each action, and the numbers that they take."""
+
+    numbers: NDArray[Any]  # X
+    slopes: NDArray[np.float64]
+    centre: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,7 @@ class BinnedLog:
     position: NDArray[np.intp]
     own_vote: NDArray[np.float32]  # for (above 0) or against its own side, by weight
     rows: NDArray[np.intp]  # those with any weight
-    numbers: NDArray[Any] | None = None  # X, where contests have scores
-    slopes: NDArray[np.float64] | None = None
-    centre: NDArray[np.float32] | None = None
+    linear: Linear | None = None  # where contests have scores
 
     @classmethod
     def make(cls, X: Any, position: NDArray[np.intp], votes: Votes, models: RewardModels | None = None) -> BinnedLog:
@@ -94,7 +94,7 @@ class BinnedLog:
         log = cls(bins.codes(numbers), bins, position, own_vote, np.flatnonzero(own_vote))
         if models is None or models.slopes is None or models.centre is None or is_sparse(numbers):
             return log
-        return replace(log, numbers=numbers, slopes=models.slopes, centre=models.centre.astype(np.float32))
+        return replace(log, linear=Linear(numbers, models.slopes, models.centre.astype(np.float32)))
 
     def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
         """Return the log with each row counted so many times."""
@@ -126,8 +126,8 @@ class BinnedLog:
                 done = list(threads.map(train_group, groups))
         done.extend(train_group(group) for group in top)
         tables, start = _join(done, tree.n_nodes)
-        scored = (scores.weights, self.centre) if self.slopes is not None else ()
-        return NativeContests(tables, start, self.bins, learner, *scored), climb.reached.astype(np.int64)
+        joined = None if self.linear is None else np.vstack([scores.centre[np.newaxis], scores.weights])
+        return NativeContests(tables, start, self.bins, learner, joined), climb.reached.astype(np.int64)
 
     def leaf_scale(self, learner: HistogramTree, random: np.random.RandomState, n_trees: int = 1) -> float:
         """Return the learner's own leaf scale, or for "auto" the best of a few, judged on rows held out.
@@ -146,8 +146,8 @@ class BinnedLog:
         for _ in range(PILOT_ROUNDS):
             part, rows = self._pilot(n_actions, random)
             tree = ActionTree.random(len(part), random)
-            slopes = None if self.slopes is None else self.slopes[part]
-            log = replace(self, position=_renumbered(self.position, part, n_actions), rows=rows, slopes=slopes)
+            linear = self.linear and self.linear._replace(slopes=self.linear.slopes[part])
+            log = replace(self, position=_renumbered(self.position, part, n_actions), rows=rows, linear=linear)
             is_category, edges = self._columns()
             scores = log._scores(tree)
             nodes = np.fromiter(tree.bottom_up(), dtype=np.int32)
@@ -176,7 +176,7 @@ class BinnedLog:
 
     def _columns(self) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
         """Return which columns are categories, and the edges of bins; with scores, those of one more column."""
-        extra = int(self.slopes is not None)
+        extra = int(self.linear is not None)
         edges = np.full((len(self.bins.edges) + extra, self.bins.edges.shape[1]), np.inf, dtype=np.float32)
         edges[: len(self.bins.edges)] = self.bins.edges
         return np.append(self.bins.is_category, [False] * extra), edges
@@ -184,11 +184,11 @@ class BinnedLog:
     def _scores(self, tree: ActionTree) -> Any:
         from offsettree.reductions._kernels_contests import Scores, directions
 
-        if self.slopes is None:
+        if self.linear is None:
             nothing = np.empty((0, 0), dtype=np.float32)
             return Scores(nothing, nothing, np.empty(0, dtype=np.float32))
-        weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.slopes)
-        return Scores(self.numbers, weights, self.centre)
+        weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.linear.slopes)
+        return Scores(self.linear.numbers, weights, self.linear.centre)
 
     def _climb(self, tree: ActionTree, rows: NDArray[np.intp]) -> Any:
         from offsettree.reductions._kernels_contests import Climb
