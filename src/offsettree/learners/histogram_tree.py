@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._features import Features, check_features, count_rows, is_frame, is_sparse, take_rows
+from offsettree._features import Features, check_features, count_rows, is_frame, take_rows
 from offsettree._validation import check_labels, check_weight, is_number
-from offsettree.exceptions import LogError, ParameterError
-from offsettree.learners._binning import Bins
+from offsettree.exceptions import FeatureError, LogError, ParameterError
+from offsettree.learners._binning import Bins, tables
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
 
 __all__ = ["LEAF_SCALES", "HistogramTree"]
@@ -21,6 +21,7 @@ __all__ = ["LEAF_SCALES", "HistogramTree"]
 DEEPEST = 64
 LEAF_SCALES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 ROUNDS = 5  # times that rows are held out
+LEAST_WHOLE, MOST_WHOLE = 0.1, 1e18  # weight of all rows that float32 sums and their squares can hold
 
 
 class HistogramTree(ClassifierMixin, BaseEstimator):
@@ -116,11 +117,12 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
                 "Only binary classification is supported. The type of the target is multiclass: it has "
                 f"{len(self.classes_)} labels. Use OneVsRestClassifier(HistogramTree()) for more than two."
             )
+        weight = _in_float32(weight)
         heard = np.flatnonzero(weight)
         self._bins = Bins.fit(X, heard)
         codes = self._bins.codes(self._bins.numbers(X if len(heard) == len(weight) else take_rows(X, heard)))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        vote = np.where(label[heard] == 1, weight[heard], -weight[heard]).astype(np.float32)
+        vote = np.where(label[heard] == 1, weight[heard], -weight[heard])
         row = np.arange(len(heard), dtype=np.int32)
         self.leaf_scale_ = self._choose_scale(codes, row, vote, seed)
         settings = self.settings(X.shape[1], self.leaf_scale_)
@@ -148,11 +150,11 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         second = self._ask(X, self.flat_tree_.value)
         return np.column_stack([1 - second, second])
 
-    def fitted(self, tree: FlatTree, bins: Bins) -> HistogramTree:
+    def fitted(self, tree: FlatTree, bins: Bins, leaf_scale: float) -> HistogramTree:
         """Return a learner that was fitted elsewhere, on the labels 0 and 1."""
         learner = type(self)(**self.get_params())
         learner.classes_, learner.flat_tree_, learner._bins = np.array([0, 1]), tree, bins
-        learner.n_features_in_ = len(bins.is_category)
+        learner.n_features_in_, learner.leaf_scale_ = len(bins.is_category), leaf_scale
         if bins.names is not None:
             learner.feature_names_in_ = np.array(bins.names, dtype=object)
         return learner
@@ -196,10 +198,15 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
     def _ask(self, X: Features, value: NDArray[Any]) -> NDArray[Any]:
         from offsettree.learners._kernels_histogram import find_leaves
 
-        X = check_features(self, X, learner=self, reset=False, as_frame=is_frame(X) and self._bins.names is not None)
-        numbers = self._bins.numbers(X)
+        if self._bins.names is not None and not is_frame(X):
+            raise FeatureError(
+                f"X must be a pandas or polars frame, as in fit, where some columns were nominal; got a "
+                f"{type(X).__name__}."
+            )
+        X = check_features(self, X, learner=self, reset=False, as_frame=self._bins.names is not None)
         leaf = np.empty(count_rows(X), dtype=np.int32)
-        find_leaves(numbers.toarray() if is_sparse(numbers) else numbers, leaf, *self.flat_tree_.arrays())
+        for part, table in tables(self._bins.numbers(X)):
+            find_leaves(table, leaf[part], *self.flat_tree_.arrays())
         return np.asarray(value[leaf])
 
     def __sklearn_tags__(self) -> Tags:
@@ -208,3 +215,16 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _in_float32(weight: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Scale weights where float32 cannot hold them, or the square of their sum.
+
+    Only there. Of weights so large no leaf can be too light in float32, and of weights so small none is heavy enough
+    for a split: the scale makes no difference.
+    """
+    heaviest = weight.max()
+    within = np.clip(heaviest, LEAST_WHOLE / len(weight), MOST_WHOLE / len(weight))
+    if within != heaviest:
+        weight = weight / heaviest * within
+    return weight.astype(np.float32)

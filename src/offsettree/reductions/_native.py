@@ -30,7 +30,7 @@ def is_native(estimator: Any) -> bool:
     return type(estimator) is HistogramTree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NativeContests(Sequence[HistogramTree]):
     """The trees of all contests in flat arrays, read as a sequence of fitted learners, one per node."""
 
@@ -38,6 +38,7 @@ class NativeContests(Sequence[HistogramTree]):
     start: NDArray[np.int64]  # of the entries of each node, and one more
     bins: Bins
     learner: HistogramTree
+    leaf_scale: float
 
     def compiled(self, tree: ActionTree) -> SplitGraph:
         """Return all contests as one graph of splits."""
@@ -55,10 +56,11 @@ class NativeContests(Sequence[HistogramTree]):
         if isinstance(node, slice):
             return [self[position] for position in range(len(self))[node]]
         node = range(len(self))[node]
-        return self.learner.fitted(self.tables.part(self.start[node], self.start[node + 1]), self.bins)
+        tree = self.tables.part(self.start[node], self.start[node + 1])
+        return self.learner.fitted(tree, self.bins, self.leaf_scale)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BinnedLog:
     """A log that trees of contests can be trained on, one after the other or at once: nothing in it changes."""
 
@@ -103,7 +105,8 @@ class BinnedLog:
                 done = list(threads.map(train_group, groups))
         done.extend(train_group(group) for group in top)
         tables, start = _join(done, tree.n_nodes)
-        return NativeContests(tables, start, self.bins, learner), climb.reached.astype(np.int64)
+        contests = NativeContests(tables, start, self.bins, learner, leaf_scale)
+        return contests, climb.reached.astype(np.int64)
 
     def leaf_scale(self, learner: HistogramTree, random: np.random.RandomState, n_trees: int = 1) -> float:
         """Return the learner's own leaf scale, or for "auto" the best of a few, judged on rows held out.
@@ -117,7 +120,7 @@ class BinnedLog:
             return float(learner.leaf_scale)
         from offsettree.reductions._kernels_contests import held_out_error
 
-        n_actions = int(self.position.max()) + 1
+        n_actions = max(2, int(self.position.max()) + 1)
         wrong, whole = np.zeros(len(LEAF_SCALES)), np.zeros(len(LEAF_SCALES))
         for _ in range(PILOT_ROUNDS):
             part, rows = self._pilot(n_actions, random)
