@@ -192,6 +192,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
             raise ParameterError(
                 f"max_features must be a share of the columns, above 0 and at most 1; got {self.max_features!r}."
             )
+        if not isinstance(self.random_cuts, bool | np.bool_):
+            raise ParameterError(f"random_cuts must be true or false; got {self.random_cuts!r}.")
         if not is_number(self.ccp_alpha) or not self.ccp_alpha >= 0:
             raise ParameterError(f"ccp_alpha must be a number of at least 0; got {self.ccp_alpha!r}.")
 
