@@ -22,7 +22,7 @@ from offsettree.experiments.progress import Progress
 from offsettree.experiments.records import Record, Records
 from offsettree.learners import Costing, make_learner
 from offsettree.logs import LoggedData, simulate_log
-from offsettree.reductions import ImportanceWeighted, OffsetTree, RewardRegression
+from offsettree.reductions import ImportanceWeighted, OffsetForest, OffsetTree, RewardRegression
 
 __all__ = ["COLUMNS", "LEARNERS", "READINGS", "WEIGHTINGS", "open_records", "policies", "reveal", "run", "run_one"]
 
@@ -88,6 +88,7 @@ COLUMNS: Mapping[str, Policies] = {
         "separate M5P": lambda: RewardRegression(make_learner("m5p", "regressor")),
         "separate REPTree": lambda: RewardRegression(make_learner("reptree", "regressor")),
         "offset tree": READINGS["weka"][NEAREST],
+        "offset forest": OffsetForest,  # with our own learner, in both families
     },
     "sklearn": {
         "weighting": lambda: ImportanceWeighted(make_learner("tree"), n_draws=N_DRAWS),
@@ -95,7 +96,11 @@ COLUMNS: Mapping[str, Policies] = {
         "separate tree": lambda: RewardRegression(make_learner("tree", "regressor")),
         "separate extra-trees": lambda: RewardRegression(make_learner("extra-trees", "regressor")),
         "offset tree": READINGS["sklearn"][NEAREST],
+        "weighting, extra-trees": lambda: ImportanceWeighted(
+            make_learner("extra-trees"), n_draws=None, all_pairs=False
+        ),
         "offset tree, extra-trees": lambda: OffsetTree(make_learner("extra-trees"), offset="mean"),
+        "offset forest": OffsetForest,
     },
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,15 +22,16 @@ from offsettree._features import (
 )
 from offsettree.exceptions import FeatureError
 
-__all__ = ["Bins"]
+__all__ = ["Bins", "tables"]
 
 N_VALUES = 63
 SAMPLE = 20_000  # rows from which quantiles are taken
-BLOCK = 1 << 22  # values of a sparse X that are written out at once
+BLOCK = 1 << 22  # values that are written out at once, of an X that kernels do not take as it is
 MOST_CODES = 1 << 33
+KINDS = (np.dtype(np.float32), np.dtype(np.float64))  # what kernels are compiled for
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bins:
     """Where the columns of X are cut.
 
@@ -53,7 +55,7 @@ class Bins:
             nominal = [name for name in names if name not in numeric]
             refuse_dates(X, nominal)
             seen = X if rows is None else take_rows(X, rows)
-            categories = {names.index(name): _frequent(_objects(seen, name)) for name in nominal}
+            categories = {names.index(name): _frequent(seen, name) for name in nominal}
         is_category = np.zeros(n_columns, dtype=bool)
         is_category[list(categories)] = True
         edges = np.full((n_columns, N_VALUES), np.inf, dtype=np.float32)
@@ -62,10 +64,11 @@ class Bins:
         if len(here) > SAMPLE:
             # Evenly spread, not drawn: the same log gives the same bins whatever the seed.
             here = here[np.linspace(0, len(here) - 1, SAMPLE).astype(np.intp)]
-        sample = bins.numbers(take_rows(X, here))
+        whole = isinstance(X, np.ndarray)  # of which a few columns are taken at a time, so that X is never copied
+        sample = X if whole else bins.numbers(take_rows(X, here))
         step = max(1, BLOCK // max(1, len(here)))
         for begin in range(0, n_columns, step):
-            part = _columns(sample, slice(begin, begin + step))
+            part = _columns(sample, slice(begin, begin + step), here if whole else None)
             for column, values in enumerate(np.sort(part.T, axis=1), start=begin):
                 if not is_category[column]:
                     cuts = _cuts(values[: len(values) - np.count_nonzero(np.isnan(values))])
@@ -84,11 +87,11 @@ class Bins:
                 numbers[:, column] = found
             else:
                 with np.errstate(over="ignore"):
-                    numbers[:, column] = as_floats(X[[name]]).ravel()
+                    numbers[:, column] = _floats(X, name)
         return numbers
 
     def codes(self, numbers: Features) -> NDArray[np.uint8]:
-        """Return the bin of every number; a sparse matrix is written out block by block."""
+        """Return the bin of every number."""
         from offsettree.learners._kernels_histogram import bin_columns
 
         n_rows, n_columns = numbers.shape
@@ -98,20 +101,30 @@ class Bins:
                 "Give a linear estimator, such as LogisticRegression(), which keeps X sparse, or select columns."
             )
         codes = np.empty((n_rows, n_columns), dtype=np.uint8)
-        if not is_sparse(numbers):
-            bin_columns(numbers, self.edges, self.is_category, codes)
-            return codes
-        step = max(1, BLOCK // n_columns)
-        for begin in range(0, n_rows, step):
-            part = slice(begin, begin + step)
-            bin_columns(numbers[part].toarray(), self.edges, self.is_category, codes[part])
+        for part, table in tables(numbers):
+            bin_columns(table, self.edges, self.is_category, codes[part])
         return codes
 
 
-def _columns(numbers: Features, block: slice) -> NDArray[np.float32]:
-    part = numbers[:, block]
-    with np.errstate(over="ignore"):
+def tables(numbers: Features) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield the rows as tables that kernels take: all at once, or block by block where they must be written out."""
+    n_rows, n_columns = numbers.shape
+    if not is_sparse(numbers) and numbers.dtype in KINDS and numbers.dtype.isnative:
+        yield slice(0, n_rows), numbers
+        return
+    step = max(1, BLOCK // n_columns)
+    for begin in range(0, n_rows, step):
+        yield slice(begin, begin + step), _dense(numbers[begin : begin + step])
+
+
+def _dense(part: Features) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what is too large for float32 is infinite
         return np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float32)
+
+
+def _columns(numbers: Features, block: slice, rows: NDArray[np.intp] | None) -> NDArray[np.float32]:
+    part = numbers[:, block]
+    return _dense(part if rows is None else take_rows(part, rows))
 
 
 def _cuts(values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -124,7 +137,8 @@ def _cuts(values: NDArray[np.float32]) -> NDArray[np.float32]:
         # The next place at which the value changes, so that a frequent value is not passed over.
         new = np.unique(new[np.minimum(np.searchsorted(new, wanted), len(new) - 1)])
     below, above = values[new - 1], values[new]
-    middle = below + (above - below) / 2
+    with np.errstate(over="ignore", invalid="ignore"):  # far apart, or infinite: then the cut is at the lower one
+        middle = below + (above - below) / 2
     return np.where((middle < above) & np.isfinite(middle), middle, below)
 
 
@@ -133,7 +147,29 @@ def _objects(frame: Features, name: Any) -> list[Any]:
     return column.to_list() if hasattr(column, "to_list") else list(column)
 
 
-def _frequent(values: list[Any]) -> dict[Any, int]:
-    # None, NaN and pandas' NA are missing, not values; only NaN differs from itself, and NA cannot be compared.
-    counts = Counter(value for value in values if value is not None and value == value and str(value) != "<NA>")
+def _floats(frame: Features, name: Any) -> NDArray[np.float64]:
+    try:
+        return as_floats(frame[[name]]).ravel()
+    except (TypeError, ValueError) as error:
+        raise FeatureError(f"column {name!r} must hold numbers as it did in fit; {error}.") from error
+
+
+def _frequent(frame: Features, name: Any) -> dict[Any, int]:
+    try:
+        counts = Counter(value for value in _objects(frame, name) if not _is_missing(value))
+    except TypeError as error:
+        raise FeatureError(
+            f"the values of a nominal column must be strings, truth values or the like; column {name!r} has others "
+            f"({error}). Make names or numbers of them."
+        ) from error
     return {value: code for code, (value, _) in enumerate(counts.most_common(N_VALUES - 1))}
+
+
+def _is_missing(value: Any) -> bool:
+    """Tell None, NaN and pandas' NA from values: only NaN differs from itself, and NA will not be compared."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True

@@ -13,7 +13,7 @@ __all__ = ["FIELDS", "FlatTree", "sets_of_words"]
 FIELDS = ("feature", "threshold", "left", "right", "missing_left", "category_set")  # one value per entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FlatTree:
     """Splits and leaves of one tree over float32 rows; entry 0 is the root and every entry comes after its parent.
 

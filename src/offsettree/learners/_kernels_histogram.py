@@ -49,7 +49,7 @@ class Settings(NamedTuple):
     max_depth: int
     leaf_scale: float  # a leaf weighs at least this times the square root of the whole weight, and at least 1
     n_tried: int  # columns looked at for a split
-    random_cuts: bool  # one cut drawn per column, instead of the best one
+    n_drawn: int  # of so many columns one cut is drawn, of the others the best is found
     alpha: float  # what a leaf costs, as a share of the whole weight's impurity
 
 
@@ -307,13 +307,12 @@ def find_split(
     settings: Settings,
     scratch: Scratch,
 ) -> Any:
-    """Return the column to split, its cut, the bins that go left, and the bins that occur; column -1 for none."""
+    """Return the column to split, its cut, and the bins that go left; column -1 for none."""
     n_columns = codes.shape[1]
     best = votes * votes / weight + np.float32(1e-6) * weight
     column = -1
     cut = -1
     goes_left = NONE
-    occur = NONE
     n_tried = 0
     for place in range(n_columns):
         j = place
@@ -332,34 +331,40 @@ def find_split(
             continue  # a column that is constant here does not count as tried
         if is_category[j]:
             purity, chosen = best_set(
-                counted, seen, votes, weight, least, settings.random_cuts, scratch.random, scratch.by_vote
+                counted, seen, votes, weight, least, j < settings.n_drawn, scratch.random, scratch.by_vote
             )
             if purity > best:
-                best, column, cut, goes_left, occur = purity, j, -1, chosen, seen
+                best, column, cut, goes_left = purity, j, -1, chosen
         else:
             purity, b, missing_left = best_cut(
-                counted, seen, votes, weight, least, settings.random_cuts, scratch.random
+                counted, seen, votes, weight, least, j < settings.n_drawn, scratch.random
             )
             if purity > best:
-                best, column, cut, occur = purity, j, b, seen
+                best, column, cut = purity, j, b
                 goes_left = (ONE << np.uint64(b + 1)) - ONE
                 if missing_left:
                     goes_left |= ONE << np.uint64(MISSING)
         n_tried += 1
         if n_tried >= settings.n_tried:
             break
-    return column, cut, goes_left, occur
+    return column, cut, goes_left
 
 
 @kernel
 def partition(
     codes: Any, row: Any, vote: Any, side: Any, begin: int, end: int, column: int, goes_left: Any, scratch: Scratch
-) -> int:
-    """Move the rows that go left before the others, both in their order; return where the others begin."""
+) -> Any:
+    """Move the rows that go left before the others, both in their order.
+
+    Return where the others begin, and which bins occur: of bins much lighter than others, histograms may not tell.
+    """
     middle = begin
     n_right = 0
+    occur = NONE
     for q in range(begin, end):
-        if (goes_left >> np.uint64(codes[row[q], column])) & ONE:
+        b = np.uint64(codes[row[q], column])
+        occur |= ONE << b
+        if (goes_left >> b) & ONE:
             row[middle] = row[q]
             vote[middle] = vote[q]
             side[middle] = side[q]
@@ -373,7 +378,7 @@ def partition(
         row[middle + q] = scratch.row[q]
         vote[middle + q] = scratch.vote[q]
         side[middle + q] = scratch.side[q]
-    return middle
+    return middle, occur
 
 
 @kernel
@@ -430,12 +435,12 @@ def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings:
                 n_free -= 1
                 slot = free[n_free]
                 count_all(codes, row, vote, begin, end, histograms[slot])
-            column, cut, goes_left, occur = find_split(
+            column, cut, goes_left = find_split(
                 codes, is_category, row, vote, begin, end, slot,
                 np.float32(votes), np.float32(weight), least, settings, scratch,
             )  # fmt: skip
             if column >= 0:
-                middle = partition(codes, row, vote, side, begin, end, column, goes_left, scratch)
+                middle, occur = partition(codes, row, vote, side, begin, end, column, goes_left, scratch)
         if column < 0 or middle in (begin, end):
             if slot >= 0:
                 free[n_free] = slot

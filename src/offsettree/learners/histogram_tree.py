@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._features import Features, check_features, count_rows, is_frame, is_sparse, take_rows
+from offsettree._features import Features, check_features, count_rows, is_frame, take_rows
 from offsettree._validation import check_labels, check_weight, is_number
-from offsettree.exceptions import LogError, ParameterError
-from offsettree.learners._binning import Bins
+from offsettree.exceptions import FeatureError, LogError, ParameterError
+from offsettree.learners._binning import Bins, tables
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
 
 __all__ = ["LEAF_SCALES", "HistogramTree"]
@@ -21,6 +21,7 @@ __all__ = ["LEAF_SCALES", "HistogramTree"]
 DEEPEST = 64
 LEAF_SCALES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 ROUNDS = 5  # times that rows are held out
+LEAST_WHOLE, MOST_WHOLE = 0.1, 1e18  # weight of all rows that float32 sums and their squares can hold
 
 
 class HistogramTree(ClassifierMixin, BaseEstimator):
@@ -110,7 +111,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         X = check_features(self, X, learner=self, reset=True)
         target = check_labels(y, count_rows(X))
-        weight = check_weight(sample_weight, len(target))
+        given = check_weight(sample_weight, len(target))
         self.classes_, label = np.unique(target, return_inverse=True)
         if len(self.classes_) > 2:
             # scikit-learn's estimator checks look for the first sentence.
@@ -119,11 +120,12 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
                 f"{len(self.classes_)} labels. Use OneVsRestClassifier(HistogramTree()) for more than two."
             )
         self._score = None
+        weight = _in_float32(given)
         heard = np.flatnonzero(weight)
         self._bins = Bins.fit(X, heard)
         codes = self._bins.codes(self._bins.numbers(X if len(heard) == len(weight) else take_rows(X, heard)))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        vote = np.where(label[heard] == 1, weight[heard], -weight[heard]).astype(np.float32)
+        vote = np.where(label[heard] == 1, weight[heard], -weight[heard])
         row = np.arange(len(heard), dtype=np.int32)
         self.leaf_scale_ = self._choose_scale(codes, row, vote, seed)
         settings = self.settings(X.shape[1], self.leaf_scale_)
@@ -151,7 +153,9 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         second = self._ask(X, self.flat_tree_.value)
         return np.column_stack([1 - second, second])
 
-    def fitted(self, tree: FlatTree, bins: Bins, score: tuple[Any, Any] | None = None) -> HistogramTree:
+    def fitted(
+        self, tree: FlatTree, bins: Bins, leaf_scale: float, score: tuple[Any, Any] | None = None
+    ) -> HistogramTree:
         """Return a learner that was fitted elsewhere, on the labels 0 and 1.
 
         With a `score`, weights of the columns and where these count from, it was fitted on one more column.
@@ -159,19 +163,19 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         learner = type(self)(**self.get_params())
         learner.classes_, learner.flat_tree_, learner._bins = np.array([0, 1]), tree, bins
         learner._score = score
-        learner.n_features_in_ = len(bins.is_category)
+        learner.n_features_in_, learner.leaf_scale_ = len(bins.is_category), leaf_scale
         if bins.names is not None:
             learner.feature_names_in_ = np.array(bins.names, dtype=object)
         return learner
 
-    def settings(self, n_columns: int, leaf_scale: float) -> Any:
-        """Return what the compiled code needs to know."""
+    def settings(self, n_columns: int, leaf_scale: float, n_drawn: int | None = None) -> Any:
+        """Return what the compiled code needs to know. Random cuts are those of the first `n_drawn` columns, or all."""
+        n_drawn = n_columns if n_drawn is None else n_drawn
         from offsettree.learners._kernels_histogram import Settings
 
         n_tried = max(1, round(self.max_features * n_columns))
-        return Settings(
-            int(self.max_depth), float(leaf_scale), int(n_tried), bool(self.random_cuts), float(self.ccp_alpha)
-        )
+        n_drawn = n_drawn if self.random_cuts else 0
+        return Settings(int(self.max_depth), float(leaf_scale), int(n_tried), int(n_drawn), float(self.ccp_alpha))
 
     def _choose_scale(
         self, codes: NDArray[np.uint8], row: NDArray[np.int32], vote: NDArray[np.float32], seed: int
@@ -197,24 +201,34 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
             raise ParameterError(
                 f"max_features must be a share of the columns, above 0 and at most 1; got {self.max_features!r}."
             )
+        if not isinstance(self.random_cuts, bool | np.bool_):
+            raise ParameterError(f"random_cuts must be true or false; got {self.random_cuts!r}.")
         if not is_number(self.ccp_alpha) or not self.ccp_alpha >= 0:
             raise ParameterError(f"ccp_alpha must be a number of at least 0; got {self.ccp_alpha!r}.")
 
     def _ask(self, X: Features, value: NDArray[Any]) -> NDArray[Any]:
         from offsettree.learners._kernels_histogram import find_leaves
+
+        if self._bins.names is not None and not is_frame(X):
+            raise FeatureError(
+                f"X must be a pandas or polars frame, as in fit, where some columns were nominal; got a "
+                f"{type(X).__name__}."
+            )
+        X = check_features(self, X, learner=self, reset=False, as_frame=self._bins.names is not None)
+        leaf = np.empty(count_rows(X), dtype=np.int32)
+        for part, table in tables(self._bins.numbers(X)):
+            find_leaves(self._with_score(table), leaf[part], *self.flat_tree_.arrays())
+        return np.asarray(value[leaf])
+
+    def _with_score(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        if self._score is None:
+            return numbers
         from offsettree.learners._kernels_scores import score_rows
 
-        X = check_features(self, X, learner=self, reset=False, as_frame=is_frame(X) and self._bins.names is not None)
-        numbers = self._bins.numbers(X)
-        numbers = numbers.toarray() if is_sparse(numbers) else numbers
-        if self._score is not None:
-            score = np.empty((len(numbers), 1), dtype=np.float32)
-            score_rows(numbers, score[:, 0], *self._score)
-            with np.errstate(over="ignore"):
-                numbers = np.hstack([numbers.astype(np.float32), score])
-        leaf = np.empty(len(numbers), dtype=np.int32)
-        find_leaves(numbers, leaf, *self.flat_tree_.arrays())
-        return np.asarray(value[leaf])
+        score = np.empty((len(numbers), 1), dtype=np.float32)
+        score_rows(numbers, score[:, 0], *self._score)
+        with np.errstate(over="ignore"):
+            return np.hstack([numbers.astype(np.float32), score])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -222,3 +236,16 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _in_float32(weight: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Scale weights where float32 cannot hold them, or the square of their sum.
+
+    Only there. Of weights so large no leaf can be too light in float32, and of weights so small none is heavy enough
+    for a split: the scale makes no difference.
+    """
+    heaviest = weight.max()
+    within = np.clip(heaviest, LEAST_WHOLE / len(weight), MOST_WHOLE / len(weight))
+    if within != heaviest:
+        weight = weight / heaviest * within
+    return weight.astype(np.float32)

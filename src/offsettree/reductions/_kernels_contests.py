@@ -236,7 +236,7 @@ def keep_winners(scratch: Scratch, order: Any, n_entries: int, row: Any, side: A
     for place in range(n_entries):
         t = order[place]
         if entries.column[t] < 0:
-            left_wins = entries.vote[t] > 0
+            left_wins = (1 + entries.vote[t]) / 2 > 0.5  # rounded as in the table, which decides
             for q in range(entries.begin[t], entries.end[t]):
                 side[q] = (side[q] == 1) == left_wins
     n_kept = 0

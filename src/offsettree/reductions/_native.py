@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from offsettree._features import is_sparse
 from offsettree.compiled.graph import SplitGraph, graph_from_tables
 from offsettree.learners import HistogramTree
-from offsettree.learners._binning import Bins
+from offsettree.learners._binning import KINDS, Bins
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
 from offsettree.learners.histogram_tree import LEAF_SCALES
 from offsettree.reductions._offset import Votes
@@ -31,7 +31,7 @@ def is_native(estimator: Any) -> bool:
     return type(estimator) is HistogramTree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NativeContests(Sequence[HistogramTree]):
     """The trees of all contests in flat arrays, read as a sequence of fitted learners, one per node."""
 
@@ -39,6 +39,7 @@ class NativeContests(Sequence[HistogramTree]):
     start: NDArray[np.int64]  # of the entries of each node, and one more
     bins: Bins
     learner: HistogramTree
+    leaf_scale: float
     scores: NDArray[np.float32] | None = None  # weights of the columns per node, after the centre they count from
 
     def compiled(self, tree: ActionTree) -> SplitGraph:
@@ -57,8 +58,9 @@ class NativeContests(Sequence[HistogramTree]):
         if isinstance(node, slice):
             return [self[position] for position in range(len(self))[node]]
         node = range(len(self))[node]
+        tree = self.tables.part(self.start[node], self.start[node + 1])
         score = None if self.scores is None else (self.scores[node + 1], self.scores[0])
-        return self.learner.fitted(self.tables.part(self.start[node], self.start[node + 1]), self.bins, score)
+        return self.learner.fitted(tree, self.bins, self.leaf_scale, score)
 
 
 class Linear(NamedTuple):
@@ -69,7 +71,7 @@ class Linear(NamedTuple):
     centre: NDArray[np.float32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BinnedLog:
     """A log that trees of contests can be trained on, one after the other or at once: nothing in it changes."""
 
@@ -94,6 +96,8 @@ class BinnedLog:
         log = cls(bins.codes(numbers), bins, position, own_vote, np.flatnonzero(own_vote))
         if models is None or models.slopes is None or models.centre is None or is_sparse(numbers):
             return log
+        if numbers.dtype not in KINDS or not numbers.dtype.isnative:
+            numbers = numbers.astype(np.float32)
         return replace(log, linear=Linear(numbers, models.slopes, models.centre.astype(np.float32)))
 
     def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
@@ -110,7 +114,7 @@ class BinnedLog:
         climb = self._climb(tree, self.rows)
         scores = self._scores(tree)
         is_category, edges = self._columns()
-        settings = learner.settings(len(is_category), leaf_scale)
+        settings = learner.settings(len(is_category), leaf_scale, self.codes.shape[1])
 
         def train_group(nodes: NDArray[np.int32]) -> Any:
             # The last row of edges is written to: every group has its own.
@@ -127,7 +131,8 @@ class BinnedLog:
         done.extend(train_group(group) for group in top)
         tables, start = _join(done, tree.n_nodes)
         joined = None if self.linear is None else np.vstack([scores.centre[np.newaxis], scores.weights])
-        return NativeContests(tables, start, self.bins, learner, joined), climb.reached.astype(np.int64)
+        contests = NativeContests(tables, start, self.bins, learner, leaf_scale, joined)
+        return contests, climb.reached.astype(np.int64)
 
     def leaf_scale(self, learner: HistogramTree, random: np.random.RandomState, n_trees: int = 1) -> float:
         """Return the learner's own leaf scale, or for "auto" the best of a few, judged on rows held out.
@@ -141,7 +146,7 @@ class BinnedLog:
             return float(learner.leaf_scale)
         from offsettree.reductions._kernels_contests import held_out_error
 
-        n_actions = int(self.position.max()) + 1
+        n_actions = max(2, int(self.position.max()) + 1)
         wrong, whole = np.zeros(len(LEAF_SCALES)), np.zeros(len(LEAF_SCALES))
         for _ in range(PILOT_ROUNDS):
             part, rows = self._pilot(n_actions, random)
@@ -154,7 +159,7 @@ class BinnedLog:
             seed = int(random.randint(np.iinfo(np.int32).max))
             for place, scale in enumerate(LEAF_SCALES):
                 climb = log._climb(tree, rows)
-                settings = learner.settings(len(is_category), scale)
+                settings = learner.settings(len(is_category), scale, self.codes.shape[1])
                 errors = held_out_error(
                     self.codes, is_category, edges, self.own_vote, climb, nodes, seed, settings, scores, n_trees
                 )
