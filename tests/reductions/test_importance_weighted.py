@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -77,3 +77,10 @@ def test_draws_must_be_a_number(n_draws: Any) -> None:
     log = simulate_log(digits[:100], digit[:100], random_state=0)
     with pytest.raises(ParameterError, match="n_draws must be"):
         ImportanceWeighted(n_draws=n_draws).fit(**log.arrays())
+
+
+def test_without_pairs_the_default_learner_takes_many_actions_at_once() -> None:
+    X, y = load_iris(return_X_y=True)
+    log = simulate_log(X, y, random_state=1)
+    policy = ImportanceWeighted(all_pairs=False, random_state=0).fit(**log.arrays())
+    assert (policy.predict(X) == y).mean() > 0.8

@@ -49,7 +49,7 @@ class Settings(NamedTuple):
     max_depth: int
     leaf_scale: float  # a leaf weighs at least this times the square root of the whole weight, and at least 1
     n_tried: int  # columns looked at for a split
-    n_drawn: int  # of so many columns one cut is drawn, of the others the best is found
+    random_cuts: bool  # one cut drawn per column, instead of the best one
     alpha: float  # what a leaf costs, as a share of the whole weight's impurity
 
 
@@ -331,13 +331,13 @@ def find_split(
             continue  # a column that is constant here does not count as tried
         if is_category[j]:
             purity, chosen = best_set(
-                counted, seen, votes, weight, least, j < settings.n_drawn, scratch.random, scratch.by_vote
+                counted, seen, votes, weight, least, settings.random_cuts, scratch.random, scratch.by_vote
             )
             if purity > best:
                 best, column, cut, goes_left = purity, j, -1, chosen
         else:
             purity, b, missing_left = best_cut(
-                counted, seen, votes, weight, least, j < settings.n_drawn, scratch.random
+                counted, seen, votes, weight, least, settings.random_cuts, scratch.random
             )
             if purity > best:
                 best, column, cut = purity, j, b

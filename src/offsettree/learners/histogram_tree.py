@@ -168,14 +168,14 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
             learner.feature_names_in_ = np.array(bins.names, dtype=object)
         return learner
 
-    def settings(self, n_columns: int, leaf_scale: float, n_drawn: int | None = None) -> Any:
-        """Return what the compiled code needs to know. Random cuts are those of the first `n_drawn` columns, or all."""
-        n_drawn = n_columns if n_drawn is None else n_drawn
+    def settings(self, n_columns: int, leaf_scale: float) -> Any:
+        """Return what the compiled code needs to know."""
         from offsettree.learners._kernels_histogram import Settings
 
         n_tried = max(1, round(self.max_features * n_columns))
-        n_drawn = n_drawn if self.random_cuts else 0
-        return Settings(int(self.max_depth), float(leaf_scale), int(n_tried), int(n_drawn), float(self.ccp_alpha))
+        return Settings(
+            int(self.max_depth), float(leaf_scale), int(n_tried), bool(self.random_cuts), float(self.ccp_alpha)
+        )
 
     def _choose_scale(
         self, codes: NDArray[np.uint8], row: NDArray[np.int32], vote: NDArray[np.float32], seed: int

@@ -114,7 +114,7 @@ class BinnedLog:
         climb = self._climb(tree, self.rows)
         scores = self._scores(tree)
         is_category, edges = self._columns()
-        settings = learner.settings(len(is_category), leaf_scale, self.codes.shape[1])
+        settings = learner.settings(len(is_category), leaf_scale)
 
         def train_group(nodes: NDArray[np.int32]) -> Any:
             # The last row of edges is written to: every group has its own.
@@ -159,7 +159,7 @@ class BinnedLog:
             seed = int(random.randint(np.iinfo(np.int32).max))
             for place, scale in enumerate(LEAF_SCALES):
                 climb = log._climb(tree, rows)
-                settings = learner.settings(len(is_category), scale, self.codes.shape[1])
+                settings = learner.settings(len(is_category), scale)
                 errors = held_out_error(
                     self.codes, is_category, edges, self.own_vote, climb, nodes, seed, settings, scores, n_trees
                 )

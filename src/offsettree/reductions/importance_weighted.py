@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features, take_rows
@@ -31,7 +32,8 @@ class ImportanceWeighted(BasePolicy):
     Parameters
     ----------
     estimator : classifier, optional
-        Any binary classifier. By default `offsettree.learners.default_classifier()`.
+        Any binary classifier. By default `offsettree.learners.default_classifier()`, or without `all_pairs`, which
+        needs a multiclass one, scikit-learn's decision tree pruned alike.
     n_draws : int or None, default=10
         How often Costing draws. None gives the weights themselves through all pairs to the estimator, which is
         wrapped in Costing only where it takes none.
@@ -120,6 +122,11 @@ class ImportanceWeighted(BasePolicy):
         self.classifier_ = Template(classifier).copy(seed)
         with node_settings(assume_finite=may_assume_finite(self._learner(), X)):
             self.classifier_.fit(take_rows(X, earned), action[earned], **{weight_name: weight / weight.mean()})
+
+    def _learner(self) -> Any:
+        if self.estimator is None and not self.all_pairs:
+            return DecisionTreeClassifier(ccp_alpha=0.003, max_depth=12)
+        return super()._learner()
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self.classifier_.predict(X), dtype=np.intp)
