@@ -18,7 +18,7 @@ from offsettree.compiled._kernels_rows import load, scan
 from offsettree.compiled.layout import BY_CATEGORY, BY_SCORE, HAS_NAN, MISSING_LEFT
 from offsettree.learners._kernels_scores import score
 
-__all__ = ["BLOCK", "choose_csr", "choose_one", "choose_rows", "merge", "walk", "walk_all"]
+__all__ = ["BLOCK", "choose_csr", "choose_finite", "choose_one", "choose_rows", "merge", "walk", "walk_all"]
 
 LANES = 12
 BLOCK = 96  # rows copied at a time: enough to forget what a block costs, few enough for the first cache
@@ -187,6 +187,32 @@ def choose_rows(graph: Any, root: Any, values: Any, out: Any, plain: Any, refuse
             return found
         walk_all(graph, root, rows, n_rows, width, plain and not here & HAS_NAN, out[first : first + n_rows])
     return found
+
+
+@kernel
+def choose_finite(loops: Any, root: Any, end: Any, values: Any, out: Any) -> Any:
+    """Do as `choose_rows` for at least twelve rows of float32, walked where they stand; -1 for something not finite."""
+    n_rows = out.shape[0]
+    width = values.shape[0] // n_rows
+    thresholds = loops.view(np.float32)
+    start = np.uint64(4 * root if root >= 0 else end + 4 * ~root)
+    for first in range(0, n_rows, BLOCK):
+        last = min(first + BLOCK, n_rows)
+        if scan(values[first * width : last * width]):
+            return -1
+        for begin in range(first, last, LANES):
+            # The last twelve may overlap with those before, who get the same answers once more.
+            _walk_lanes(
+                loops,
+                thresholds,
+                start,
+                np.uint64(end),
+                values,
+                np.uint64(width),
+                min(begin, n_rows - LANES),
+                out,
+            )
+    return 0
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,14 @@ __all__ = ["KINDS", "SplitGraph", "as_words", "graph_from_tables", "round_down"]
 
 # What kernels are compiled for; other numbers become the last of these.
 KINDS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+@cache
+def _kernels() -> Any:
+    """Load what is slow to load, when first needed; to ask the import system every time takes a microsecond."""
+    from offsettree.compiled import _kernels_graph
+
+    return _kernels_graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +66,7 @@ class SplitGraph(CompiledTree):
 
     def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         """See `CompiledTree`."""
-        from offsettree.compiled import _kernels_graph as kernels
-
+        kernels = _kernels()
         out = np.empty(X.shape[0], dtype=np.intp)
         parts = (self.nodes, self.flags, self.sets, self.scores, self.root)
         if is_csr(X):
@@ -73,11 +80,16 @@ class SplitGraph(CompiledTree):
             return out
         plain = self.is_plain
         graph, root = self.for_rows, self.root
-        found = over_tables(
-            lambda values, first, last: kernels.choose_rows(graph, root, values, out[first:last], plain, refused),
-            X,
-            KINDS,
-        )
+
+        def walk(values: NDArray[Any], first: int, last: int) -> int:
+            here = out[first:last]
+            if plain and values.dtype == np.float32 and last - first >= kernels.LANES:
+                loops, end = graph[4:]
+                if kernels.choose_finite(loops, root, end, values, here) == 0:
+                    return 0
+            return int(kernels.choose_rows(graph, root, values, here, plain, refused))
+
+        found = over_tables(walk, X, KINDS)
         return None if found & refused else out
 
     def one_row(self, refused: int) -> OneRow:

@@ -32,6 +32,7 @@ class _Prepared:
         self.compiled: CompiledTree | None = None
         self.refused = 0
         self.label_of: Callable[[Any], Any] | None = None
+        self.labels_are_positions = False
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"label_of": None}
@@ -56,8 +57,17 @@ class CompilablePolicy(BasePolicy):
             rows = self._frame_like
             prepared.compiled = self._compile() if rows is None or self._as_numbers(rows) is not None else None
             prepared.refused = HAS_INFINITY if takes_missing(self._learner()) else HAS_INFINITY | HAS_NAN
+            prepared.labels_are_positions = self.actions_.dtype == np.intp and np.array_equal(
+                self.actions_, np.arange(len(self.actions_))
+            )
             prepared.is_compiled = True
         return prepared.compiled
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Return the action chosen for each row."""
+        position = self._positions(X)
+        # To look up 0 as the label of 0 is a tenth of the time that a thousand decisions take.
+        return position if self._prepared.labels_are_positions else np.asarray(self.actions_[position])
 
     def decide(self, x: Any) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.

@@ -9,10 +9,23 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.cpython.unsafe import numbers
 from numpy.typing import NDArray
 
 from offsettree._jit import kernel
+from offsettree.learners._kernels_splits import (
+    FEW_ROWS,
+    MISSING,
+    N_BINS,
+    NONE,
+    ONE,
+    Room,
+    Settings,
+    count,
+    draw_below,
+    find_split,
+    make_room,
+    take_away,
+)
 
 __all__ = [
     "MISSING",
@@ -33,24 +46,6 @@ __all__ = [
     "seeded",
     "weight_wrong",
 ]
-
-N_BINS = 64
-MISSING = N_BINS - 1
-FEW_ROWS = 64  # up to which a column is counted on its own; above, all columns at once, each row read once
-ONE = np.uint64(1)
-NONE = np.uint64(0)
-
-trailing_zeros: Any = numbers.trailing_zeros
-
-
-class Settings(NamedTuple):
-    """How trees are grown."""
-
-    max_depth: int
-    leaf_scale: float  # a leaf weighs at least this times the square root of the whole weight, and at least 1
-    n_tried: int  # columns looked at for a split
-    random_cuts: bool  # one cut drawn per column, instead of the best one
-    alpha: float  # what a leaf costs, as a share of the whole weight's impurity
 
 
 class Entries(NamedTuple):
@@ -85,14 +80,10 @@ class Scratch(NamedTuple):
     """Room that one tree after the other uses."""
 
     entries: Entries
-    histograms: NDArray[np.float32]  # slot, column, bin, (votes, weight)
-    counted: NDArray[np.float32]  # the same of one column
-    columns: NDArray[np.int32]  # a permutation
-    by_vote: NDArray[np.int32]
+    room: Room
     row: NDArray[np.int32]
     vote: NDArray[np.float32]
     side: NDArray[np.uint8]
-    random: NDArray[np.uint64]
 
 
 @kernel
@@ -117,34 +108,19 @@ def make_scratch(n_rows: int, n_columns: int, settings: Settings) -> Scratch:
     n_slots = min(n_slots, 2 + n_rows // FEW_ROWS)
     return Scratch(
         entries,
-        np.empty((n_slots, n_columns, N_BINS, 2), np.float32),
-        np.empty((N_BINS, 2), np.float32),
-        np.arange(n_columns).astype(np.int32),
-        np.empty(N_BINS, np.int32),
+        make_room(n_slots, n_columns, settings),
         np.empty(n_rows, np.int32),
         np.empty(n_rows, np.float32),
         np.empty(n_rows, np.uint8),
-        np.zeros(1, np.uint64),
     )
 
 
 @kernel
 def seeded(scratch: Scratch, seed: int) -> None:
     """Begin a stream of random numbers, the same whatever trees were grown before."""
-    scratch.random[0] = np.uint64(seed)
-    for j in range(scratch.columns.shape[0]):
-        scratch.columns[j] = j
-
-
-@kernel
-def draw_below(random: NDArray[np.uint64], bound: int) -> Any:
-    """Draw a whole number (splitmix64)."""
-    random[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = random[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.int64(((z >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+    scratch.room.random[0] = np.uint64(seed)
+    for j in range(scratch.room.columns.shape[0]):
+        scratch.room.columns[j] = j
 
 
 @kernel
@@ -165,189 +141,6 @@ def bin_columns(X: NDArray[Any], edges: NDArray[np.float32], is_category: NDArra
                 for e in range(n_edges):
                     below += np.int32(edges[j, e] < x)
                 codes[i, j] = below
-
-
-@kernel
-def count_all(codes: Any, row: Any, vote: Any, begin: int, end: int, histogram: Any) -> None:
-    n_columns = codes.shape[1]
-    histogram[:] = 0
-    for q in range(begin, end):
-        i = row[q]
-        v = vote[q]
-        w = abs(v)
-        for j in range(n_columns):
-            b = codes[i, j]
-            histogram[j, b, 0] += v
-            histogram[j, b, 1] += w
-
-
-@kernel
-def count_column(codes: Any, row: Any, vote: Any, begin: int, end: int, column: int, counted: Any) -> Any:
-    """Count one column; return which bins occur. Only those have been written."""
-    seen = NONE
-    for q in range(begin, end):
-        b = codes[row[q], column]
-        bit = ONE << np.uint64(b)
-        if seen & bit:
-            counted[b, 0] += vote[q]
-            counted[b, 1] += abs(vote[q])
-        else:
-            counted[b, 0] = vote[q]
-            counted[b, 1] = abs(vote[q])
-            seen |= bit
-    return seen
-
-
-@kernel
-def occurring(counted: Any) -> Any:
-    seen = NONE
-    for b in range(N_BINS):
-        if counted[b, 1] > 0:
-            seen |= ONE << np.uint64(b)
-    return seen
-
-
-@kernel
-def gain(votes: Any, weight: Any, all_votes: Any, all_weight: Any, least: Any) -> Any:
-    """Purity of two parts, of which `votes` and `weight` are one; -1 if either is too light to be a leaf."""
-    rest = all_weight - weight
-    if weight < least or rest < least or rest <= 0:
-        return np.float32(-1)
-    other = all_votes - votes
-    return votes * votes / weight + other * other / rest
-
-
-@kernel
-def best_cut(counted: Any, seen: Any, votes: Any, weight: Any, least: Any, random_cuts: bool, random: Any) -> Any:
-    """Find the cut of a column of numbers; return its purity, the last bin that goes left, and whether missing does."""
-    best = np.float32(-1)
-    cut = np.int64(-1)
-    missing_left = False
-    missing = (seen >> np.uint64(MISSING)) & ONE == ONE
-    values = seen & ~(ONE << np.uint64(MISSING))
-    drawn = -1
-    if random_cuts:
-        n_cuts = 0 if missing else -1
-        rest = values
-        while rest:
-            n_cuts += 1
-            rest &= rest - ONE
-        if n_cuts <= 0:
-            return best, cut, missing_left
-        drawn = draw_below(random, n_cuts)
-    here = np.float32(0)
-    heavy = np.float32(0)
-    place = 0
-    while values:
-        b = np.int64(trailing_zeros(values))
-        values &= values - ONE
-        if values == NONE and not missing:
-            break
-        here += counted[b, 0]
-        heavy += counted[b, 1]
-        if drawn < 0 or drawn == place:
-            purity = gain(here, heavy, votes, weight, least)
-            if purity > best:
-                best, cut, missing_left = purity, b, False
-            if missing and values != NONE:
-                purity = gain(here + counted[MISSING, 0], heavy + counted[MISSING, 1], votes, weight, least)
-                if purity > best:
-                    best, cut, missing_left = purity, b, True
-        place += 1
-    return best, cut, missing_left
-
-
-@kernel
-def best_set(
-    counted: Any, seen: Any, votes: Any, weight: Any, least: Any, random_cuts: bool, random: Any, by_vote: Any
-) -> Any:
-    """Find the set of categories to send left: of two labels, the best set is a prefix in the order of mean votes."""
-    best = np.float32(-1)
-    chosen = NONE
-    n_seen = 0
-    rest = seen
-    while rest:
-        b = np.int64(trailing_zeros(rest))
-        rest &= rest - ONE
-        mean = counted[b, 0] / counted[b, 1]
-        place = n_seen
-        while place > 0 and counted[by_vote[place - 1], 0] / counted[by_vote[place - 1], 1] > mean:
-            by_vote[place] = by_vote[place - 1]
-            place -= 1
-        by_vote[place] = b
-        n_seen += 1
-    drawn = draw_below(random, n_seen - 1) if random_cuts else -1
-    here = np.float32(0)
-    heavy = np.float32(0)
-    prefix = NONE
-    for place in range(n_seen - 1):
-        b = by_vote[place]
-        here += counted[b, 0]
-        heavy += counted[b, 1]
-        prefix |= ONE << np.uint64(b)
-        if drawn < 0 or drawn == place:
-            purity = gain(here, heavy, votes, weight, least)
-            if purity > best:
-                best, chosen = purity, prefix
-    return best, chosen
-
-
-@kernel
-def find_split(
-    codes: Any,
-    is_category: Any,
-    row: Any,
-    vote: Any,
-    begin: int,
-    end: int,
-    slot: int,
-    votes: Any,
-    weight: Any,
-    least: Any,
-    settings: Settings,
-    scratch: Scratch,
-) -> Any:
-    """Return the column to split, its cut, and the bins that go left; column -1 for none."""
-    n_columns = codes.shape[1]
-    best = votes * votes / weight + np.float32(1e-6) * weight
-    column = -1
-    cut = -1
-    goes_left = NONE
-    n_tried = 0
-    for place in range(n_columns):
-        j = place
-        if settings.n_tried < n_columns:
-            other = place + draw_below(scratch.random, n_columns - place)
-            j = scratch.columns[other]
-            scratch.columns[other] = scratch.columns[place]
-            scratch.columns[place] = j
-        if slot >= 0:
-            counted = scratch.histograms[slot, j]
-            seen = occurring(counted)
-        else:
-            counted = scratch.counted
-            seen = count_column(codes, row, vote, begin, end, j, counted)
-        if seen & (seen - ONE) == NONE:
-            continue  # a column that is constant here does not count as tried
-        if is_category[j]:
-            purity, chosen = best_set(
-                counted, seen, votes, weight, least, settings.random_cuts, scratch.random, scratch.by_vote
-            )
-            if purity > best:
-                best, column, cut, goes_left = purity, j, -1, chosen
-        else:
-            purity, b, missing_left = best_cut(
-                counted, seen, votes, weight, least, settings.random_cuts, scratch.random
-            )
-            if purity > best:
-                best, column, cut = purity, j, b
-                goes_left = (ONE << np.uint64(b + 1)) - ONE
-                if missing_left:
-                    goes_left |= ONE << np.uint64(MISSING)
-        n_tried += 1
-        if n_tried >= settings.n_tried:
-            break
-    return column, cut, goes_left
 
 
 @kernel
@@ -382,26 +175,11 @@ def partition(
 
 
 @kernel
-def take_away(whole: Any, part: Any) -> None:
-    """Make of the histogram of all rows that of the other part."""
-    for j in range(whole.shape[0]):
-        for b in range(N_BINS):
-            left_over = whole[j, b, 1] - part[j, b, 1]
-            # What rounding may leave of a bin whose rows are all in the part.
-            if left_over <= np.float32(1e-5) * whole[j, b, 1]:
-                whole[j, b, 0] = 0
-                whole[j, b, 1] = 0
-            else:
-                whole[j, b, 0] -= part[j, b, 0]
-                whole[j, b, 1] = left_over
-
-
-@kernel
 def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings: Settings, scratch: Scratch) -> int:
     """Grow and prune one tree over the rows given, which are put in the order of its leaves; return its entries."""
     n_columns = codes.shape[1]
     entries = scratch.entries
-    histograms = scratch.histograms
+    histograms = scratch.room.histograms
     whole = 0.0
     for q in range(row.shape[0]):
         whole += abs(vote[q])
@@ -434,10 +212,10 @@ def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings:
             if slot < 0 and n_free > 0 and settings.n_tried >= n_columns and end - begin > FEW_ROWS:
                 n_free -= 1
                 slot = free[n_free]
-                count_all(codes, row, vote, begin, end, histograms[slot])
+                count(codes, row, vote, begin, end, settings, histograms[slot])
             column, cut, goes_left = find_split(
                 codes, is_category, row, vote, begin, end, slot,
-                np.float32(votes), np.float32(weight), least, settings, scratch,
+                np.float32(votes), np.float32(weight), least, settings, scratch.room,
             )  # fmt: skip
             if column >= 0:
                 middle, occur = partition(codes, row, vote, side, begin, end, column, goes_left, scratch)
@@ -464,8 +242,8 @@ def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings:
             if n_free > 0 and entries.depth[child] < settings.max_depth and end - begin > 2 * FEW_ROWS:
                 n_free -= 1
                 counted = free[n_free]
-                count_all(codes, row, vote, entries.begin[fewer], entries.end[fewer], histograms[counted])
-                take_away(histograms[slot], histograms[counted])
+                count(codes, row, vote, entries.begin[fewer], entries.end[fewer], settings, histograms[counted])
+                take_away(histograms[slot], histograms[counted], settings, n_columns)
                 entries.histogram[more], entries.histogram[fewer] = slot, counted
             else:
                 free[n_free] = slot
@@ -591,7 +369,7 @@ def judge(
     for _ in range(n_trees):
         n_drawn = 0
         for q in range(n_rows):
-            is_drawn[q] = draw_below(scratch.random, 100) < 63
+            is_drawn[q] = draw_below(scratch.room.random, 100) < 63
             if is_drawn[q]:
                 drawn_row[n_drawn] = row[q]
                 drawn_vote[n_drawn] = vote[q]
