@@ -28,16 +28,16 @@ class Problem:
     def split_by(self, here: list[int], every_set: bool) -> Iterator[tuple[list[int], list[int]]]:
         """Every way to divide some of the rows in two by one column.
 
-        Of sets of names every one, or those that hold all names of a lower share of the label 1 than some other.
+        Of sets of names every one, or those that hold all names up to some share of the label 1.
         """
         for column, nominal in enumerate(self.nominal):
             values = {self.rows[i][column] for i in here}
             known: list[Any] = sorted(values - {MISSING})
             if nominal:
-                found = sorted(values, key=lambda value: self.share([i for i in here if self.rows[i][column] == value]))
-                lefts = [set(found[:size]) for size in range(1, len(found))]
+                share = {value: self.share([i for i in here if self.rows[i][column] == value]) for value in values}
+                lefts = [{value for value in values if share[value] <= most + 1e-9} for most in share.values()]
                 if every_set:
-                    lefts = [set(part) for size in range(1, len(found)) for part in combinations(found, size)]
+                    lefts = [set(part) for size in range(1, len(values)) for part in combinations(values, size)]
             else:
                 lefts = [set(known[:size]) for size in range(1, len(known) + 1)]
                 lefts += [left | {MISSING} for left in lefts[:-1]] if MISSING in values else []

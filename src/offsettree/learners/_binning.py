@@ -26,6 +26,7 @@ __all__ = ["Bins", "tables"]
 
 N_VALUES = 63
 SAMPLE = 20_000  # rows from which quantiles are taken
+SORTED = 1 << 18  # values of the sample that are sorted at once
 BLOCK = 1 << 22  # values that are written out at once, of an X that kernels do not take as it is
 MOST_CODES = 1 << 33
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))  # what kernels are compiled for
@@ -60,13 +61,13 @@ class Bins:
         is_category[list(categories)] = True
         edges = np.full((n_columns, N_VALUES), np.inf, dtype=np.float32)
         bins = cls(edges, is_category, names, categories)
-        here = np.arange(count_rows(X)) if rows is None else rows
-        if len(here) > SAMPLE:
-            # Evenly spread, not drawn: the same log gives the same bins whatever the seed.
-            here = here[np.linspace(0, len(here) - 1, SAMPLE).astype(np.intp)]
+        n_rows = count_rows(X) if rows is None else len(rows)
+        # Evenly spread, not drawn: the same log gives the same bins whatever the seed.
+        here = np.linspace(0, n_rows - 1, min(n_rows, SAMPLE)).astype(np.intp)
+        here = here if rows is None else rows[here]
         whole = isinstance(X, np.ndarray)  # of which a few columns are taken at a time, so that X is never copied
         sample = X if whole else bins.numbers(take_rows(X, here))
-        step = max(1, BLOCK // max(1, len(here)))
+        step = max(1, SORTED // max(1, len(here)))
         for begin in range(0, n_columns, step):
             part = _columns(sample, slice(begin, begin + step), here if whole else None)
             for column, values in enumerate(np.sort(part.T, axis=1), start=begin):
@@ -124,7 +125,7 @@ def _dense(part: Features) -> NDArray[np.float32]:
 
 def _columns(numbers: Features, block: slice, rows: NDArray[np.intp] | None) -> NDArray[np.float32]:
     part = numbers[:, block]
-    return _dense(part if rows is None else take_rows(part, rows))
+    return _dense(part if rows is None else part[rows])  # np.take would copy all rows of a part first
 
 
 def _cuts(values: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -28,7 +28,7 @@ from offsettree.learners._kernels_histogram import (
 )
 from offsettree.learners._kernels_scores import score
 
-__all__ = ["Climb", "Scores", "directions", "held_out_error", "train"]
+__all__ = ["Climb", "Scores", "directions", "held_out_error", "order_by_leaf", "train"]
 
 
 class Scores(NamedTuple):
@@ -49,6 +49,23 @@ class Climb(NamedTuple):
     begin: NDArray[np.int32]  # of the survivors at each node
     n_kept: NDArray[np.int32]
     reached: NDArray[np.int32]  # rows that took part
+
+
+@kernel
+def order_by_leaf(rows: Any, position: Any, place: Any) -> Any:
+    """Return the rows in the order of the places of their actions, and where each place begins."""
+    begin = np.zeros(place.shape[0] + 1, np.int32)
+    for q in range(rows.shape[0]):
+        begin[place[position[rows[q]]] + 1] += 1
+    for leaf in range(place.shape[0]):
+        begin[leaf + 1] += begin[leaf]
+    free = begin[:-1].copy()
+    ordered = np.empty(rows.shape[0], np.int32)
+    for q in range(rows.shape[0]):
+        leaf = place[position[rows[q]]]
+        ordered[free[leaf]] = rows[q]
+        free[leaf] += 1
+    return ordered, begin
 
 
 @kernel
@@ -138,17 +155,17 @@ def directions(left: Any, right: Any, slopes: Any) -> Any:
 
 
 @kernel
-def enlarged(table: Table, n_entries: int, n_sets: int, more_entries: int, more_sets: int) -> Table:
-    larger = make_table(more_entries, more_sets)
-    larger.feature[:n_entries] = table.feature[:n_entries]
-    larger.threshold[:n_entries] = table.threshold[:n_entries]
-    larger.left[:n_entries] = table.left[:n_entries]
-    larger.right[:n_entries] = table.right[:n_entries]
-    larger.missing_left[:n_entries] = table.missing_left[:n_entries]
-    larger.category_set[:n_entries] = table.category_set[:n_entries]
-    larger.sets[:n_sets] = table.sets[:n_sets]
-    larger.value[:n_entries] = table.value[:n_entries]
-    return larger
+def resized(table: Table, n_entries: int, n_sets: int, more_entries: int, more_sets: int) -> Table:
+    other = make_table(more_entries, more_sets)
+    other.feature[:n_entries] = table.feature[:n_entries]
+    other.threshold[:n_entries] = table.threshold[:n_entries]
+    other.left[:n_entries] = table.left[:n_entries]
+    other.right[:n_entries] = table.right[:n_entries]
+    other.missing_left[:n_entries] = table.missing_left[:n_entries]
+    other.category_set[:n_entries] = table.category_set[:n_entries]
+    other.sets[:n_sets] = table.sets[:n_sets]
+    other.value[:n_entries] = table.value[:n_entries]
+    return other
 
 
 @kernel
@@ -207,7 +224,7 @@ def train(
             else:
                 n_grown = grow(codes, is_category, row, vote[:n_rows], side[:n_rows], settings, scratch)
         if n_entries + n_grown > table.left.shape[0] or n_sets + n_grown > table.sets.shape[0]:
-            table = enlarged(
+            table = resized(
                 table,
                 n_entries,
                 n_sets,
@@ -226,7 +243,7 @@ def train(
             n_entries, n_sets = emit(scratch.entries, edges, table, n_entries, n_sets, order)
             climb.n_kept[node] = keep_winners(scratch, order, n_entries - first, row, side)
         start[place + 1] = n_entries
-    return table, start, n_entries, n_sets
+    return resized(table, n_entries, n_sets, n_entries, n_sets), start, n_entries, n_sets  # no room left unused
 
 
 @kernel

@@ -16,7 +16,6 @@ from offsettree.learners import HistogramTree
 from offsettree.learners._binning import KINDS, Bins
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
 from offsettree.learners.histogram_tree import LEAF_SCALES
-from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree, RewardModels
 
 __all__ = ["BinnedLog", "NativeContests", "is_native"]
@@ -77,23 +76,24 @@ class BinnedLog:
 
     codes: NDArray[np.uint8]
     bins: Bins
-    position: NDArray[np.intp]
+    position: NDArray[np.int32]  # of the action
     own_vote: NDArray[np.float32]  # for (above 0) or against its own side, by weight
-    rows: NDArray[np.intp]  # those with any weight
+    rows: NDArray[np.int32]  # those with any weight
     linear: Linear | None = None  # where contests have scores
 
     @classmethod
-    def make(cls, X: Any, position: NDArray[np.intp], votes: Votes, models: RewardModels | None = None) -> BinnedLog:
+    def make(
+        cls, X: Any, position: NDArray[np.intp], own_vote: NDArray[np.float32], models: RewardModels | None = None
+    ) -> BinnedLog:
         """Bin X; without `models` X itself is not needed any more.
 
         With them every contest has one more column: by how much the rewards that linear models predict for the actions
         on its left exceed those on its right, in the mean.
         """
+        rows = _heard(own_vote)  # before there are codes: this takes some room of its own
         bins = Bins.fit(X)
-        weight = votes.weight / (votes.weight.mean() or 1.0)  # so that float32 can hold whatever 1 / p is
-        own_vote = np.where(votes.for_own_side, weight, -weight).astype(np.float32)
         numbers = bins.numbers(X)
-        log = cls(bins.codes(numbers), bins, position, own_vote, np.flatnonzero(own_vote))
+        log = cls(bins.codes(numbers), bins, position.astype(np.int32), own_vote, rows)
         if models is None or models.slopes is None or models.centre is None or is_sparse(numbers):
             return log
         if numbers.dtype not in KINDS or not numbers.dtype.isnative:
@@ -103,7 +103,7 @@ class BinnedLog:
     def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
         """Return the log with each row counted so many times."""
         own_vote = self.own_vote * times.astype(np.float32)
-        return replace(self, own_vote=own_vote, rows=np.flatnonzero(own_vote))
+        return replace(self, own_vote=own_vote, rows=_heard(own_vote))
 
     def train(
         self, tree: ActionTree, learner: HistogramTree, leaf_scale: float, seeds: NDArray[np.int64], n_threads: int = 1
@@ -168,7 +168,7 @@ class BinnedLog:
         best = LEAF_SCALES[int(np.argmin(wrong / np.maximum(whole, 1e-12)))]
         return best if n_trees == 1 else best / 2
 
-    def _pilot(self, n_actions: int, random: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _pilot(self, n_actions: int, random: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
         n_rows = np.bincount(self.position[self.rows], minlength=n_actions)
         order = random.permutation(n_actions)
         order = order[np.argsort(n_rows[order] == 0, kind="stable")]  # actions that were logged come first
@@ -195,17 +195,14 @@ class BinnedLog:
         weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.linear.slopes)
         return Scores(self.linear.numbers, weights, self.linear.centre)
 
-    def _climb(self, tree: ActionTree, rows: NDArray[np.intp]) -> Any:
-        from offsettree.reductions._kernels_contests import Climb
+    def _climb(self, tree: ActionTree, rows: NDArray[np.int32]) -> Any:
+        from offsettree.reductions._kernels_contests import Climb, order_by_leaf
 
         place = np.empty(tree.n_actions, dtype=np.int32)  # from left to right
         place[tree.leaves] = np.arange(tree.n_actions, dtype=np.int32)
-        leaf = place[self.position[rows]]
-        order = np.argsort(leaf.astype(np.uint16) if tree.n_actions <= 1 << 16 else leaf, kind="stable")
-        leaf_begin = np.zeros(tree.n_actions + 1, dtype=np.int32)
-        np.cumsum(np.bincount(leaf, minlength=tree.n_actions), out=leaf_begin[1:])
+        row, leaf_begin = order_by_leaf(rows, self.position, place)
         return Climb(
-            rows[order].astype(np.int32),
+            row,
             _by_place(tree.left, place),
             _by_place(tree.right, place),
             leaf_begin,
@@ -218,8 +215,12 @@ def _by_place(child: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.i
     return np.where(is_leaf, ~place[np.where(is_leaf, ~child, 0)], child).astype(np.int32)
 
 
-def _renumbered(position: NDArray[np.intp], part: NDArray[np.intp], n_actions: int) -> NDArray[np.intp]:
-    new = np.zeros(n_actions, dtype=np.intp)
+def _heard(own_vote: NDArray[np.float32]) -> NDArray[np.int32]:
+    return np.flatnonzero(own_vote).astype(np.int32)
+
+
+def _renumbered(position: NDArray[np.int32], part: NDArray[np.intp], n_actions: int) -> NDArray[np.int32]:
+    new = np.zeros(n_actions, dtype=np.int32)
     new[part] = np.arange(len(part))
     return new[position]
 

@@ -71,6 +71,13 @@ class Votes:
             weight /= weight.mean()
         return weight
 
+    def signed(self) -> NDArray[np.float32]:
+        """Return the weights with mean 1, as float32 can hold them whatever 1 / p is, negative for a vote against."""
+        own_vote = (self.weight / (self.weight.mean() or 1.0)).astype(np.float32)
+        # A weight that is too small beside the others still counts, where the others are not.
+        np.maximum(own_vote, np.finfo(np.float32).tiny, out=own_vote, where=self.weight > 0)
+        return np.negative(own_vote, out=own_vote, where=~self.for_own_side)
+
     def audible(self) -> NDArray[np.intp]:
         """Return the rows with any weight; a reward that equals the offset says nothing, in no contest."""
         return np.flatnonzero(self.weight)

@@ -202,7 +202,7 @@ class OffsetForest(CompilablePolicy):
         learner = NodeLearner(self._learner())
         self.leaf_scale_ = None
         if is_native(learner.estimator) and self.path_filter == "in_sample":
-            log = BinnedLog.make(X, action, votes, models)
+            log = BinnedLog.make(X, action, votes.signed(), models)
             self.leaf_scale_ = log.leaf_scale(learner.estimator, random, COMMITTEE)
             return partial(_train_native, log, learner.estimator, self.leaf_scale_)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None

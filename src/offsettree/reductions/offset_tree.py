@@ -189,7 +189,10 @@ class OffsetTree(CompilablePolicy):
         self.estimators_: Sequence[Any]
         self.n_rounds_ = 1
         if is_native(learner.estimator) and self.node_models == "separate" and self.path_filter == "in_sample":
-            log = BinnedLog.make(X, action, votes)
+            own_vote = votes.signed()
+            del votes
+            log = BinnedLog.make(X, action, own_vote)
+            del X, action, own_vote  # the log has what it needs of them
             scale = log.leaf_scale(learner.estimator, random)
             self.estimators_, self.node_rows_ = log.train(
                 self.tree_, learner.estimator, scale, seeds, effective_n_jobs(self.n_jobs)
