@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +19,23 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from offsettree import OffsetTree, simulate_log
+from offsettree import HistogramTree, OffsetTree, simulate_log
 from offsettree.learners import default_classifier
 
 Problem = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]  # X, mean rewards, drawn rewards
 
 CANDIDATES = {
-    "unpruned": DecisionTreeClassifier(),
-    "leaves of 5 or more": DecisionTreeClassifier(min_samples_leaf=5),
-    "depth 6": DecisionTreeClassifier(max_depth=6),
-    "depth 6, leaves of 5": DecisionTreeClassifier(max_depth=6, min_samples_leaf=5),
-    "pruned, alpha 0.001": DecisionTreeClassifier(ccp_alpha=0.001, max_depth=12),
-    "pruned, alpha 0.003": DecisionTreeClassifier(ccp_alpha=0.003, max_depth=12),
-    "pruned, alpha 0.01": DecisionTreeClassifier(ccp_alpha=0.01, max_depth=12),
+    "unpruned": HistogramTree(),
+    "depth 6": HistogramTree(max_depth=6),
+    "pruned, alpha 0.001": HistogramTree(ccp_alpha=0.001),
+    "pruned, alpha 0.003": HistogramTree(ccp_alpha=0.003),
+    "pruned, alpha 0.005": HistogramTree(ccp_alpha=0.005),
+    "pruned, alpha 0.01": HistogramTree(ccp_alpha=0.01),
+    "pruned, alpha 0.02": HistogramTree(ccp_alpha=0.02),
+    "leaf scale 1/4": HistogramTree(leaf_scale=0.25),
+    "leaf scale chosen": HistogramTree(leaf_scale="auto"),
+    "scikit-learn, 0.003": DecisionTreeClassifier(ccp_alpha=0.003, max_depth=12),
+    "scikit-learn, 0.01": DecisionTreeClassifier(ccp_alpha=0.01, max_depth=12),
 }
 
 
@@ -59,7 +64,7 @@ def generated(n_rows: int, n_actions: int, zero_one: bool, seed: int) -> Problem
     return X, mean, drawn
 
 
-def value(learner: DecisionTreeClassifier, problem: Problem, seed: int) -> float:
+def value(learner: Any, problem: Problem, seed: int) -> float:
     """Learn from a simulated log of two thirds of the rows; return the true mean reward on the rest."""
     X, mean, drawn = problem
     train, test = train_test_split(np.arange(len(X)), test_size=1 / 3, random_state=seed)

@@ -19,9 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from offsettree.exceptions import ParameterError
-from offsettree.learners.default import default_regressor
+from offsettree.learners.default import default_classifier, default_regressor
 from offsettree.learners.encoding import NominalEncoder
-from offsettree.learners.histogram_tree import HistogramTree
 from offsettree.learners.weka import J48, M5P, REPTree
 
 __all__ = ["CLASSIFIERS", "REGRESSORS", "make_learner"]
@@ -36,7 +35,7 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "boosting": lambda: _encoded(HistGradientBoostingClassifier()),
     "extra-trees": lambda: _encoded(ExtraTreesClassifier()),
     "forest": lambda: _encoded(RandomForestClassifier()),
-    "histogram-tree": lambda: HistogramTree(ccp_alpha=0.003),
+    "histogram-tree": default_classifier,
     "j48": J48,
     "logistic": lambda: _encoded(LogisticRegression(max_iter=1000), impute=True, scale=True),
     "tree": lambda: _encoded(DecisionTreeClassifier(ccp_alpha=0.003, max_depth=12)),
