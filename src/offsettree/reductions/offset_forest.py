@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from offsettree._features import Features, count_rows, is_frame
+from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._validation import is_number
 from offsettree.base import snips
 from offsettree.compiled import CompilablePolicy, CompiledForest, CompiledTree
@@ -27,6 +27,7 @@ from offsettree.topology import ActionTree, RewardModels, tree_from
 __all__ = ["OffsetForest"]
 
 COMMITTEE = 8  # trees that stand in for a forest where the size of leaves is chosen
+VOTES_AT_ONCE = 1 << 24  # counts of one piece of the rows, where each row needs one per action
 
 
 def forest_classifier() -> HistogramTree:
@@ -170,15 +171,15 @@ class OffsetForest(CompilablePolicy):
         trees = self._draw_trees(models, partial(mean_rewards, action, reward, propensity, len(self.actions_)), random)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_trees)
         train = self._trainer(X, action, votes, models if self.linear_scores else None, random)
-        draws = [_draw(seed, len(action)) if self.bootstrap else None for seed in seeds]
         threads = is_native(self._learner()) or releases_the_interpreter(self._learner())
         fitted = Parallel(n_jobs=self.n_jobs, prefer="threads" if threads else "processes")(
-            delayed(train)(tree, seed, drawn) for tree, seed, drawn in zip(trees, seeds, draws, strict=True)
+            delayed(train)(tree, seed) for tree, seed in zip(trees, seeds, strict=True)
         )
         self.estimators_ = [
-            self._member(tree, contests, n_rows) for tree, (contests, n_rows) in zip(trees, fitted, strict=True)
+            OffsetTree.assembled(self, tree, contests, n_rows)
+            for tree, (contests, n_rows) in zip(trees, fitted, strict=True)
         ]
-        self.oob_value_ = self._out_of_bag(X, action, reward, propensity, draws) if self.bootstrap else None
+        self.oob_value_ = self._out_of_bag(X, action, reward, propensity, seeds) if self.bootstrap else None
 
     def _draw_trees(
         self,
@@ -198,24 +199,15 @@ class OffsetForest(CompilablePolicy):
         models: RewardModels | None,
         random: np.random.RandomState,
     ) -> Any:
-        """Return the function that trains the contests of one tree from its seed and the rows drawn for it."""
+        """Return the function that trains the contests of one tree from its seed."""
         learner = NodeLearner(self._learner())
         self.leaf_scale_ = None
         if is_native(learner.estimator) and self.path_filter == "in_sample":
             log = BinnedLog.make(X, action, votes.signed(), models)
             self.leaf_scale_ = log.leaf_scale(learner.estimator, random, COMMITTEE)
-            return partial(_train_native, log, learner.estimator, self.leaf_scale_)
+            return partial(_train_native, log, learner.estimator, self.leaf_scale_, self.bootstrap)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
-        return partial(_train_any, learner, X, action, votes, folds, share_kept(self.path_filter))
-
-    def _member(self, tree: ActionTree, contests: Sequence[Any], n_rows: NDArray[np.int64]) -> OffsetTree:
-        return OffsetTree.assembled(
-            self,
-            estimator=self.estimator,
-            tree=tree,
-            estimators=contests,
-            node_rows=n_rows,
-        )
+        return partial(_train_any, learner, X, action, votes, folds, share_kept(self.path_filter), self.bootstrap)
 
     def _out_of_bag(
         self,
@@ -223,13 +215,16 @@ class OffsetForest(CompilablePolicy):
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
-        draws: Sequence[NDArray[np.int64] | None],
+        seeds: NDArray[np.int64],
     ) -> float | None:
-        counts = np.zeros((len(action), len(self.actions_)), dtype=np.int32)
-        for member, drawn in zip(self.estimators_, draws, strict=True):
-            rows = np.flatnonzero(drawn == 0)
-            counts[rows, member._choose(X)[rows]] += 1
-        matched = (counts.argmax(axis=1) == action) & (counts.max(axis=1) > 0)
+        left_out = [_draw(seed, len(action)) == 0 for seed in seeds]
+        matched = np.empty(len(action), dtype=bool)
+        for piece, rows in self._pieces(X):
+            counts = np.zeros((count_rows(rows), len(self.actions_)), dtype=np.int32)
+            for member, judged in zip(self.estimators_, left_out, strict=True):
+                here = np.flatnonzero(judged[piece])
+                counts[here, member._choose(rows)[here]] += 1
+            matched[piece] = (counts.argmax(axis=1) == action[piece]) & (counts.max(axis=1) > 0)
         if not matched.any():
             return None
         low, high = self.reward_range
@@ -244,6 +239,17 @@ class OffsetForest(CompilablePolicy):
             counts[np.arange(len(counts)), member._ask_contests(X)] += 1
         return counts
 
+    def _pieces(self, X: Features) -> Iterator[tuple[slice, Features]]:
+        """Yield the rows in pieces whose votes can be counted for every action."""
+        n_rows = count_rows(X)
+        step = max(1, VOTES_AT_ONCE // len(self.actions_))
+        if n_rows <= step:
+            yield slice(0, n_rows), X
+            return
+        for first in range(0, n_rows, step):
+            piece = slice(first, min(first + step, n_rows))
+            yield piece, take_rows(X, np.arange(piece.start, piece.stop))
+
     def _compile(self) -> CompiledTree | None:
         trees = [member._compile() for member in self.estimators_]
         whole = [tree for tree in trees if tree is not None]
@@ -253,13 +259,15 @@ class OffsetForest(CompilablePolicy):
         return self.estimators_[0]._as_numbers(X)
 
     def _ask_contests(self, X: Features) -> NDArray[np.intp]:
-        return np.asarray(self._count_votes(X).argmax(axis=1))
+        return np.concatenate([self._count_votes(rows).argmax(axis=1) for _, rows in self._pieces(X)])
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.n_trees, int | np.integer) or self.n_trees < 1:
+        if not isinstance(self.n_trees, int | np.integer) or isinstance(self.n_trees, bool) or self.n_trees < 1:
             raise ParameterError(f"n_trees must be a whole number of at least 1; got {self.n_trees!r}.")
         if not is_number(self.randomize) or not 0 <= self.randomize <= 1:
             raise ParameterError(f"randomize must be a number from 0 to 1; got {self.randomize!r}.")
+        if not isinstance(self.bootstrap, bool | np.bool_):
+            raise ParameterError(f"bootstrap must be true or false; got {self.bootstrap!r}.")
         share_kept(self.path_filter)
 
 
@@ -281,11 +289,13 @@ def _train_native(
     log: BinnedLog,
     learner: HistogramTree,
     leaf_scale: float,
+    bootstrap: bool,
     tree: ActionTree,
     seed: int,
-    drawn: NDArray[np.int64] | None,
 ) -> tuple[NativeContests, NDArray[np.int64]]:
-    return (log if drawn is None else log.drawn(drawn)).train(tree, learner, leaf_scale, _node_seeds(seed, tree))
+    if bootstrap:
+        log = log.drawn(_draw(seed, len(log.own_vote)))
+    return log.train(tree, learner, leaf_scale, _node_seeds(seed, tree))
 
 
 def _train_any(
@@ -295,10 +305,10 @@ def _train_any(
     votes: Votes,
     folds: NDArray[np.uint8] | None,
     share: float,
+    bootstrap: bool,
     tree: ActionTree,
     seed: int,
-    drawn: NDArray[np.int64] | None,
 ) -> tuple[list[Any], NDArray[np.int64]]:
-    if drawn is not None:
-        votes = Votes(votes.for_own_side, votes.weight * drawn)
+    if bootstrap:
+        votes = Votes(votes.for_own_side, votes.weight * _draw(seed, len(votes.weight)))
     return train_separately(tree, learner, X, action, votes, _node_seeds(seed, tree), 1, folds=folds, share=share)

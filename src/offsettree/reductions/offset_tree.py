@@ -209,10 +209,17 @@ class OffsetTree(CompilablePolicy):
 
     @classmethod
     def assembled(
-        cls, forest: Any, estimator: Any, tree: ActionTree, estimators: Sequence[Any], node_rows: NDArray[np.int64]
+        cls, forest: Any, tree: ActionTree, estimators: Sequence[Any], node_rows: NDArray[np.int64]
     ) -> OffsetTree:
         """Return a tree of a forest, whose contests have been trained already."""
-        policy = cls(estimator, tree=tree, offset=forest.offset_, reward_range=forest.reward_range)
+        policy = cls(
+            forest._learner(),
+            tree=tree,
+            offset=forest.offset_,
+            reward_range=forest.reward_range,
+            path_filter=forest.path_filter,
+            actions=forest.actions,
+        )
         policy.tree_, policy.estimators_, policy.node_rows_ = tree, estimators, node_rows
         policy.offset_, policy.n_rounds_ = forest.offset_, 1
         policy._take_over(forest)
