@@ -109,7 +109,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         X = check_features(self, X, learner=self, reset=True)
         target = check_labels(y, count_rows(X))
-        weight = check_weight(sample_weight, len(target))
+        weight = _in_float32(check_weight(sample_weight, len(target)))
         self.classes_, label = np.unique(target, return_inverse=True)
         if len(self.classes_) > 2:
             # scikit-learn's estimator checks look for the first sentence.
@@ -117,7 +117,6 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
                 "Only binary classification is supported. The type of the target is multiclass: it has "
                 f"{len(self.classes_)} labels. Use OneVsRestClassifier(HistogramTree()) for more than two."
             )
-        weight = _in_float32(weight)
         heard = np.flatnonzero(weight)
         self._bins = Bins.fit(X, heard)
         codes = self._bins.codes(self._bins.numbers(X if len(heard) == len(weight) else take_rows(X, heard)))
