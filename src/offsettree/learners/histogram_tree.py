@@ -111,7 +111,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         self.check_parameters()
         X = check_features(self, X, learner=self, reset=True)
         target = check_labels(y, count_rows(X))
-        given = check_weight(sample_weight, len(target))
+        weight = _in_float32(check_weight(sample_weight, len(target)))
         self.classes_, label = np.unique(target, return_inverse=True)
         if len(self.classes_) > 2:
             # scikit-learn's estimator checks look for the first sentence.
@@ -120,7 +120,6 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
                 f"{len(self.classes_)} labels. Use OneVsRestClassifier(HistogramTree()) for more than two."
             )
         self._score = None
-        weight = _in_float32(given)
         heard = np.flatnonzero(weight)
         self._bins = Bins.fit(X, heard)
         codes = self._bins.codes(self._bins.numbers(X if len(heard) == len(weight) else take_rows(X, heard)))
