@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import importlib.util
-import json
 import os
 import pickle
 import subprocess
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _problems import write_figures
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -246,8 +246,7 @@ def main() -> None:
         version = importlib.metadata.version("contextualbandits")
         print(f"contextualbandits {version}, k = {n_actions}: {rival * 1e6:.0f} us a row, 1,000 rows at once")
         records.append({"learner": "contextualbandits", "n_actions": n_actions, "row_seconds": rival})
-    if options.json:
-        options.json.write_text(json.dumps({"rows": options.rows, "features": options.features, "figures": records}))
+    write_figures(options.json, {"rows": options.rows, "features": options.features, "figures": records})
 
 
 if __name__ == "__main__":
