@@ -105,7 +105,8 @@ def machine() -> dict[str, Any]:
         "processor": names[0] if names else platform.processor(),
         "cores": os.cpu_count(),
         "load": [round(load, 1) for load in os.getloadavg()],
-        "versions": {name: version(name) for name in ("numpy", "scikit-learn", "numba")} | {"python": platform.python_version()},
+        "versions": {name: version(name) for name in ("numpy", "scikit-learn", "numba")}
+        | {"python": platform.python_version()},
     }
 
 

@@ -94,7 +94,9 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=50)
     parser.add_argument("--actions", type=int, nargs="+", default=[8, 64, 1024, 4096])
     parser.add_argument("--more-rows", type=int, nargs="*", default=[10_000, 30_000, 300_000], help="at 64 actions")
-    parser.add_argument("--large", type=int, nargs=2, default=[1_000_000, 16_384], help="rows and actions; 0 0 for none")
+    parser.add_argument(
+        "--large", type=int, nargs=2, default=[1_000_000, 16_384], help="rows and actions; 0 0 for none"
+    )
     parser.add_argument("--trees", type=int, default=50, help="of the forest, at 64 actions")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     options = parser.parse_args()
@@ -116,13 +118,18 @@ def main() -> None:
     if options.trees:
         forest = OffsetForest(n_trees=options.trees, random_state=0)
         figures["forest"] = alone(forest, options.rows, 64, options.features) | {"n_trees": options.trees}
-        print(f"forest of {options.trees} trees, k = 64: {figures['forest']['seconds']:.1f} s, "
-              f"value {figures['forest']['value']:.4f}", flush=True)
+        print(
+            f"forest of {options.trees} trees, k = 64: {figures['forest']['seconds']:.1f} s, "
+            f"value {figures['forest']['value']:.4f}",
+            flush=True,
+        )
     if options.large[0]:
         n_rows, n_actions = options.large
         figures["large"] = alone(tree(HistogramTree(max_depth=6), n_actions), n_rows, n_actions, options.features)
-        print(f"{n_rows:,} rows, k = {n_actions:,}: {figures['large']['seconds']:.1f} s, "
-              f"value {figures['large']['value']:.4f} of {figures['large']['best_value']:.4f}")
+        print(
+            f"{n_rows:,} rows, k = {n_actions:,}: {figures['large']['seconds']:.1f} s, "
+            f"value {figures['large']['value']:.4f} of {figures['large']['best_value']:.4f}"
+        )
     write_figures(options.json, figures)
 
 

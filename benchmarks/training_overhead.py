@@ -28,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import OffsetTree
 
+
 def make_log(n_rows: int, n_features: int, n_actions: int, seed: int = 0) -> Log:
     """Draw a log under uniform logging."""
     return make_problem(n_rows, n_features, n_actions, seed).log()
@@ -133,7 +134,9 @@ def main() -> None:
         peak, loop = bytes_per_row(options.memory_rows, 20, n_actions)
         print(f"{n_actions:>6}{peak:>19.1f}{loop:>37.1f}", flush=True)
         memory.append({"n_actions": n_actions, "peak_bytes": peak, "loop_bytes": loop})
-    write_figures(options.json, {"rows": options.rows, "times": times, "memory_rows": options.memory_rows, "memory": memory})
+    write_figures(
+        options.json, {"rows": options.rows, "times": times, "memory_rows": options.memory_rows, "memory": memory}
+    )
 
 
 if __name__ == "__main__":

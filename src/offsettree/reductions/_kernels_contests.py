@@ -26,7 +26,7 @@ from offsettree.learners._kernels_histogram import (
     weight_wrong,
 )
 
-__all__ = ["Climb", "held_out_error", "train"]
+__all__ = ["Climb", "at_leaves", "held_out_error", "train"]
 
 
 class Climb(NamedTuple):
@@ -39,6 +39,23 @@ class Climb(NamedTuple):
     begin: NDArray[np.int32]  # of the survivors at each node
     n_kept: NDArray[np.int32]
     reached: NDArray[np.int32]  # rows that took part
+
+
+@kernel
+def at_leaves(position: Any, rows: Any, place: Any) -> Any:
+    """Sort rows by the place of their action, in their order at each; return them, and where each place begins."""
+    begin = np.zeros(place.shape[0] + 1, np.int32)
+    for i in rows:
+        begin[place[position[i]] + 1] += 1
+    for leaf in range(place.shape[0]):
+        begin[leaf + 1] += begin[leaf]
+    following = begin[:-1].copy()
+    sorted_rows = np.empty(rows.shape[0], np.int32)
+    for i in rows:
+        leaf = place[position[i]]
+        sorted_rows[following[leaf]] = i
+        following[leaf] += 1
+    return sorted_rows, begin
 
 
 @kernel

@@ -18,7 +18,7 @@ from offsettree.learners.histogram_tree import LEAF_SCALES
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
-__all__ = ["BinnedLog", "NativeContests", "is_native"]
+__all__ = ["BinnedLog", "NativeContests", "compact", "is_native"]
 
 PILOT_ROUNDS = 2
 PILOT_ACTIONS = 16
@@ -28,6 +28,14 @@ PILOT_ROWS = 20_000
 def is_native(estimator: Any) -> bool:
     """Tell whether all contests can be trained at once."""
     return type(estimator) is HistogramTree
+
+
+def compact(position: NDArray[np.intp], votes: Votes) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Return positions and votes in a third of their memory: by then the caller needs the others no longer."""
+    few = np.uint16 if position.max(initial=0) < 1 << 16 else np.int32
+    own_vote = (votes.weight / (votes.weight.mean() or 1.0)).astype(np.float32)  # which can hold whatever 1 / p is
+    np.negative(own_vote, out=own_vote, where=~votes.for_own_side)
+    return position.astype(few), own_vote
 
 
 @dataclass(frozen=True)
@@ -64,22 +72,20 @@ class BinnedLog:
 
     codes: NDArray[np.uint8]
     bins: Bins
-    position: NDArray[np.intp]
+    position: NDArray[Any]  # in as few bytes as the number of actions allows
     own_vote: NDArray[np.float32]  # for (above 0) or against its own side, by weight
-    rows: NDArray[np.intp]  # those with any weight
+    rows: NDArray[np.int32]  # those with any weight
 
     @classmethod
-    def make(cls, X: Any, position: NDArray[np.intp], votes: Votes) -> BinnedLog:
-        """Bin X; from here on X itself is not needed."""
+    def make(cls, X: Any, position: NDArray[Any], own_vote: NDArray[np.float32]) -> BinnedLog:
+        """Bin X, given what `compact` returns; from here on X itself is not needed."""
         bins = Bins.fit(X)
-        weight = votes.weight / (votes.weight.mean() or 1.0)  # so that float32 can hold whatever 1 / p is
-        own_vote = np.where(votes.for_own_side, weight, -weight).astype(np.float32)
-        return cls(bins.codes(bins.numbers(X)), bins, position, own_vote, np.flatnonzero(own_vote))
+        return cls(bins.codes(bins.numbers(X)), bins, position, own_vote, _heard(own_vote))
 
     def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
         """Return the log with each row counted so many times."""
         own_vote = self.own_vote * times.astype(np.float32)
-        return replace(self, own_vote=own_vote, rows=np.flatnonzero(own_vote))
+        return replace(self, own_vote=own_vote, rows=_heard(own_vote))
 
     def train(
         self, tree: ActionTree, learner: HistogramTree, leaf_scale: float, seeds: NDArray[np.int64], n_threads: int = 1
@@ -136,7 +142,7 @@ class BinnedLog:
         best = LEAF_SCALES[int(np.argmin(wrong / np.maximum(whole, 1e-12)))]
         return best if n_trees == 1 else best / 2
 
-    def _pilot(self, n_actions: int, random: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _pilot(self, n_actions: int, random: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
         n_rows = np.bincount(self.position[self.rows], minlength=n_actions)
         order = random.permutation(n_actions)
         order = order[np.argsort(n_rows[order] == 0, kind="stable")]  # actions that were logged come first
@@ -147,17 +153,14 @@ class BinnedLog:
             rows = np.sort(random.choice(rows, PILOT_ROWS, replace=False))
         return part, rows
 
-    def _climb(self, tree: ActionTree, rows: NDArray[np.intp]) -> Any:
-        from offsettree.reductions._kernels_contests import Climb
+    def _climb(self, tree: ActionTree, rows: NDArray[np.int32]) -> Any:
+        from offsettree.reductions._kernels_contests import Climb, at_leaves
 
         place = np.empty(tree.n_actions, dtype=np.int32)  # from left to right
         place[tree.leaves] = np.arange(tree.n_actions, dtype=np.int32)
-        leaf = place[self.position[rows]]
-        order = np.argsort(leaf.astype(np.uint16) if tree.n_actions <= 1 << 16 else leaf, kind="stable")
-        leaf_begin = np.zeros(tree.n_actions + 1, dtype=np.int32)
-        np.cumsum(np.bincount(leaf, minlength=tree.n_actions), out=leaf_begin[1:])
+        row, leaf_begin = at_leaves(self.position, rows, place)
         return Climb(
-            rows[order].astype(np.int32),
+            row,
             _by_place(tree.left, place),
             _by_place(tree.right, place),
             leaf_begin,
@@ -165,12 +168,16 @@ class BinnedLog:
         )
 
 
+def _heard(own_vote: NDArray[np.float32]) -> NDArray[np.int32]:
+    return np.flatnonzero(own_vote).astype(np.int32)
+
+
 def _by_place(child: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.int32]:
     is_leaf = child < 0
     return np.where(is_leaf, ~place[np.where(is_leaf, ~child, 0)], child).astype(np.int32)
 
 
-def _renumbered(position: NDArray[np.intp], part: NDArray[np.intp], n_actions: int) -> NDArray[np.intp]:
+def _renumbered(position: NDArray[Any], part: NDArray[np.intp], n_actions: int) -> NDArray[np.intp]:
     new = np.zeros(n_actions, dtype=np.intp)
     new[part] = np.arange(len(part))
     return new[position]

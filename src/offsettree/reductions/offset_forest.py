@@ -18,7 +18,7 @@ from offsettree.compiled import CompilablePolicy, CompiledForest, CompiledTree
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.reductions._contests import train_separately
-from offsettree.reductions._native import BinnedLog, NativeContests, is_native
+from offsettree.reductions._native import BinnedLog, NativeContests, compact, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds, releases_the_interpreter
 from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 from offsettree.reductions.offset_tree import OffsetTree, mean_rewards, share_kept
@@ -190,7 +190,7 @@ class OffsetForest(CompilablePolicy):
         learner = NodeLearner(self._learner())
         self.leaf_scale_ = None
         if is_native(learner.estimator) and self.path_filter == "in_sample":
-            log = BinnedLog.make(X, action, votes)
+            log = BinnedLog.make(X, *compact(action, votes))
             self.leaf_scale_ = log.leaf_scale(learner.estimator, random, COMMITTEE)
             return partial(_train_native, log, learner.estimator, self.leaf_scale_)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None

@@ -17,7 +17,7 @@ from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
 from offsettree.reductions._contests import descend, train_separately
-from offsettree.reductions._native import BinnedLog, NativeContests, is_native
+from offsettree.reductions._native import BinnedLog, NativeContests, compact, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 from offsettree.reductions._shared import train_shared
@@ -189,7 +189,9 @@ class OffsetTree(CompilablePolicy):
         self.estimators_: Sequence[Any]
         self.n_rounds_ = 1
         if is_native(learner.estimator) and self.node_models == "separate" and self.path_filter == "in_sample":
-            log = BinnedLog.make(X, action, votes)
+            compacted = compact(action, votes)
+            del action, votes
+            log = BinnedLog.make(X, *compacted)
             scale = log.leaf_scale(learner.estimator, random)
             self.estimators_, self.node_rows_ = log.train(
                 self.tree_, learner.estimator, scale, seeds, effective_n_jobs(self.n_jobs)
