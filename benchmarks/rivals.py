@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import OffsetForest, OffsetTree
 
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 OURS: dict[str, Callable[..., Any]] = {
     "OffsetTree, depth-6 trees": lambda **given: OffsetTree(DecisionTreeClassifier(max_depth=6), **given),
     "OffsetTree, default": OffsetTree,
@@ -66,7 +66,7 @@ def rival(name: str, python: Path, problem: Problem, rows: NDArray[Any], folder:
     ):
         np.save(folder / f"{part}.npy", array)
     command = [str(python), str(Path(__file__).with_name("_rival.py")), name, str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_THREAD)  # noqa: S603, PLW1510
+    run = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_THREAD)  # noqa: S603
     if run.returncode != 0:
         print(f"{name} is left out: {run.stderr.strip().splitlines()[-1]}")
         return None
