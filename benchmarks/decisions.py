@@ -5,7 +5,7 @@ of its classifier's `predict`), our own grouped descent (the same, past scikit-l
 Seconds are processor time of one thread. Goals: 200,000 rows at least 10 times the grouped descent at k = 8, 20 times
 at 64 and 1024, 100 times at 16,384; 1,000 rows at least 50, 200 and 1,000 times; 5 million rows a second at k = 1024;
 `decide`, checks included, in 3 us; a fresh process decides within a second of scikit-learn's import.
-contextualbandits' OffsetTree is timed beside it where it is installed; it is a rival, not a dependency.
+Other libraries are in `rivals.py`.
 
     python benchmarks/decisions.py [--actions 8 64 1024 16384] [--rows 200000] [--json FILE]
 """
@@ -13,9 +13,6 @@ contextualbandits' OffsetTree is timed beside it where it is installed; it is a 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import importlib.util
-import json
 import os
 import pickle
 import subprocess
@@ -28,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _problems import write_figures
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -35,6 +33,7 @@ from training_overhead import make_log
 
 from offsettree import OffsetTree
 from offsettree.exceptions import OffsetTreeWarning
+from offsettree.learners import HistogramTree
 from offsettree.reductions._contests import descend
 
 GOALS = {8: (10, 50), 64: (20, 200), 1024: (20, 200), 16_384: (100, 1000)}
@@ -46,7 +45,7 @@ started = time.perf_counter()
 import pickle
 with open(sys.argv[1], "rb") as file:
     policy, x = pickle.load(file)
-policy.decide(x)
+policy.decide(x) if hasattr(policy, "decide") else policy.choose_one(x)
 print(time.perf_counter() - started)
 """
 
@@ -96,10 +95,10 @@ def row_loop(policy: OffsetTree, x: NDArray[Any]) -> int:
     return ~node
 
 
-def fitted_trees(n_actions: int, n_rows: int, n_features: int) -> OffsetTree:
-    """Fit depth-6 decision trees."""
+def fitted_trees(n_actions: int, n_rows: int, n_features: int, learner: Any = None) -> OffsetTree:
+    """Fit depth-6 decision trees, by default scikit-learn's."""
     X, action, reward, propensity = make_log(n_rows, n_features, n_actions)
-    policy = OffsetTree(DecisionTreeClassifier(max_depth=6), actions=range(n_actions), random_state=0)
+    policy = OffsetTree(learner or DecisionTreeClassifier(max_depth=6), actions=range(n_actions), random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)  # at k = 16,384 some action is never logged
         return policy.fit(X, action, reward=reward, propensity=propensity)
@@ -161,30 +160,14 @@ def measure(policy: OffsetTree, X: NDArray[Any], n_slow: int) -> dict[str, float
     }
 
 
-def fresh_process(policy: OffsetTree, x: NDArray[Any]) -> float:
+def fresh_process(policy: Any, x: NDArray[Any]) -> float:
     """Return the seconds from scikit-learn's import to the first decision of a process that loads a pickle."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "policy.pickle"
-        path.write_bytes(pickle.dumps((policy, x)))
+        path.write_bytes(pickle.dumps((policy, x.copy())))
         command = [sys.executable, "-c", FRESH_PROCESS, str(path)]
         runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(4)]  # noqa: S603
     return min(float(run.stdout) for run in runs[1:])
-
-
-def contextualbandits(n_actions: int, n_rows: int, n_features: int) -> float | None:
-    """Return the seconds a row of contextualbandits' predict on 1,000 rows; None where it is not installed."""
-    if any(importlib.util.find_spec(name) is None for name in ("contextualbandits", "costsensitive")):
-        return None
-    if not hasattr(np, "in1d"):
-        # contextualbandits 0.3.30 still calls what numpy 2.4 no longer has.
-        setattr(np, "in1d", lambda values, among, **options: np.isin(np.ravel(values), among, **options))  # noqa: B010
-    from contextualbandits.offpolicy import OffsetTree as Rival
-
-    X, action, reward, propensity = make_log(n_rows, n_features, n_actions)
-    rival = Rival(DecisionTreeClassifier(max_depth=6), nchoices=n_actions)
-    rival.fit(X=X.astype(np.float64), a=action, r=(reward > 0.5).astype(float), p=np.full(n_rows, propensity))
-    rows = X[:1000].astype(np.float64)
-    return seconds(lambda: rival.predict(rows)) / len(rows)
 
 
 def line(name: str, figures: dict[str, float]) -> str:
@@ -212,6 +195,7 @@ def main() -> None:
     options = parser.parse_args()
     X = make_log(options.rows, options.features, 2, seed=5)[0]
     records: list[dict[str, Any]] = []
+    fresh: list[dict[str, Any]] = []
     print(
         f"Decisions: batches of {options.rows:,} and of 1,000 rows, {options.features} features, float32, one thread."
     )
@@ -229,25 +213,22 @@ def main() -> None:
         for name, policy in policies.items():
             figures = measure(policy, X, n_slow)
             print(line(name, figures), flush=True)
-            record = {"learner": name, **figures, "fresh_process_seconds": fresh_process(policy, X[7].copy())}
-            records.append(record)
+            records.append({"learner": name, **figures, "fresh_process_seconds": fresh_process(policy, X[7])})
+        trees, n_rows = policies["depth-6 tree"], max(options.train_rows, 12 * n_actions)
+        native = fitted_trees(n_actions, n_rows, options.features, HistogramTree(max_depth=6))
+        for name, policy in {"native": native, "compiled form alone": trees.compiled_}.items():
+            seconds_needed = fresh_process(policy, X[7])
+            fresh.append({"learner": name, "n_actions": n_actions, "fresh_process_seconds": seconds_needed})
     print("Goals: over grouped predict", {k: batch for k, (batch, _) in GOALS.items()}, end="; ")
     print("1,000 rows", {k: few for k, (_, few) in GOALS.items()}, "; decide 3 us")
-    for record in records:
+    for record in records + fresh:
         print(
             f"fresh process, {record['learner']}, k = {record['n_actions']:.0f}: first decision "
             f"{record['fresh_process_seconds']:.2f} s after scikit-learn's import"
         )
-    for n_actions in [n for n in options.actions if n <= 1024]:
-        rival = contextualbandits(n_actions, 20_000, options.features)
-        if rival is None:
-            print("contextualbandits is not timed: pip install contextualbandits costsensitive (needs a C compiler)")
-            break
-        version = importlib.metadata.version("contextualbandits")
-        print(f"contextualbandits {version}, k = {n_actions}: {rival * 1e6:.0f} us a row, 1,000 rows at once")
-        records.append({"learner": "contextualbandits", "n_actions": n_actions, "row_seconds": rival})
-    if options.json:
-        options.json.write_text(json.dumps({"rows": options.rows, "features": options.features, "figures": records}))
+    write_figures(
+        options.json, {"rows": options.rows, "features": options.features, "figures": records, "fresh": fresh}
+    )
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ action of the largest prediction. "best" is the value of the best action in ever
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _problems import write_figures
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -103,8 +103,7 @@ def main() -> None:
             cells = [figures[name][f"{learner}, {tree}"] for tree in TREES]
             cells += [figures[name]["separate"], figures[name]["best"]]
             print(f"{name:<30}{learner:<10}" + "".join(f"{cell:>10.3f}" for cell in cells), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps({"seeds": options.seeds, "values": figures}, indent=2) + "\n")
+    write_figures(options.json, {"seeds": options.seeds, "values": figures})
 
 
 if __name__ == "__main__":

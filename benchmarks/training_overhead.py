@@ -6,6 +6,7 @@ learner that holds nothing: at most 30 bytes a row above X and the block of one 
 labels and weights).
 
     python benchmarks/training_overhead.py [--rows 100000] [--features 50] [--actions 2 64 1024] [--memory-rows 1000000]
+        [--json FILE]
 """
 
 from __future__ import annotations
@@ -16,29 +17,21 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from _problems import Log, make_problem, write_figures
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import OffsetTree
 
-Log = tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float64], float]
-
 
 def make_log(n_rows: int, n_features: int, n_actions: int, seed: int = 0) -> Log:
-    """Draw a log under uniform logging; rewards are smooth in x, of low rank over the actions, and noisy."""
-    random = np.random.default_rng(seed)
-    X = random.standard_normal((n_rows, n_features), dtype=np.float32)
-    action = random.integers(0, n_actions, n_rows)
-    taste = random.standard_normal((n_actions, 8))
-    mood = np.tanh(2 * X @ random.standard_normal((n_features, 8)) / np.sqrt(n_features))
-    mean = 1 / (1 + np.exp(-2 * (mood * taste[action]).sum(axis=1) / np.sqrt(8)))
-    reward = np.clip(mean + 0.15 * random.standard_normal(n_rows), 0, 1)
-    return X, action, reward, 1 / n_actions
+    """Draw a log under uniform logging."""
+    return make_problem(n_rows, n_features, n_actions, seed).log()
 
 
 @contextmanager
@@ -113,6 +106,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=50)
     parser.add_argument("--actions", type=int, nargs="+", default=[2, 64, 1024])
     parser.add_argument("--memory-rows", type=int, default=1_000_000)
+    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     options = parser.parse_args()
     print(f"Training overhead: {options.rows:,} rows, {options.features} features, uniform logging, one thread")
     print("learner          k   fits  rows/n  total s  in fits s  overhead")
@@ -122,6 +116,8 @@ def main() -> None:
         "logistic": LogisticRegression(),
         "SGD": SGDClassifier(max_iter=5, tol=None),
     }
+    times: list[dict[str, Any]] = []
+    memory: list[dict[str, Any]] = []
     for n_actions in options.actions:
         log = make_log(options.rows, options.features, n_actions)
         for name, learner in learners.items():
@@ -131,11 +127,16 @@ def main() -> None:
                 f"{100 * (total / inside - 1):>9.1f}%",
                 flush=True,
             )
+            times.append({"learner": name, "n_actions": n_actions, "seconds": total, "inside": inside, "rows": rows})
     print(f"Memory above X: {options.memory_rows:,} rows, 20 features of float32 (80 bytes a row)")
     print("     k  peak, bytes a row  without the largest contest and the policy")
     for n_actions in (*options.actions, 16_384):
         peak, loop = bytes_per_row(options.memory_rows, 20, n_actions)
         print(f"{n_actions:>6}{peak:>19.1f}{loop:>37.1f}", flush=True)
+        memory.append({"n_actions": n_actions, "peak_bytes": peak, "loop_bytes": loop})
+    write_figures(
+        options.json, {"rows": options.rows, "times": times, "memory_rows": options.memory_rows, "memory": memory}
+    )
 
 
 if __name__ == "__main__":
