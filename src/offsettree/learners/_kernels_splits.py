@@ -140,7 +140,7 @@ def count_block(codes: Any, row: Any, vote: Any, begin: int, end: int, block: in
 
 
 @kernel
-def count_column(codes: Any, row: Any, vote: Any, begin: int, end: int, column: int, counted: Any) -> Any:
+def count_column(codes: Any, row: Any, vote: Any, begin: int, end: int, column: Any, counted: Any) -> Any:
     """Count one column; return which bins occur. Only those have been written."""
     seen = NONE
     for q in range(begin, end):

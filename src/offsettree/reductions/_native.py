@@ -180,7 +180,7 @@ def _by_place(child: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.i
 def _renumbered(position: NDArray[Any], part: NDArray[np.intp], n_actions: int) -> NDArray[np.intp]:
     new = np.zeros(n_actions, dtype=np.intp)
     new[part] = np.arange(len(part))
-    return new[position]
+    return np.asarray(new[position])
 
 
 def _groups(tree: ActionTree, n_groups: int) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
