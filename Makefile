@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test lint bench reproduce clean
+.PHONY: demo test lint bench bench-rivals reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -17,12 +17,24 @@ lint: .venv/ready-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready
-	$(BIN)/python benchmarks/training_overhead.py
-	$(BIN)/python benchmarks/default_learner.py
-	$(BIN)/python benchmarks/learned_topology.py
-	$(BIN)/python benchmarks/decisions.py
-	$(BIN)/python benchmarks/path_filter.py
+# Figures go to benchmarks/results, from which docs/performance.md is made.
+RESULTS := benchmarks/results
+
+bench: .venv/ready-dev
+	$(BIN)/python benchmarks/native_training.py --json $(RESULTS)/native_training.json
+	$(BIN)/python benchmarks/training_overhead.py --json $(RESULTS)/training_overhead.json
+	$(BIN)/python benchmarks/memory.py --json $(RESULTS)/memory.json
+	$(BIN)/python benchmarks/decisions.py --json $(RESULTS)/decisions.json
+	$(BIN)/python benchmarks/default_learner.py --json $(RESULTS)/default_learner.json
+	$(BIN)/python benchmarks/learned_topology.py --json $(RESULTS)/learned_topology.json
+	$(BIN)/python benchmarks/path_filter.py --json $(RESULTS)/path_filter.json
+	$(BIN)/python benchmarks/forest_defaults.py --json $(RESULTS)/forest_defaults.json
+	$(BIN)/python tools/performance_page.py
+
+# Other libraries, in an environment of their own; building them needs a C compiler.
+bench-rivals: .venv/ready-dev .venv-rivals/ready
+	$(BIN)/python benchmarks/rivals.py --rivals-python .venv-rivals/bin/python --json $(RESULTS)/rivals.json
+	$(BIN)/python tools/performance_page.py
 
 # The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.
 reproduce: .venv/ready-dev
@@ -32,7 +44,7 @@ reproduce: .venv/ready-dev
 	$(BIN)/python tools/experiments_page.py
 
 clean:
-	rm -rf .venv build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-rivals build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Debian's python3 comes without venv; virtualenv from pip does the same.
 .venv/bin/python:
@@ -46,3 +58,10 @@ clean:
 .venv/ready-dev: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch .venv/ready $@
+
+# costsensitive and contextualbandits are built from source, against what is installed before.
+.venv-rivals/ready: .venv/bin/python
+	$(PYTHON) -m venv .venv-rivals || $(PYTHON) -m virtualenv .venv-rivals
+	.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check scikit-learn cython setuptools wheel vowpalwabbit
+	.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation costsensitive contextualbandits
+	touch $@

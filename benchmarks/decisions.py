@@ -216,8 +216,8 @@ def main() -> None:
             records.append({"learner": name, **figures, "fresh_process_seconds": fresh_process(policy, X[7])})
         trees, n_rows = policies["depth-6 tree"], max(options.train_rows, 12 * n_actions)
         native = fitted_trees(n_actions, n_rows, options.features, HistogramTree(max_depth=6))
-        for name, policy in {"native": native, "compiled form alone": trees.compiled_}.items():
-            seconds_needed = fresh_process(policy, X[7])
+        for name, kept in {"native": native, "compiled form alone": trees.compiled_}.items():
+            seconds_needed = fresh_process(kept, X[7])
             fresh.append({"learner": name, "n_actions": n_actions, "fresh_process_seconds": seconds_needed})
     print("Goals: over grouped predict", {k: batch for k, (batch, _) in GOALS.items()}, end="; ")
     print("1,000 rows", {k: few for k, (_, few) in GOALS.items()}, "; decide 3 us")

@@ -3,7 +3,7 @@
 Labelled data (reward 1 for the right label, else 0) and generated problems with noisy rewards, continuous or zero-one;
 uniform logging, 2/3 to learn from. The last column is the mean over all problems.
 
-    python benchmarks/default_learner.py [--seeds 5]
+    python benchmarks/default_learner.py [--seeds 5] [--json FILE]
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _problems import write_figures
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_classification
 from sklearn.model_selection import train_test_split
@@ -77,6 +79,7 @@ def main() -> None:
     """Print one line per candidate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     options = parser.parse_args()
     problems: dict[str, Callable[[int], Problem]] = {
         "iris": lambda seed: labelled(load_iris),
@@ -91,11 +94,14 @@ def main() -> None:
     }
     print(f"Value of the policy on unseen rows, {options.seeds} seeds; the default is {default_classifier()}")
     print(f"{'learner':<22}" + "".join(f"{name:>12}" for name in problems) + f"{'mean':>8}")
+    figures: dict[str, dict[str, float]] = {}
     for name, learner in CANDIDATES.items():
         values = [
             np.mean([value(learner, make(seed), seed) for seed in range(options.seeds)]) for make in problems.values()
         ]
         print(f"{name:<22}" + "".join(f"{v:>12.3f}" for v in values) + f"{np.mean(values):>8.3f}", flush=True)
+        figures[name] = {problem: float(found) for problem, found in zip(problems, values, strict=True)}
+    write_figures(options.json, {"seeds": options.seeds, "values": figures})
 
 
 if __name__ == "__main__":

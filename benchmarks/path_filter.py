@@ -17,7 +17,6 @@ nothing but noise.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _problems import write_figures
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--filters", nargs="+", choices=FILTERS, default=MAIN_FILTERS)
     parser.add_argument("--offsets", nargs="+", choices=OFFSETS, default=list(OFFSETS))
     parser.add_argument("--n-jobs", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="where to write the records, one per line")
+    parser.add_argument("--json", type=Path, help="write the records to this file as well")
     parser.add_argument("--at-the-root", action="store_true")
     options = parser.parse_args()
     if options.at_the_root:
@@ -208,8 +208,7 @@ def main() -> None:
         for name in options.filters
         for seed in range(options.seeds)
     )
-    if options.json:
-        options.json.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_figures(options.json, {"figures": records})
     print(table(records))
 
 

@@ -54,9 +54,9 @@ k = 1024 for trees, 10 % for linear learners.
 
 ![Memory above X](images/memory.png)
 
-The most memory of a process during the fit of {memory_rows} rows, less what was resident before. Goals: 0.4 of X for the
-native learner, which holds X once more in bytes, 0.25 of it; for the generic loop 30 bytes a row beside the block of one
-contest, measured with a learner that holds nothing. The fitted policy is counted too: it is what grows with k.
+The most memory of a process during the fit of {memory_rows} rows, less what was resident before. Goals: 0.4 of X for
+the native learner, which holds X once more in bytes, 0.25 of it; for the generic loop 30 bytes a row beside the block
+of one contest, measured with a learner that holds nothing. The fitted policy is counted too: it grows with k.
 
     python benchmarks/memory.py
 
@@ -80,8 +80,7 @@ A fresh process with a warm cache, from scikit-learn's import to the first decis
 {fresh}
 
 Reading a pickle of thousands of scikit-learn's trees is what takes the time there, one Python object and one table per
-contest; contests of the native learner are a few long arrays, and so is the compiled form, `policy.compiled_`, which can
-be kept alone.
+contest; contests of the native learner are a few long arrays, and so is the compiled form, `policy.compiled_`.
 
 ## Other libraries
 
@@ -142,8 +141,8 @@ def machine(figures: dict[str, Figures]) -> str:
     loads = [figures[name]["machine"]["load"][0] for name in NAMES]
     versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
     return (
-        f"{facts['processor']}, {facts['cores']} cores, with a load of {min(loads)} to {max(loads)} when the runs ended; "
-        f"{versions}"
+        f"{facts['processor']}, {facts['cores']} cores, with a load of {min(loads)} to {max(loads)} when runs "
+        f"ended; {versions}"
     )
 
 
@@ -187,7 +186,7 @@ def native_rest(native: Figures) -> str:
     return (
         f"The largest loss of value is {max(0.0, -worst):.4f}. A forest of {forest['n_trees']} offset trees "
         f"(`OffsetForest`) on {forest['n_rows']:,} rows at\nk = {forest['n_actions']} takes {forest['seconds']:.1f} s, "
-        f"{forest['seconds'] / single['sklearn_seconds']:.1f} times as long as one offset tree of scikit-learn's trees, "
+        f"{forest['seconds'] / single['sklearn_seconds']:.1f} times as long as one offset tree of scikit-learn's, "
         f"and is worth {forest['value']:.3f}\nagainst {single['sklearn_value']:.3f}. {large['n_rows']:,} rows at "
         f"k = {large['n_actions']:,} take {large['seconds']:.1f} s. The first fit on a machine compiles the kernels, "
         f"{native['compile_seconds']:.0f} s,\nand keeps them on disk."
@@ -309,11 +308,11 @@ def rival_findings(records: list[Figures]) -> str:
     both = [found for found in by_log.values() if theirs in found and plain in found]
     wins = sum(found[theirs]["value"] > found[plain]["value"] for found in both)
     lines.append(
-        f"- contextualbandits' OffsetTree is better than ours over the same depth-6 trees on {wins} of {len(both)} logs. "
-        "It has no path filter:\n  every row climbs to the root, so that a node asks which side is better on average, "
-        "a biased question put to many more\n  rows. Where nodes starve, as here, the noise that goes outweighs the bias "
-        "that comes; on labelled data it loses up to two\n  thirds of the value. See [path-filter.md](path-filter.md). "
-        "`OffsetForest` keeps the filter and averages the noise away."
+        f"- contextualbandits' OffsetTree is better than ours over the same depth-6 trees on {wins} of {len(both)} "
+        "logs. It has no path filter:\n  every row climbs to the root, so that a node asks which side is better on "
+        "average, a biased question put to many more\n  rows. Where nodes starve, as here, the noise that goes outweighs "
+        "the bias that comes; on labelled data it loses up to two\n  thirds of the value. See "
+        "[path-filter.md](path-filter.md). `OffsetForest` keeps the filter and averages the noise away."
     )
     return "\n".join(lines)
 
@@ -374,7 +373,9 @@ def draw_decision_time(figure: Any, figures: dict[str, Figures]) -> None:
         "grouped predict of scikit-learn,\nbatch of 200,000": (
             "C1", "s-", [1e6 * r["batch_over_grouped"] / r["batch_rows_per_second"] for r in trees],
         ),
-        "grouped predict, batch of 1,000": ("C1", "s:", [1e3 * r["few_over_grouped"] * r["few_seconds"] for r in trees]),
+        "grouped predict, batch of 1,000": (
+            "C1", "s:", [1e3 * r["few_over_grouped"] * r["few_seconds"] for r in trees],
+        ),
         "loop over scikit-learn's predict": ("C5", "x-", [1e6 * r["row_loop_seconds"] for r in trees]),
     }  # fmt: skip
     for name, (color, style, values) in lines.items():

@@ -38,7 +38,7 @@ def test_a_small_part_run_again_gives_the_committed_results(learners: str, name:
     assert len(part) == 2 * len(table1.COLUMNS[learners])
     for record in part:
         again = table1.run_one(record["learners"], record["dataset"], record["split"], record["method"])
-        # Where a forest's learned trees part may hang on the last digit of an eigenvector, which LAPACKs do not agree on.
+        # How a forest's learned trees part may hang on the last digit of an eigenvector: LAPACKs do not agree on it.
         within = 0.08 if record["method"] == "offset forest" else 1e-9
         assert again["error"] == pytest.approx(record["error"], abs=within), record
 

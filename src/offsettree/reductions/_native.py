@@ -222,7 +222,7 @@ def _heard(own_vote: NDArray[np.float32]) -> NDArray[np.int32]:
 def _renumbered(position: NDArray[np.int32], part: NDArray[np.intp], n_actions: int) -> NDArray[np.int32]:
     new = np.zeros(n_actions, dtype=np.int32)
     new[part] = np.arange(len(part))
-    return new[position]
+    return np.asarray(new[position])
 
 
 def _groups(tree: ActionTree, n_groups: int) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
