@@ -30,6 +30,7 @@ from _rival import RIVALS
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from offsettree import OffsetForest, OffsetTree
 
@@ -46,7 +47,7 @@ def ours(name: str, problem: Problem, rows: NDArray[Any]) -> dict[str, float]:
     """Fit one of our policies."""
     policy = OURS[name](actions=range(problem.n_actions), random_state=0)
     X, action, reward, propensity = problem.log()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         started = time.process_time()
         policy.fit(X, action, reward=reward, propensity=propensity)
