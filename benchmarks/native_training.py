@@ -19,6 +19,7 @@ from typing import Any
 
 from _problems import Problem, make_problem, new_rows, write_figures
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from offsettree import OffsetForest, OffsetTree
 from offsettree.learners import HistogramTree
@@ -41,7 +42,7 @@ def fit(policy: Any, problem: Problem, repeats: int = 1) -> tuple[Any, float]:
     times = []
     for _ in range(repeats):
         started = time.process_time()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")  # some of many actions are never logged
             policy.fit(X, action, reward=reward, propensity=propensity)
         times.append(time.process_time() - started)

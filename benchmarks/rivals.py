@@ -5,7 +5,10 @@ contextualbandits' OffsetTree with depth-6 trees (it lets all rows climb: there 
 of their own; they are left out where none is given. All get the same log, uniform logging, rewards 0 and 1, which is
 what contextualbandits takes. Seconds are processor time of one thread; values are true, on 2,000 new rows.
 
-    python benchmarks/rivals.py [--rivals-python PATH] [--actions 8 64 1024] [--more-rows 10000 30000] [--json FILE]
+    python benchmarks/rivals.py [--rivals-python PATH] [--actions 8 64 1024] [--more-rows 10000 30000]
+        [--policies "OffsetTree, logistic" ...] [--json FILE]
+
+Figures of single policies take the place of theirs in the file.
 """
 
 from __future__ import annotations
@@ -25,13 +28,16 @@ import numpy as np
 from _problems import Problem, make_problem, new_rows, write_figures
 from _rival import RIVALS
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from offsettree import OffsetForest, OffsetTree
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 OURS: dict[str, Callable[..., Any]] = {
     "OffsetTree, depth-6 trees": lambda **given: OffsetTree(DecisionTreeClassifier(max_depth=6), **given),
+    "OffsetTree, logistic": lambda **given: OffsetTree(LogisticRegression(), **given),
     "OffsetTree, default": OffsetTree,
     "OffsetForest, 50 trees": lambda **given: OffsetForest(n_trees=50, **given),
 }
@@ -41,7 +47,7 @@ def ours(name: str, problem: Problem, rows: NDArray[Any]) -> dict[str, float]:
     """Fit one of our policies."""
     policy = OURS[name](actions=range(problem.n_actions), random_state=0)
     X, action, reward, propensity = problem.log()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         started = time.process_time()
         policy.fit(X, action, reward=reward, propensity=propensity)
@@ -81,6 +87,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=50)
     parser.add_argument("--actions", type=int, nargs="+", default=[8, 64, 1024])
     parser.add_argument("--more-rows", type=int, nargs="*", default=[10_000, 30_000], help="at 64 actions")
+    parser.add_argument("--policies", nargs="+", default=[*OURS, *RIVALS], help="those to run; all by default")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     options = parser.parse_args()
     os.environ.update(ONE_THREAD)
@@ -96,7 +103,9 @@ def main() -> None:
         rows = new_rows(2000, options.features)
         best = problem.best_value(rows)
         with tempfile.TemporaryDirectory() as folder:
-            for name in (*OURS, *(RIVALS if options.rivals_python else ())):
+            for name in options.policies:
+                if name in RIVALS and options.rivals_python is None:
+                    continue
                 found = (
                     ours(name, problem, rows)
                     if name in OURS
@@ -110,7 +119,15 @@ def main() -> None:
                     f"{found['value']:>8.4f}{best:>7.3f}",
                     flush=True,
                 )
-    write_figures(options.json, {"features": options.features, "figures": records})
+    write_figures(options.json, {"features": options.features, "figures": merged(options.json, records)})
+
+
+def merged(path: Path | None, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put new records in the place of old ones of the same policy and log, and all in the order of the tables."""
+    old = json.loads(path.read_text(encoding="utf-8"))["figures"] if path is not None and path.exists() else []
+    by_key = {(r["n_rows"], r["n_actions"], r["policy"]): r for r in [*old, *records]}
+    order = [*OURS, *RIVALS]
+    return sorted(by_key.values(), key=lambda r: (-r["n_rows"], r["n_actions"], order.index(r["policy"])))
 
 
 if __name__ == "__main__":

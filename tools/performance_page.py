@@ -310,8 +310,8 @@ def rival_findings(records: list[Figures]) -> str:
     lines.append(
         f"- contextualbandits' OffsetTree is better than ours over the same depth-6 trees on {wins} of {len(both)} "
         "logs. It has no path filter:\n  every row climbs to the root, so that a node asks which side is better on "
-        "average, a biased question put to many more\n  rows. Where nodes starve, as here, the noise that goes outweighs "  # noqa: E501
-        "the bias that comes; on labelled data it loses up to two\n  thirds of the value. See "
+        "average, a biased question put to many more\n  rows. Where nodes starve, as here, the noise that goes "
+        "outweighs the bias that comes; on labelled data it loses up to two\n  thirds of the value. See "
         "[path-filter.md](path-filter.md). `OffsetForest` keeps the filter and averages the noise away."
     )
     return "\n".join(lines)

@@ -16,11 +16,19 @@ from offsettree.learners import _kernels_splits as kernels
     n_values=st.integers(1, 63),
     with_missing=st.booleans(),
     with_categories=st.booleans(),
+    random_cuts=st.booleans(),
     heavy=st.sampled_from([1.0, 1e9]),
     seed=st.integers(0, 1000),
 )
 def test_columns_side_by_side_give_the_split_of_columns_one_by_one(
-    n_rows: int, n_columns: int, n_values: int, with_missing: bool, with_categories: bool, heavy: float, seed: int
+    n_rows: int,
+    n_columns: int,
+    n_values: int,
+    with_missing: bool,
+    with_categories: bool,
+    random_cuts: bool,
+    heavy: float,
+    seed: int,
 ) -> None:
     random = np.random.default_rng(seed)
     codes = random.integers(0, n_values, (n_rows, n_columns)).astype(np.uint8)
@@ -30,12 +38,16 @@ def test_columns_side_by_side_give_the_split_of_columns_one_by_one(
     # Few different votes, so that there are ties.
     vote = (heavy * random.choice([-2, -1, 1, 2], n_rows)).astype(np.float32)
     row = random.permutation(n_rows).astype(np.int32)
-    grown = kernels.Settings(6, 0.0, n_columns, False, 0.0)
+    grown = kernels.Settings(6, 0.0, n_columns, random_cuts, 0.0)
     room = kernels.make_room(1, n_columns, grown)
     votes, weight = np.float32(vote.astype(float).sum()), np.float32(np.abs(vote).astype(float).sum())
     kernels.count(codes, row, vote, 0, n_rows, grown, room.histograms[0])
     rows = (codes, is_category, row, vote, 0, n_rows)
     means = (votes, weight, np.float32(1), grown, room)
+    room.random[0] = seed
     expected = kernels.best_of_drawn(*rows, -1, *means)
-    assert kernels.find_split(*rows, -1, *means) == expected
-    assert kernels.find_split(*rows, 0, *means) == expected
+    left_over = room.random[0]
+    for slot in (-1, 0):
+        room.random[0] = seed
+        assert kernels.find_split(*rows, slot, *means) == expected
+        assert room.random[0] == left_over

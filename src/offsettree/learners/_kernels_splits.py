@@ -1,7 +1,7 @@
 """Compiled: where to split the rows of an entry.
 
-Where all columns and all their cuts are tried, columns stand side by side, so that vector instructions judge one cut of
-many columns at once; where some are drawn, each column is looked at on its own. Sums are added in the order of the rows
+Where all columns are tried they stand side by side, so that vector instructions judge one cut of many columns at once;
+where some are drawn, each column is looked at on its own. Sums are added in the order of the rows
 in both, so that it makes no difference to the tree.
 """
 
@@ -59,7 +59,7 @@ class Room(NamedTuple):
 
     histograms: NDArray[np.float32]  # one after the other
     block: NDArray[np.float32]  # of columns side by side
-    lanes: NDArray[np.float32]  # votes and weight up to a bin, and the purest cut so far
+    lanes: NDArray[np.float32]  # votes and weight up to a bin, and what is to be known of each column
     counted: NDArray[np.float32]  # of one column
     columns: NDArray[np.int32]  # a permutation
     by_vote: NDArray[np.int32]
@@ -68,7 +68,7 @@ class Room(NamedTuple):
 
 @kernel
 def tries_all(n_columns: int, settings: Settings) -> bool:
-    return settings.n_tried >= n_columns and not settings.random_cuts
+    return settings.n_tried >= n_columns
 
 
 @kernel
@@ -82,7 +82,7 @@ def make_room(n_slots: int, n_columns: int, settings: Settings) -> Room:
     return Room(
         histograms,
         np.empty((2 * N_BINS, n_lanes), np.float32),
-        np.empty((3, n_lanes), np.float32),
+        np.empty((6, n_lanes), np.float32),
         np.empty((N_BINS, 2), np.float32),
         np.arange(n_columns).astype(np.int32),
         np.empty(N_BINS, np.int32),
@@ -328,6 +328,8 @@ def find_split(
     room: Room,
 ) -> Any:
     """Return the column to split, its cut, and the bins that go left; column -1 for none."""
+    if tries_all(codes.shape[1], settings) and settings.random_cuts:
+        return best_of_cuts(codes, is_category, row, vote, begin, end, slot, votes, weight, least, settings, room)
     if tries_all(codes.shape[1], settings):
         return best_of_all(codes, is_category, row, vote, begin, end, slot, votes, weight, least, settings, room)
     return best_of_drawn(codes, is_category, row, vote, begin, end, slot, votes, weight, least, settings, room)
@@ -369,7 +371,7 @@ def best_of_all(
     column, cut, goes_left = np.int64(-1), np.int64(-1), NONE
     lanes = room.lanes
     n_lanes = lanes.shape[1]
-    for block in range(room.histograms.shape[1]):
+    for block in range((codes.shape[1] + n_lanes - 1) // n_lanes):
         if slot >= 0:
             counted = room.histograms[slot, block]
         else:
@@ -383,9 +385,7 @@ def best_of_all(
                 lanes[2, lane] = np.inf  # to be looked at on its own
         lane = purest_lane(lanes[2], n_columns, best, column - first)
         while lane >= 0:
-            for b in range(N_BINS):
-                room.counted[b, 0] = counted[b, lane]
-                room.counted[b, 1] = counted[N_BINS + b, lane]
+            take_lane(counted, lane, room.counted)
             seen = occurring(room.counted)
             if seen & (seen - ONE) != NONE:
                 j = np.int64(first + lane)
@@ -399,6 +399,102 @@ def best_of_all(
             lanes[2, lane] = -1
             lane = purest_lane(lanes[2], n_columns, best, column - first)
     return column, cut, goes_left
+
+
+@kernel
+def count_values(counted: Any, n_seen: Any) -> None:
+    """Count the bins of numbers that occur, of columns side by side."""
+    n_seen[:] = 0
+    for b in range(MISSING):
+        weight = counted[N_BINS + b]
+        for lane in range(n_seen.shape[0]):
+            n_seen[lane] += np.float32(1) if weight[lane] > 0 else np.float32(0)
+
+
+@kernel
+def sum_up_drawn(counted: Any, lanes: Any) -> None:
+    """Write votes and weight up to the cut drawn for each column, and after which bin it is; cuts count from 1 on."""
+    votes, weight, n_seen, drawn, bin_at, goes_on = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5]
+    votes[:] = 0
+    weight[:] = 0
+    n_seen[:] = 0
+    bin_at[:] = -1
+    for b in range(MISSING):
+        more_votes, more_weight = counted[b], counted[N_BINS + b]
+        # Two loops, as vector instructions are not used for one over so many arrays.
+        for lane in range(lanes.shape[1]):
+            before = np.float32(1) if n_seen[lane] < drawn[lane] else np.float32(0)
+            goes_on[lane] = before
+            bin_at[lane] += before
+            n_seen[lane] += np.float32(1) if more_weight[lane] > 0 else np.float32(0)
+        for lane in range(lanes.shape[1]):
+            votes[lane] += goes_on[lane] * more_votes[lane]
+            weight[lane] += goes_on[lane] * more_weight[lane]
+
+
+@kernel
+def best_of_cuts(
+    codes: Any,
+    is_category: Any,
+    row: Any,
+    vote: Any,
+    begin: int,
+    end: int,
+    slot: int,
+    votes: Any,
+    weight: Any,
+    least: Any,
+    settings: Settings,
+    room: Room,
+) -> Any:
+    """Do as `find_split` where all columns are tried, with one cut drawn for each."""
+    best = purity_to_beat(votes, weight)
+    column, cut, goes_left = np.int64(-1), np.int64(-1), NONE
+    lanes = room.lanes
+    n_lanes = lanes.shape[1]
+    for block in range((codes.shape[1] + n_lanes - 1) // n_lanes):
+        if slot >= 0:
+            counted = room.histograms[slot, block]
+        else:
+            counted = room.block
+            count_block(codes, row, vote, begin, end, block, counted)
+        first = block * n_lanes
+        n_columns = min(n_lanes, codes.shape[1] - first)
+        count_values(counted, lanes[2])
+        drawn = lanes[3]
+        drawn[:] = -1
+        for lane in range(n_columns):
+            j = np.int64(first + lane)
+            if is_category[j] or counted[N_BINS + MISSING, lane] > 0:
+                take_lane(counted, lane, room.counted)
+                seen = occurring(room.counted)
+                if seen & (seen - ONE) == NONE:
+                    continue
+                purity, b, chosen = split_column(
+                    room.counted, seen, is_category[j], votes, weight, least, settings, room
+                )
+                if purity > best:
+                    best, column, cut, goes_left = purity, j, b, chosen
+            elif lanes[2, lane] > 1:
+                drawn[lane] = 1 + draw_below(room.random, np.int64(lanes[2, lane]) - 1)
+        sum_up_drawn(counted, lanes)
+        for lane in range(n_columns):
+            if drawn[lane] < 0:
+                continue
+            j = np.int64(first + lane)
+            purity = gain(lanes[0, lane], lanes[1, lane], votes, weight, least)
+            # Of equals the first column wins, in whatever order they are looked at.
+            if purity > best or (purity == best and j < column):
+                best, column, cut = purity, j, np.int64(lanes[4, lane])
+                goes_left = (ONE << np.uint64(cut + 1)) - ONE
+    return column, cut, goes_left
+
+
+@kernel
+def take_lane(counted: Any, lane: int, column: Any) -> None:
+    for b in range(N_BINS):
+        column[b, 0] = counted[b, lane]
+        column[b, 1] = counted[N_BINS + b, lane]
 
 
 @kernel
@@ -416,7 +512,7 @@ def best_of_drawn(
     settings: Settings,
     room: Room,
 ) -> Any:
-    """Do as `find_split` where columns or cuts are drawn."""
+    """Do as `find_split` where columns are drawn; the same split as the others where none are."""
     n_columns = codes.shape[1]
     best = purity_to_beat(votes, weight)
     column, cut, goes_left = np.int64(-1), np.int64(-1), NONE
