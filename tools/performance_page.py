@@ -331,8 +331,8 @@ def rival_findings(records: list[Figures]) -> str:
     trees = [{name: r for name, r in found.items() if name not in linear} for found in by_log.values()]
     ahead = sum(max(found, key=lambda name: found[name]["value"]).startswith("OffsetForest") for found in trees)
     lines.append(
-        "- Rewards are nearly linear in x here, which suits linear contests, ours and Vowpal Wabbit's. Of the policies of "
-        f"trees the\n  forest is the best on {ahead} of {len(trees)} logs."
+        "- Rewards are nearly linear in x here, which suits linear contests, ours and Vowpal Wabbit's. Of the policies "
+        f"of trees the\n  forest is the best on {ahead} of {len(trees)} logs."
     )
     return "\n".join(lines)
 

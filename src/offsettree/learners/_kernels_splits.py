@@ -91,7 +91,7 @@ def make_room(n_slots: int, n_columns: int, settings: Settings) -> Room:
 
 
 @kernel
-def draw_below(random: NDArray[np.uint64], bound: int) -> Any:
+def draw_below(random: NDArray[np.uint64], bound: Any) -> Any:
     """Draw a whole number (splitmix64)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
     z = random[0]
