@@ -25,6 +25,7 @@ bench: .venv/ready-dev
 	$(BIN)/python benchmarks/training_overhead.py --json $(RESULTS)/training_overhead.json
 	$(BIN)/python benchmarks/memory.py --json $(RESULTS)/memory.json
 	$(BIN)/python benchmarks/decisions.py --json $(RESULTS)/decisions.json
+	$(BIN)/python benchmarks/fresh_process.py --json $(RESULTS)/fresh_process.json
 	$(BIN)/python benchmarks/default_learner.py --json $(RESULTS)/default_learner.json
 	$(BIN)/python benchmarks/learned_topology.py --json $(RESULTS)/learned_topology.json
 	$(BIN)/python benchmarks/path_filter.py --json $(RESULTS)/path_filter.json

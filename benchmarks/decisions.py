@@ -4,8 +4,7 @@ The rivals are, on the same fitted trees in the same run: the grouped descent (a
 of its classifier's `predict`), our own grouped descent (the same, past scikit-learn's checks), and a loop over rows.
 Seconds are processor time of one thread. Goals: 200,000 rows at least 10 times the grouped descent at k = 8, 20 times
 at 64 and 1024, 100 times at 16,384; 1,000 rows at least 50, 200 and 1,000 times; 5 million rows a second at k = 1024;
-`decide`, checks included, in 3 us; a fresh process decides within a second of scikit-learn's import.
-Other libraries are in `rivals.py`.
+`decide`, checks included, in 3 us. Other libraries are in `rivals.py`, new processes in `fresh_process.py`.
 
     python benchmarks/decisions.py [--actions 8 64 1024 16384] [--rows 200000] [--json FILE]
 """
@@ -15,9 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import pickle
-import subprocess
-import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -33,21 +29,9 @@ from training_overhead import make_log
 
 from offsettree import OffsetTree
 from offsettree.exceptions import OffsetTreeWarning
-from offsettree.learners import HistogramTree
 from offsettree.reductions._contests import descend
 
 GOALS = {8: (10, 50), 64: (20, 200), 1024: (20, 200), 16_384: (100, 1000)}
-
-FRESH_PROCESS = """
-import sys, time
-import numpy, scipy.sparse, sklearn.ensemble, sklearn.tree, sklearn.linear_model, sklearn.pipeline, sklearn.compose
-started = time.perf_counter()
-import pickle
-with open(sys.argv[1], "rb") as file:
-    policy, x = pickle.load(file)
-policy.decide(x) if hasattr(policy, "decide") else policy.choose_one(x)
-print(time.perf_counter() - started)
-"""
 
 
 def seconds(call: Callable[[], Any], clock: Callable[[], float] = time.thread_time, budget: float = 1.0) -> float:
@@ -160,16 +144,6 @@ def measure(policy: OffsetTree, X: NDArray[Any], n_slow: int) -> dict[str, float
     }
 
 
-def fresh_process(policy: Any, x: NDArray[Any]) -> float:
-    """Return the seconds from scikit-learn's import to the first decision of a process that loads a pickle."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "policy.pickle"
-        path.write_bytes(pickle.dumps((policy, x.copy())))
-        command = [sys.executable, "-c", FRESH_PROCESS, str(path)]
-        runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(4)]  # noqa: S603
-    return min(float(run.stdout) for run in runs[1:])
-
-
 def line(name: str, figures: dict[str, float]) -> str:
     """Return a line of the table."""
     n_actions = int(figures["n_actions"])
@@ -195,7 +169,6 @@ def main() -> None:
     options = parser.parse_args()
     X = make_log(options.rows, options.features, 2, seed=5)[0]
     records: list[dict[str, Any]] = []
-    fresh: list[dict[str, Any]] = []
     print(
         f"Decisions: batches of {options.rows:,} and of 1,000 rows, {options.features} features, float32, one thread."
     )
@@ -213,22 +186,10 @@ def main() -> None:
         for name, policy in policies.items():
             figures = measure(policy, X, n_slow)
             print(line(name, figures), flush=True)
-            records.append({"learner": name, **figures, "fresh_process_seconds": fresh_process(policy, X[7])})
-        trees, n_rows = policies["depth-6 tree"], max(options.train_rows, 12 * n_actions)
-        native = fitted_trees(n_actions, n_rows, options.features, HistogramTree(max_depth=6))
-        for name, kept in {"native": native, "compiled form alone": trees.compiled_}.items():
-            seconds_needed = fresh_process(kept, X[7])
-            fresh.append({"learner": name, "n_actions": n_actions, "fresh_process_seconds": seconds_needed})
+            records.append({"learner": name, **figures})
     print("Goals: over grouped predict", {k: batch for k, (batch, _) in GOALS.items()}, end="; ")
     print("1,000 rows", {k: few for k, (_, few) in GOALS.items()}, "; decide 3 us")
-    for record in records + fresh:
-        print(
-            f"fresh process, {record['learner']}, k = {record['n_actions']:.0f}: first decision "
-            f"{record['fresh_process_seconds']:.2f} s after scikit-learn's import"
-        )
-    write_figures(
-        options.json, {"rows": options.rows, "features": options.features, "figures": records, "fresh": fresh}
-    )
+    write_figures(options.json, {"rows": options.rows, "features": options.features, "figures": records})
 
 
 if __name__ == "__main__":
