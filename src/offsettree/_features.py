@@ -154,13 +154,18 @@ def check_features(
             )
         as_frame = bool(other) or may_pick_columns(learner)
     if is_frame(X) and as_frame:
-        return _with_remedy(validate_data, estimator, X, reset=reset, skip_check_array=True)
+        X = _with_remedy(validate_data, estimator, X, reset=reset, skip_check_array=True)
+        _refuse_infinity(X)
+        return X
     as_array = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     if names_expected or is_frame(X):
         X = _with_remedy(validate_data, estimator, X, reset=reset, **as_array)
     else:
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
+    if is_sparse(X) and not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
     if is_sparse(X) and X.indices.dtype == np.int64 and max(*X.shape, X.nnz) < 2**31:
         # Many learners take 32-bit indices only, and these fit.
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
@@ -239,6 +244,17 @@ def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
         elif "could not convert string" in message or "dtype='numeric'" in message:
             message += "\nPass nominal features as a pandas or polars frame, to a learner that encodes them."
         raise FeatureError(message) from error
+
+
+def _refuse_infinity(frame: Features) -> None:
+    """Refuse infinity in the numbers of a frame; whether NaN may be there is the learner's to say."""
+    for name in numeric_columns(frame):
+        bad = np.isinf(as_floats(frame[[name]])).ravel()
+        if bad.any():
+            raise FeatureError(
+                f"X must not hold infinity; row {int(bad.argmax())}, column {name!r} does "
+                f"({int(bad.sum()):,} in all). Replace infinity by a large number or mark it as missing."
+            )
 
 
 def _check_finite(X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool) -> None:

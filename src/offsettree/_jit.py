@@ -1,19 +1,33 @@
 """How kernels are compiled: machine code kept on disk where a place can be found, the interpreter's lock released.
 
-What is kept is known by the file a kernel stands in. One who edits a kernel that others call from another file must
-delete `__pycache__` beside them: numba does not notice.
+What is kept is known by the file a kernel stands in, and numba does not notice when a kernel changes that it calls from
+another file. So what is older than the newest file of kernels is thrown away before anything is compiled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["kernel", "kernel_reordering_sums"]
+__all__ = ["forget_stale", "kernel", "kernel_reordering_sums"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def forget_stale(package: Path) -> None:
+    """Delete machine code that was kept before the last change of any kernel."""
+    with suppress(OSError):  # a package that cannot be written to keeps none
+        newest = max(file.stat().st_mtime for file in package.rglob("_kernels*.py"))
+        for kept in package.rglob("__pycache__/*.nb[ic]"):
+            if kept.stat().st_mtime < newest:
+                kept.unlink(missing_ok=True)
+
+
+forget_stale(Path(__file__).parent)
 
 
 def kernel(function: Function) -> Function:

@@ -72,6 +72,8 @@ COMMITTEES: dict[str, Any] = {
     "bagged logistic": BaggingClassifier(LogisticRegression(), n_estimators=4, max_features=0.7),
     "bagged SVC": BaggingClassifier(LinearSVC(), n_estimators=4),
     "bagged forests": BaggingClassifier(RandomForestClassifier(3, max_depth=2), n_estimators=3, max_features=0.7),
+    "bagged histogram trees": BaggingClassifier(HistogramTree(max_depth=3), n_estimators=4, max_features=0.7),
+    "costing, histogram trees": Costing(HistogramTree(max_depth=3), n_draws=4),
     "costing": Costing(DecisionTreeClassifier(max_depth=3), n_draws=4),
     "costing, hard": Costing(DecisionTreeClassifier(max_depth=3), n_draws=4, vote="hard"),
     "costing, logistic": Costing(LogisticRegression(), n_draws=3),

@@ -152,3 +152,9 @@ def test_what_is_neither_number_nor_name_is_refused(library: Any, values: Any, m
         values = pd.to_datetime(pd.Series(values))
     with pytest.raises(FeatureError, match=message):
         HistogramTree().fit(library({"odd": values, "x": [0.0, 1.0]}), [0, 1])
+
+
+def test_infinity_is_refused_beside_nominal_columns_too() -> None:
+    frame = pd.DataFrame({"town": ["a", "b"] * 10, "age": [1.0, np.inf] * 10})
+    with pytest.raises(FeatureError, match=r"infinity; row 1, column 'age' does \(10 in all\)"):
+        HistogramTree().fit(frame, [0, 1] * 10)

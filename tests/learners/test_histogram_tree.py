@@ -266,3 +266,9 @@ def test_bad_rows_are_refused() -> None:
         HistogramTree().fit(X, label, sample_weight=np.zeros(6))
     with pytest.raises(FeatureError, match="infinity"):
         HistogramTree().fit([[np.inf], [0.0]], [0, 1])
+
+
+def test_weights_that_are_shares_give_the_tree_of_equal_weights() -> None:
+    X, label = make_rows()
+    shares = np.full(len(label), 1 / len(label))
+    assert same_trees(HistogramTree().fit(X, label), HistogramTree().fit(X, label, sample_weight=shares))

@@ -314,3 +314,16 @@ def test_bad_parameters_are_refused(parameters: dict[str, Any]) -> None:
     (name,) = parameters
     with pytest.raises(OffsetTreeError, match="leaf_scale" if "leaf_scale" in str(parameters) else name):
         OffsetForest(**{"n_trees": 1} | parameters).fit(**make_log(n_rows=50))
+
+
+def test_a_path_filter_of_zero_is_the_one_in_sample() -> None:
+    log = make_log()
+    by_name = OffsetForest(n_trees=3, random_state=0).fit(**log)
+    by_number = OffsetForest(n_trees=3, path_filter=0, random_state=0).fit(**log)
+    np.testing.assert_array_equal(by_name.predict_proba(log["X"]), by_number.predict_proba(log["X"]))
+
+
+def test_rewards_that_are_all_equal_are_told_of() -> None:
+    log = make_log()
+    with pytest.warns(OffsetTreeWarning, match="every reward equals the offset"):
+        OffsetForest(n_trees=2, random_state=0).fit(**log | {"reward": np.full(len(log["X"]), 0.4)})

@@ -81,7 +81,7 @@ class Splits:
 
 
 def _flat_table(tree: FlatTree) -> Table:
-    shares = np.stack([~tree.answer, tree.answer], axis=1).astype(np.float64)
+    shares = np.stack([1 - tree.value, tree.value], axis=1)
     parts = (tree.feature, tree.threshold, tree.left, tree.right, tree.missing_left, tree.category_set, tree.sets)
     return Table(*parts, shares)
 

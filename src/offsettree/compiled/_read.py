@@ -16,8 +16,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.tree import DecisionTreeClassifier
 
 from offsettree.compiled._members import Committee, Constant, Member, Part, Plane, Splits
-from offsettree.learners import ConstantClassifier, Costing
-from offsettree.learners._flat_tree import FlatTree
+from offsettree.learners import ConstantClassifier, Costing, HistogramTree
 
 __all__ = ["read_committee", "read_member"]
 
@@ -34,8 +33,10 @@ def read_member(classifier: Any, n_features: int, features: NDArray[np.intp] | N
     if type(classifier) is ConstantClassifier:
         return Constant(int(classifier.label))
     n_seen = n_features if features is None else len(features)
-    if isinstance(flat := getattr(classifier, "flat_tree_", None), FlatTree):
-        return Splits(flat, labels, features) if len(labels) == 2 else Constant(int(labels[0]))
+    if _same(classifier, HistogramTree, "predict", "predict_proba"):
+        if classifier._score is not None or classifier.n_features_in_ != n_seen:
+            return None
+        return Splits(classifier.flat_tree_, labels, features) if len(labels) == 2 else Constant(int(labels[0]))
     if _same(classifier, DecisionTreeClassifier, "predict"):
         tree = classifier.tree_
         if classifier.n_outputs_ != 1 or tree.n_features != n_seen or not np.isfinite(tree.value).all():

@@ -17,7 +17,7 @@ def score(weights: Any, centre: Any, row: Any) -> Any:
     total = np.float32(0)
     for j in range(weights.shape[0]):
         x = np.float32(row[j])
-        if not np.isnan(x):
+        if np.isfinite(x):
             total += weights[j] * (x - centre[j])
     return total
 

@@ -104,14 +104,15 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         y : array of shape (n_rows,)
             Their labels, of at most two kinds.
         sample_weight : array of shape (n_rows,), optional
-            How many rows each stands for; 1 if not given.
+            How many rows each stands for; 1 if not given. Weights of a mean below 1, such as shares that sum to 1, are
+            scaled to mean 1.
         """
         from offsettree.learners import _kernels_histogram as kernels
 
         self.check_parameters()
         X = check_features(self, X, learner=self, reset=True)
         target = check_labels(y, count_rows(X))
-        weight = _in_float32(check_weight(sample_weight, len(target)))
+        weight = _in_float32(_as_counts(check_weight(sample_weight, len(target))))
         self.classes_, label = np.unique(target, return_inverse=True)
         if len(self.classes_) > 2:
             # scikit-learn's estimator checks look for the first sentence.
@@ -235,6 +236,11 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _as_counts(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    mean = weight.sum() / max(1, np.count_nonzero(weight))
+    return weight / mean if 0 < mean < 1 - 1e-9 else weight
 
 
 def _in_float32(weight: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from offsettree._features import is_sparse
 from offsettree.compiled.graph import SplitGraph, graph_from_tables
@@ -25,9 +26,10 @@ PILOT_ACTIONS = 16
 PILOT_ROWS = 20_000
 
 
-def is_native(estimator: Any) -> bool:
-    """Tell whether all contests can be trained at once."""
-    return type(estimator) is HistogramTree
+def is_native(estimator: Any, path_filter: Any) -> bool:
+    """Tell whether all contests can be trained at once: with our own learner and the paper's filter, also called 0."""
+    in_sample = path_filter == "in_sample" if isinstance(path_filter, str) else path_filter == 0
+    return type(estimator) is HistogramTree and in_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,8 @@ class BinnedLog:
         """Train every contest of a tree; return them, and how many rows reached each."""
         from offsettree.reductions._kernels_contests import train
 
+        if learner.random_state is not None:  # its own seed counts, in every contest, as with any learner
+            seeds = np.full(tree.n_nodes, check_random_state(learner.random_state).randint(np.iinfo(np.int32).max))
         climb = self._climb(tree, self.rows)
         scores = self._scores(tree)
         is_category, edges = self._columns()

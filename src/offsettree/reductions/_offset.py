@@ -43,8 +43,18 @@ class Votes:
 
     def warn_if_one_sided(self, stacklevel: int = 4) -> None:
         """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
-        share = float(np.mean(self.for_own_side))
-        if len(self.weight) >= 100 and not 0.01 <= share <= 0.99:
+        if len(self.weight) < 100:
+            return
+        if not self.weight.any():
+            warnings.warn(
+                "every reward equals the offset, so that no row says anything and nothing can be learned: all contests "
+                "go to the left. Rewards that are all equal tell no action from another.",
+                OffsetTreeWarning,
+                stacklevel=stacklevel,
+            )
+            return
+        share = float(np.mean(self.for_own_side[self.weight > 0]))
+        if not 0.01 <= share <= 0.99:
             says, whom = ("above", "for") if share > 0.5 else ("below", "against")
             warnings.warn(
                 f"{100 * max(share, 1 - share):.1f} % of the rewards are {says} the offset, so that nearly every row "

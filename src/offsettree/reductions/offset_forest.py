@@ -63,7 +63,7 @@ class OffsetForest(CompilablePolicy):
         Give every contest of histogram trees one more column: by how much the rewards that linear models predict for
         the actions on its left exceed those for the actions on its right, in the mean. Splits are across the columns
         of X; with this one they can also follow a direction that matters. Numeric columns of a dense X count, up to
-        256 of them.
+        256 of them. With another `path_filter` than "in_sample", or another estimator, there are no such scores.
     offset : float, "mean", "median" or regressor, default="mean"
         What a reward is compared with, as in `OffsetTree`.
     reward_range : (float, float), default=(0.0, 1.0)
@@ -164,14 +164,15 @@ class OffsetForest(CompilablePolicy):
         votes = Votes.cast(reward, propensity, offset)
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
-        native = is_native(self._learner()) and self.path_filter == "in_sample"
         models = None
-        if (native and self.linear_scores) or (isinstance(self.tree, str) and self.tree == "learned"):
+        if (is_native(self._learner(), self.path_filter) and self.linear_scores) or (
+            isinstance(self.tree, str) and self.tree == "learned"
+        ):
             models = RewardModels.fit(X, action, reward, len(self.actions_), propensity=propensity, random_state=random)
         trees = self._draw_trees(models, partial(mean_rewards, action, reward, propensity, len(self.actions_)), random)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_trees)
         train = self._trainer(X, action, votes, models if self.linear_scores else None, random)
-        threads = is_native(self._learner()) or releases_the_interpreter(self._learner())
+        threads = is_native(self._learner(), self.path_filter) or releases_the_interpreter(self._learner())
         fitted = Parallel(n_jobs=self.n_jobs, prefer="threads" if threads else "processes")(
             delayed(train)(tree, seed) for tree, seed in zip(trees, seeds, strict=True)
         )
@@ -202,7 +203,7 @@ class OffsetForest(CompilablePolicy):
         """Return the function that trains the contests of one tree from its seed."""
         learner = NodeLearner(self._learner())
         self.leaf_scale_ = None
-        if is_native(learner.estimator) and self.path_filter == "in_sample":
+        if is_native(learner.estimator, self.path_filter):
             log = BinnedLog.make(X, action, votes.signed(), models)
             self.leaf_scale_ = log.leaf_scale(learner.estimator, random, COMMITTEE)
             return partial(_train_native, log, learner.estimator, self.leaf_scale_, self.bootstrap)
@@ -268,6 +269,8 @@ class OffsetForest(CompilablePolicy):
             raise ParameterError(f"randomize must be a number from 0 to 1; got {self.randomize!r}.")
         if not isinstance(self.bootstrap, bool | np.bool_):
             raise ParameterError(f"bootstrap must be true or false; got {self.bootstrap!r}.")
+        if not isinstance(self.linear_scores, bool | np.bool_):
+            raise ParameterError(f"linear_scores must be true or false; got {self.linear_scores!r}.")
         share_kept(self.path_filter)
 
 

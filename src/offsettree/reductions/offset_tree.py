@@ -68,9 +68,9 @@ class OffsetTree(CompilablePolicy):
         All action labels, in the order wanted for `actions_`. By default the sorted labels of the log; needed when
         some were never logged.
     n_jobs : int, optional
-        How many workers train at once, each whole subtrees, through joblib: threads for decision trees and forests,
-        processes for other learners, or whatever backend `joblib.parallel_config` sets. The result does not depend on
-        it.
+        How many workers train at once, each whole subtrees: threads of our own for histogram trees; through joblib
+        threads for scikit-learn's trees and forests, processes for other learners, or whatever backend
+        `joblib.parallel_config` sets. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seeds the estimators that have no seed of their own, a random tree, the samples behind a learned one, and
         the folds of a regressor offset or of the path filter.
@@ -188,7 +188,7 @@ class OffsetTree(CompilablePolicy):
         seeds = random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
         self.estimators_: Sequence[Any]
         self.n_rounds_ = 1
-        if is_native(learner.estimator) and self.node_models == "separate" and self.path_filter == "in_sample":
+        if is_native(learner.estimator, self.path_filter) and self.node_models == "separate":
             own_vote = votes.signed()
             del votes
             log = BinnedLog.make(X, action, own_vote)
