@@ -21,7 +21,7 @@ PAGE = """# Performance
 `make bench` measures what is on this page, `make bench-rivals` other libraries beside it, and
 `python tools/performance_page.py` writes it from their output in [benchmarks/results](../benchmarks/results). Seconds
 are processor time of one thread; every ratio is to a rival on the same work in the same run. The machine is shared, so
-that single figures vary by a third or so from run to run, and ratios less:
+that single figures were seen to vary by half and more from run to run, and ratios by a third; one seed each:
 {machine}.
 
 Problems are generated: {features} features of float32, rewards that are smooth in x and of low rank over the actions,

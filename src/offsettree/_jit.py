@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def forget_stale(package: Path) -> None:
     """Delete machine code that was kept before the last change of any kernel."""
     with suppress(OSError):  # a package that cannot be written to keeps none
-        newest = max(file.stat().st_mtime for file in package.rglob("_kernels*.py"))
+        newest = max((file.stat().st_mtime for file in package.rglob("_kernels*.py")), default=0.0)
         for kept in package.rglob("__pycache__/*.nb[ic]"):
             if kept.stat().st_mtime < newest:
                 kept.unlink(missing_ok=True)

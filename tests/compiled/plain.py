@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree import ActionTree
+from offsettree.learners import HistogramTree
 from offsettree.learners._flat_tree import FlatTree
 
 NO_SETS = np.empty((0, 8), dtype=np.uint32)
@@ -44,14 +45,16 @@ def label_of(flat: FlatTree, x: NDArray[np.float32]) -> int:
     return int(flat.answer[entry])
 
 
-class FlatClassifier:
-    """A classifier that is nothing but a flat tree: what our own learner leaves behind."""
+class FlatClassifier(HistogramTree):
+    """Our own learner around a flat tree, which answers by the plain reading of it; its class it has not changed."""
 
     def __init__(self, flat: FlatTree) -> None:
+        super().__init__()
         self.flat_tree_ = flat
-        self.classes_ = np.array([0, 1])
+        self.classes_, self.n_features_in_, self._score = np.array([0, 1]), 3, None
+        self.predict = self._plain_predict  # type: ignore[method-assign]
 
-    def predict(self, X: NDArray[Any]) -> NDArray[np.int64]:
+    def _plain_predict(self, X: NDArray[Any]) -> NDArray[np.int64]:
         return np.array([label_of(self.flat_tree_, row) for row in X.astype(np.float32)], dtype=np.int64)
 
 

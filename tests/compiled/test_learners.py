@@ -39,7 +39,7 @@ from offsettree.compiled.committee import CommitteeTree
 from offsettree.compiled.graph import SplitGraph
 from offsettree.compiled.layout import CompiledTree
 from offsettree.compiled.linear import LinearTree
-from offsettree.learners import ConstantClassifier
+from offsettree.learners import ConstantClassifier, HistogramTree
 from tests.compiled.plain import node_by_node
 from tests.strategies import nested_pairs, seeds
 

@@ -168,13 +168,12 @@ def test_weights_may_be_huge(size: float) -> None:
     assert HistogramTree().fit(X, label, sample_weight=np.full(len(X), size)).score(X, label) > 0.9
 
 
-@pytest.mark.parametrize("size", [1e-3, 1e-10, 1e-40, 1e-300, 5e-324])
-def test_where_all_rows_together_weigh_too_little_for_two_leaves_there_is_one(size: float) -> None:
+@pytest.mark.parametrize("size", [1e-3, 1e-10, 1e-40, 1e-300])
+def test_how_small_weights_are_makes_no_difference(size: float) -> None:
     X, label = make_rows()
-    weight = size * (1 + (label == 1))
-    tree = HistogramTree(max_depth=3).fit(X[:300], label[:300], sample_weight=weight[:300])
-    assert len(tree.flat_tree_.left) == 1
-    assert set(tree.predict(X)) == {1}
+    weight = 1 + (label == 1)
+    mean_one = HistogramTree(max_depth=3).fit(X, label, sample_weight=weight / weight.mean())
+    assert same_trees(mean_one, HistogramTree(max_depth=3).fit(X, label, sample_weight=size * weight))
 
 
 def test_one_heavy_row_among_light_ones_is_heard() -> None:
