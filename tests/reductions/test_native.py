@@ -268,7 +268,7 @@ def test_training_takes_two_fifths_of_the_room_of_x() -> None:
 def test_the_learners_own_seed_counts() -> None:
     random = np.random.RandomState(0)
     X, action = random.normal(size=(400, 5)), random.randint(4, size=400)
-    log = {"X": X, "action": action, "reward": (X[:, 0] > action / 4).astype(float), "propensity": 0.25}
+    log: dict[str, Any] = {"X": X, "action": action, "reward": 1.0 * (X[:, 0] > action / 4), "propensity": 0.25}
     seeded = [OffsetTree(HistogramTree(random_cuts=True, random_state=7)).fit(**log).predict(X) for _ in range(2)]
     np.testing.assert_array_equal(seeded[0], seeded[1])
 
