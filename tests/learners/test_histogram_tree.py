@@ -271,3 +271,20 @@ def test_weights_that_are_shares_give_the_tree_of_equal_weights() -> None:
     X, label = make_rows()
     shares = np.full(len(label), 1 / len(label))
     assert same_trees(HistogramTree().fit(X, label), HistogramTree().fit(X, label, sample_weight=shares))
+
+
+def test_a_leaf_costs_no_more_than_its_price() -> None:
+    random = np.random.RandomState(0)
+    X = random.normal(size=(20_000, 3))
+    label = random.random_sample(20_000) < 0.5 + 0.04 * np.sign(X[:, 0])  # little, and certain
+    limited = HistogramTree(ccp_alpha=0.005, leaf_price=5.0).fit(X, label)
+    assert len(HistogramTree(ccp_alpha=0.005).fit(X, label).flat_tree_.left) == 1
+    assert limited.flat_tree_.feature[0] == 0
+    assert abs(limited.flat_tree_.threshold[0]) < 0.1
+    few = slice(0, 800)  # where the share of the whole is the lower price
+    assert same_trees(
+        HistogramTree(ccp_alpha=0.005).fit(X[few], label[few]),
+        HistogramTree(ccp_alpha=0.005, leaf_price=5.0).fit(X[few], label[few]),
+    )
+    with pytest.raises(ParameterError, match="leaf_price must be None or a number of at least 0; got -1"):
+        HistogramTree(leaf_price=-1).fit(X[few], label[few])

@@ -38,7 +38,7 @@ def test_columns_side_by_side_give_the_split_of_columns_one_by_one(
     # Few different votes, so that there are ties.
     vote = (heavy * random.choice([-2, -1, 1, 2], n_rows)).astype(np.float32)
     row = random.permutation(n_rows).astype(np.int32)
-    grown = kernels.Settings(6, 0.0, n_columns, random_cuts, 0.0)
+    grown = kernels.Settings(6, 0.0, n_columns, random_cuts, 0.0, np.inf)
     room = kernels.make_room(1, n_columns, grown)
     votes, weight = np.float32(vote.astype(float).sum()), np.float32(np.abs(vote).astype(float).sum())
     kernels.count(codes, row, vote, 0, n_rows, grown, room.histograms[0])

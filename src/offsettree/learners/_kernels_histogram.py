@@ -252,7 +252,7 @@ def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings:
         waiting[n_waiting + 1] = fewer  # next, so that its histogram is free again soon
         n_waiting += 2
     if settings.alpha > 0:
-        prune(entries, n_entries, 2 * settings.alpha * whole)
+        prune(entries, n_entries, 2 * min(settings.alpha * whole, settings.leaf_price))
     return n_entries
 
 

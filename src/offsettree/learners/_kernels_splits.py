@@ -48,6 +48,7 @@ class Settings(NamedTuple):
     n_tried: int  # columns looked at for a split
     random_cuts: bool  # one cut drawn per column, instead of the best one
     alpha: float  # what a leaf costs, as a share of the whole weight's impurity
+    leaf_price: float  # the most that it costs, in weight
 
 
 class Room(NamedTuple):

@@ -47,7 +47,10 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         Draw one cut per column and take the best of these, as extra-trees do, instead of the best of all cuts. Single
         trees become worse and forests better.
     ccp_alpha : float, default=0.0
-        Minimal cost-complexity pruning, as in scikit-learn's decision trees.
+        Minimal cost-complexity pruning, as in scikit-learn's decision trees: a leaf costs this share of the whole.
+    leaf_price : float or None, default=None
+        The most that a leaf may cost in pruning, in rows. A share of the whole forbids, in a long log, splits that are
+        certain; what noise gains by a split is a few rows however many there are. None sets no limit.
     random_state : int, RandomState instance or None, default=None
         Decides which columns and cuts are drawn.
 
@@ -85,6 +88,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         max_features: float = 1.0,
         random_cuts: bool = False,
         ccp_alpha: float = 0.0,
+        leaf_price: float | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.max_depth = max_depth
@@ -92,6 +96,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         self.max_features = max_features
         self.random_cuts = random_cuts
         self.ccp_alpha = ccp_alpha
+        self.leaf_price = leaf_price
         self.random_state = random_state
 
     def fit(self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -174,7 +179,12 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
         n_tried = max(1, round(self.max_features * n_columns))
         return Settings(
-            int(self.max_depth), float(leaf_scale), int(n_tried), bool(self.random_cuts), float(self.ccp_alpha)
+            int(self.max_depth),
+            float(leaf_scale),
+            int(n_tried),
+            bool(self.random_cuts),
+            float(self.ccp_alpha),
+            np.inf if self.leaf_price is None else float(self.leaf_price),
         )
 
     def _choose_scale(
@@ -205,6 +215,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
             raise ParameterError(f"random_cuts must be true or false; got {self.random_cuts!r}.")
         if not is_number(self.ccp_alpha) or not self.ccp_alpha >= 0:
             raise ParameterError(f"ccp_alpha must be a number of at least 0; got {self.ccp_alpha!r}.")
+        if self.leaf_price is not None and (not is_number(self.leaf_price) or not self.leaf_price >= 0):
+            raise ParameterError(f"leaf_price must be None or a number of at least 0; got {self.leaf_price!r}.")
 
     def _ask(self, X: Features, value: NDArray[Any]) -> NDArray[Any]:
         from offsettree.learners._kernels_histogram import find_leaves
