@@ -205,8 +205,6 @@ log = {"X": X, "action": np.arange(60) % 3, "reward": X[:, 0] > 0, "propensity":
 policy = offsettree.OffsetTree(DecisionTreeClassifier(random_state=0)).fit(**log)
 assert "numba" not in sys.modules
 print(policy.decide(X[0]) == policy.predict(X)[0], "numba" in sys.modules)
-native = offsettree.OffsetTree(random_state=0).fit(**log)
-print(native.decide(X[0]) == native.predict(X)[0])
 """
 
 
@@ -230,4 +228,4 @@ def test_it_works_where_machine_code_cannot_be_kept_beside_the_package(place: st
         [sys.executable, "-W", "error", "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False
     )
     assert run.stderr == ""
-    assert run.stdout.split() == ["True", "True", "True"]
+    assert run.stdout.split() == ["True", "True"]
