@@ -40,7 +40,6 @@ POLICIES: dict[str, BasePolicy] = {
         DecisionTreeClassifier(max_depth=6), node_models="shared", max_rounds=50, random_state=0
     ),
     "offset tree, learned": OffsetTree(tree="learned", random_state=0),
-    "offset tree, scikit-learn's": OffsetTree(DecisionTreeClassifier(ccp_alpha=0.003), random_state=0),
     "offset forest": OffsetForest(n_trees=10, random_state=0),
     "offset forest, logistic": OffsetForest(LogisticRegression(), n_trees=3, bootstrap=True, random_state=0),
     "binary offset": BinaryOffset(random_state=0),
