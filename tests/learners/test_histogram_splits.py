@@ -48,7 +48,8 @@ def problems(draw: st.DrawFn) -> Problem:
             ]
         )
     )
-    return Problem(rows, label, weight, nominal)
+    # Weights of a mean below 1 would be scaled to mean 1: let them be so from the start.
+    return Problem(rows, label, weight / min(1.0, weight.mean()), nominal)
 
 
 def as_frame(problem: Problem) -> pd.DataFrame:
