@@ -32,6 +32,7 @@ CANDIDATES = {
     "pruned, alpha 0.001": HistogramTree(ccp_alpha=0.001),
     "pruned, alpha 0.003": HistogramTree(ccp_alpha=0.003),
     "pruned, alpha 0.005": HistogramTree(ccp_alpha=0.005),
+    "the same, price 5": HistogramTree(ccp_alpha=0.005, leaf_price=5.0),
     "pruned, alpha 0.01": HistogramTree(ccp_alpha=0.01),
     "pruned, alpha 0.02": HistogramTree(ccp_alpha=0.02),
     "leaf scale 1/4": HistogramTree(leaf_scale=0.25),
@@ -90,6 +91,7 @@ def main() -> None:
         "8 cont.": lambda seed: generated(6000, 8, zero_one=False, seed=seed),
         "8 zero-one": lambda seed: generated(6000, 8, zero_one=True, seed=seed),
         "32 cont.": lambda seed: generated(12_000, 32, zero_one=False, seed=seed),
+        "8, long log": lambda seed: generated(120_000, 8, zero_one=True, seed=seed),
         "32 zero-one": lambda seed: generated(12_000, 32, zero_one=True, seed=seed),
     }
     print(f"Value of the policy on unseen rows, {options.seeds} seeds; the default is {default_classifier()}")

@@ -274,6 +274,8 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.in
 def check_positions(action: ArrayLike | None, n_rows: int, n_actions: int | None) -> tuple[NDArray[np.intp], int]:
     """Return actions given by position, and how many there are: by default the largest position, plus 1."""
     position = check_actions(action, n_rows)
+    if len(position) == 0:
+        raise ActionError("action is empty: pass the action that was taken in each row, and at least one row.")
     if position.dtype.kind == "O":
         raise ActionError(
             f"action must be positions, whole numbers from 0 on; row 0 has {_show(position[0])}. For labels take their "

@@ -346,3 +346,8 @@ X, ACTION, REWARD = make_log(60, 3)
 def test_what_cannot_be_learned_from_is_refused(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_an_empty_log_is_called_so() -> None:
+    with pytest.raises(ActionError, match="action is empty"):
+        ActionTree.learned(np.zeros((0, 2)), [], [])

@@ -202,7 +202,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Refuse what no tree can be grown with."""
-        if not isinstance(self.max_depth, int | np.integer) or not 1 <= self.max_depth <= DEEPEST:
+        depth_is_number = isinstance(self.max_depth, int | np.integer) and not isinstance(self.max_depth, bool)
+        if not depth_is_number or not 1 <= self.max_depth <= DEEPEST:
             raise ParameterError(f"max_depth must be a whole number from 1 to {DEEPEST}; got {self.max_depth!r}.")
         scale: Any = self.leaf_scale
         if not (scale >= 0 if is_number(scale) else isinstance(scale, str) and scale == "auto"):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._validation import is_number
+from offsettree.exceptions import ParameterError
 from offsettree.topology import ActionTree
 
-__all__ = ["Contest", "Ladder", "climb"]
+__all__ = ["Contest", "Ladder", "climb", "share_kept"]
 
 
 @dataclass(frozen=True)
@@ -137,3 +139,15 @@ def climb(
     for node in range(ladder.tree.n_nodes - 1, -1, -1) if nodes is None else nodes:
         contest = ladder.contest(node)
         ladder.settle(contest, hold(contest))
+
+
+def share_kept(path_filter: Any) -> float:
+    """Return what a lost contest leaves of a row's weight, for a `path_filter` parameter."""
+    if isinstance(path_filter, str) and path_filter in ("in_sample", "out_of_fold"):
+        return 0.0
+    if is_number(path_filter) and 0 <= path_filter <= 1:
+        return float(path_filter)
+    raise ParameterError(
+        "path_filter must be 'in_sample', 'out_of_fold', or from 0 to 1, the part of its weight that a row keeps where "
+        f"it lost; got {path_filter!r}."
+    )

@@ -17,7 +17,7 @@ from offsettree._validation import is_number, some_labels
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners._template import Template
 
-__all__ = ["Votes", "resolve_offset", "warn_of_unlogged"]
+__all__ = ["Votes", "mean_rewards", "resolve_offset", "warn_of_unlogged"]
 
 N_FOLDS = 5
 ROUNDING = 1e-12  # what scaling rewards to [0, 1] may leave of a reward that equals the offset
@@ -139,3 +139,14 @@ def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any], stacklevel
             OffsetTreeWarning,
             stacklevel=stacklevel,
         )
+
+
+def mean_rewards(
+    action: NDArray[np.intp], reward: NDArray[np.float64], propensity: NDArray[np.float64], n_actions: int
+) -> NDArray[np.float64]:
+    """Estimate every action's mean reward over all contexts; one that was never logged gets the overall mean."""
+    weight = 1 / propensity
+    total = np.bincount(action, weights=weight, minlength=n_actions)
+    earned = np.bincount(action, weights=weight * reward, minlength=n_actions)
+    overall = np.average(reward, weights=weight)
+    return np.divide(earned, total, out=np.full(n_actions, overall), where=total > 0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -18,10 +18,11 @@ from offsettree.compiled import CompilablePolicy, CompiledForest, CompiledTree
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.reductions._contests import train_separately
+from offsettree.reductions._ladder import share_kept
 from offsettree.reductions._native import BinnedLog, NativeContests, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds, releases_the_interpreter
-from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
-from offsettree.reductions.offset_tree import OffsetTree, mean_rewards, share_kept
+from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
+from offsettree.reductions.offset_tree import OffsetTree
 from offsettree.topology import ActionTree, RewardModels, tree_from
 
 __all__ = ["OffsetForest"]
@@ -164,15 +165,18 @@ class OffsetForest(CompilablePolicy):
         votes = Votes.cast(reward, propensity, offset)
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
-        models = None
-        if (is_native(self._learner(), self.path_filter) and self.linear_scores) or (
-            isinstance(self.tree, str) and self.tree == "learned"
-        ):
-            models = RewardModels.fit(X, action, reward, len(self.actions_), propensity=propensity, random_state=random)
-        trees = self._draw_trees(models, partial(mean_rewards, action, reward, propensity, len(self.actions_)), random)
+        native = is_native(self._learner(), self.path_filter)
+        k = len(self.actions_)
+        means = partial(mean_rewards, action, reward, propensity, k)
+        # Fitted once, if at all: by the first who needs them, the scores or a learned tree.
+        models = cache(partial(RewardModels.fit, X, action, reward, k, propensity=propensity, random_state=random))
+        scored = models() if native and self.linear_scores else None
+        trees = [
+            tree_from(self.tree, self.actions_, means, models, random, self.randomize) for _ in range(self.n_trees)
+        ]
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_trees)
-        train = self._trainer(X, action, votes, models if self.linear_scores else None, random)
-        threads = is_native(self._learner(), self.path_filter) or releases_the_interpreter(self._learner())
+        train = self._trainer(X, action, votes, scored, random)
+        threads = native or releases_the_interpreter(self._learner())
         fitted = Parallel(n_jobs=self.n_jobs, prefer="threads" if threads else "processes")(
             delayed(train)(tree, seed) for tree, seed in zip(trees, seeds, strict=True)
         )
@@ -181,16 +185,6 @@ class OffsetForest(CompilablePolicy):
             for tree, (contests, n_rows) in zip(trees, fitted, strict=True)
         ]
         self.oob_value_ = self._out_of_bag(X, action, reward, propensity, seeds) if self.bootstrap else None
-
-    def _draw_trees(
-        self,
-        models: RewardModels | None,
-        means: Callable[[], NDArray[np.float64]],
-        random: np.random.RandomState,
-    ) -> list[ActionTree]:
-        if models is not None and isinstance(self.tree, str) and self.tree == "learned":
-            return [models.tree(random, self.randomize) for _ in range(self.n_trees)]
-        return [tree_from(self.tree, self.actions_, means, _no_models, random) for _ in range(self.n_trees)]
 
     def _trainer(
         self,
@@ -272,10 +266,6 @@ class OffsetForest(CompilablePolicy):
         if not isinstance(self.linear_scores, bool | np.bool_):
             raise ParameterError(f"linear_scores must be true or false; got {self.linear_scores!r}.")
         share_kept(self.path_filter)
-
-
-def _no_models() -> RewardModels:
-    raise AssertionError("only learned trees need reward models, and these have been drawn.")
 
 
 def _draw(seed: int, n_rows: int) -> NDArray[np.int64]:

@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features
-from offsettree._validation import is_number
 from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
 from offsettree.reductions._contests import descend, train_separately
+from offsettree.reductions._ladder import share_kept
 from offsettree.reductions._native import BinnedLog, NativeContests, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds
-from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
+from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
 from offsettree.reductions._shared import train_shared
 from offsettree.topology import ActionTree, RewardModels, tree_from
 
-__all__ = ["OffsetTree", "mean_rewards", "share_kept"]
+__all__ = ["OffsetTree"]
 
 
 class OffsetTree(CompilablePolicy):
@@ -235,26 +235,3 @@ class OffsetTree(CompilablePolicy):
 
     def _ask_contests(self, X: Features) -> NDArray[np.intp]:
         return descend(self.tree_, self.estimators_, X)
-
-
-def share_kept(path_filter: Any) -> float:
-    """Return what a lost contest leaves of a row's weight, for a `path_filter` parameter."""
-    if isinstance(path_filter, str) and path_filter in ("in_sample", "out_of_fold"):
-        return 0.0
-    if is_number(path_filter) and 0 <= path_filter <= 1:
-        return float(path_filter)
-    raise ParameterError(
-        "path_filter must be 'in_sample', 'out_of_fold', or from 0 to 1, the part of its weight that a row keeps where "
-        f"it lost; got {path_filter!r}."
-    )
-
-
-def mean_rewards(
-    action: NDArray[np.intp], reward: NDArray[np.float64], propensity: NDArray[np.float64], n_actions: int
-) -> NDArray[np.float64]:
-    """Estimate every action's mean reward over all contexts; one that was never logged gets the overall mean."""
-    weight = 1 / propensity
-    total = np.bincount(action, weights=weight, minlength=n_actions)
-    earned = np.bincount(action, weights=weight * reward, minlength=n_actions)
-    overall = np.average(reward, weights=weight)
-    return np.divide(earned, total, out=np.full(n_actions, overall), where=total > 0)

@@ -22,10 +22,11 @@ def tree_from(
     mean_rewards: Callable[[], NDArray[np.float64]],
     reward_models: Callable[[], RewardModels],
     random_state: np.random.RandomState,
+    randomize: float = 0.0,
 ) -> ActionTree:
     """Build the tree that a name, an `ActionTree`, or nested pairs of labels stand for.
 
-    What "similar" and "learned" need of the log is computed when it is asked for.
+    What "similar" and "learned" need of the log is computed when it is asked for; `randomize` is for learned trees.
     """
     if isinstance(tree, ActionTree):
         if tree.n_actions != len(actions):
@@ -43,7 +44,7 @@ def tree_from(
     if isinstance(tree, str) and tree == "similar":
         return ActionTree.similar(mean_rewards())
     if isinstance(tree, str) and tree == "learned":
-        return reward_models().tree(random_state)
+        return reward_models().tree(random_state, randomize)
     raise ParameterError(
         "tree must be 'balanced', 'random', 'similar', 'learned', an ActionTree, or nested pairs of action labels; "
         f"got {tree!r}."
