@@ -16,8 +16,8 @@ def default_classifier() -> HistogramTree:
     has the best mean value. Less pruning is no better on noiseless labels and clearly worse on noisy rewards; more
     loses where there are many actions and a contest's signal is in few of its rows, and so do larger leaves, which
     starve contests that few rows reach. Those contests have some hundred to a thousand rows; in longer ones a leaf
-    costs 5 rows and no more, or splits that are certain would be forbidden: the column "long log" shows it. The depth is
-    limited only so that a contest of a million rows stays affordable.
+    costs 5 rows and no more, or splits that are certain would be forbidden: the column "long log" shows it. The depth
+    is limited only so that a contest of a million rows stays affordable.
     """
     return HistogramTree(ccp_alpha=0.005, leaf_price=5.0)
 
