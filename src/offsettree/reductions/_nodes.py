@@ -27,7 +27,6 @@ __all__ = [
     "LEFT",
     "NodeLearner",
     "ask_out_of_fold",
-    "check_parameters",
     "checked_answers",
     "may_assume_finite",
     "node_settings",

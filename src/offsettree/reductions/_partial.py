@@ -17,7 +17,7 @@ from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import ConstantClassifier
 from offsettree.learners._template import Template
 from offsettree.reductions._ladder import Contest, Ladder, climb, share_kept
-from offsettree.reductions._nodes import LEFT, check_parameters, checked_answers, may_assume_finite, node_settings
+from offsettree.reductions._nodes import LEFT, checked_answers, may_assume_finite, node_settings
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
@@ -90,7 +90,6 @@ class Teacher:
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self.parameters_checked = check_parameters(estimator)
         self._taken = signature(estimator.partial_fit).parameters
         self._template: Template | None = None
 
@@ -176,7 +175,7 @@ def teach_chunk(
             error.add_note(f"The learner failed in the contest at node {node} of the tree, on {len(rows):,} rows.")
             raise
 
-    with node_settings(assume_finite=may_assume_finite(estimator, X), parameters_checked=teacher.parameters_checked):
+    with node_settings(assume_finite=may_assume_finite(estimator, X)):
         climb(Ladder.at_leaves(tree, action, audible, share), hold, _nodes_above(tree, action[audible]))
     return after, memory
 
