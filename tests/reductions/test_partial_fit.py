@@ -105,7 +105,7 @@ def test_one_chunk_is_a_fit_where_the_estimator_sees_no_difference() -> None:
 def test_the_value_grows_with_the_log(size: int) -> None:
     log, test = make_log(2000), make_log(3000, seed=1)
     policy = OffsetTree(
-        SGDClassifier(alpha=0.01, learning_rate="adaptive", eta0=0.1), actions=[0, 1, 2], random_state=0
+        SGDClassifier("log_loss", alpha=0.01), actions=[0, 1, 2], random_state=0
     )
     values: list[float] = []
     for begin, end in ((0, 30), (30, 2000)):

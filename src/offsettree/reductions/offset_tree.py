@@ -107,6 +107,8 @@ class OffsetTree(CompilablePolicy):
     estimator's to decide. Weights are scaled to mean 1 at each node, so that settings such as the strength of
     a penalty mean the same whatever the propensities.
 
+    Where the estimator has `partial_fit`, so has the policy: it learns from a log that grows.
+
     An estimator that memorises its rows lets all of them climb to the next node: regularise it, or let
     ``path_filter="out_of_fold"`` judge them.
 
