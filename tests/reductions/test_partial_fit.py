@@ -104,9 +104,7 @@ def test_one_chunk_is_a_fit_where_the_estimator_sees_no_difference() -> None:
 @pytest.mark.parametrize("size", [10, 200])
 def test_the_value_grows_with_the_log(size: int) -> None:
     log, test = make_log(2000), make_log(3000, seed=1)
-    policy = OffsetTree(
-        SGDClassifier("log_loss", alpha=0.01), actions=[0, 1, 2], random_state=0
-    )
+    policy = OffsetTree(SGDClassifier("log_loss", alpha=0.01), actions=[0, 1, 2], random_state=0)
     values: list[float] = []
     for begin, end in ((0, 30), (30, 2000)):
         for chunk in in_chunks(log[begin:end], size):
@@ -268,8 +266,17 @@ def test_chunks_do_not_go_on_from_classifiers_that_cannot() -> None:
     forest = OffsetForest(SGDClassifier(), n_trees=2, random_state=0).fit(**log.arrays())
     assert not hasattr(forest, "partial_fit")
     tree = forest.estimators_[0]
-    before = tree.node_rows_.sum()
-    assert tree.partial_fit(**log.arrays()).node_rows_.sum() > before
+    before, kinds = tree.node_rows_, [type(classifier) for classifier in tree.estimators_]
+    one_row = log[log.reward != tree.offset_][:1]
+    assert tree.partial_fit(**one_row.arrays()).node_rows_.sum() > before.sum()
+    assert [type(classifier) for classifier in tree.estimators_] == kinds
+
+
+def test_a_chunk_that_says_nothing_is_a_chunk_too() -> None:
+    policy = OffsetTree(SGDClassifier(), actions=["left", "right"])
+    policy.partial_fit([[0.0], [1.0]], ["left", "right"], reward=[0.5, 0.5], propensity=0.5)
+    assert policy.predict([[0.0], [1.0]]).tolist() == ["left", "left"]
+    assert policy.node_rows_.tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -44,27 +44,26 @@ class Memory:
     waiting: dict[int, Any]
 
     @classmethod
-    def blank(cls, seeds: NDArray[np.int64]) -> Self:
-        """Remember nothing."""
-        n = len(seeds)
-        return cls(seeds, np.zeros(n, np.int64), np.zeros((n, 2)), np.zeros(n), np.zeros((n, 2), dtype=bool), {})
-
-    @classmethod
     def of_fit(
         cls,
         seeds: NDArray[np.int64],
         classifiers: Sequence[Any],
-        n_rows: NDArray[np.int64],
-        weight: NDArray[np.float64],
+        n_rows: NDArray[np.int64] | None = None,
+        weight: NDArray[np.float64] | None = None,
     ) -> Self:
-        """Remember a fit. Its constants are no learners to go on with, but what they have heard counts."""
-        memory = cls.blank(seeds)
-        memory.n_rows[:] = n_rows
+        """Remember a fit, of which rows and weights may not be known.
+
+        Its constants are no learners to go on with, but what they have heard counts.
+        """
+        n_nodes = len(seeds)
+        by_side, taught = np.zeros((n_nodes, 2)), np.zeros((n_nodes, 2), dtype=bool)
         for node, classifier in enumerate(classifiers):
             is_constant = isinstance(classifier, ConstantClassifier)
-            memory.weight[node, classifier.label if is_constant else LEFT] = weight[node]
-            memory.taught[node] = not is_constant
-        return memory
+            taught[node] = not is_constant
+            if weight is not None:
+                by_side[node, classifier.label if is_constant else LEFT] = weight[node]
+        heard = np.zeros(n_nodes, dtype=np.int64) if n_rows is None else n_rows
+        return cls(seeds, heard, by_side, np.zeros(n_nodes), taught, {})
 
     def louder(self, node: int) -> int:
         """Return the label with more weight so far; the left side's where both weigh the same."""
@@ -117,7 +116,7 @@ class Teacher:
         memory: Memory,
     ) -> None:
         """Show a learner the rows of a contest, and note that."""
-        draw = np.random.default_rng([int(memory.seeds[node]), int(memory.n_rows[node])])
+        n_before = int(memory.n_rows[node])
         memory.n_rows[node] += len(label)
         memory.weight[node] += np.bincount(label, weights=weight, minlength=2)
         memory.largest[node] = max(memory.largest[node], weight.max())
@@ -126,6 +125,7 @@ class Teacher:
             # By the mean so far, not that of the chunk: a row's weight is the same in whatever chunk it comes.
             keywords["sample_weight"] = weight * (memory.n_rows[node] / memory.weight[node].sum())
         else:
+            draw = np.random.default_rng([int(memory.seeds[node]), n_before])
             kept = np.flatnonzero(draw.random(len(label)) * memory.largest[node] < weight)
             if not len(kept):
                 return

@@ -136,7 +136,7 @@ class OffsetTree(CompilablePolicy):
     tree_: ActionTree
     estimators_: Sequence[Any]
     node_rows_: NDArray[np.int64]
-    _memory: Memory
+    _memory: Memory | None = None
 
     def __init__(
         self,
@@ -187,8 +187,8 @@ class OffsetTree(CompilablePolicy):
         del reward, propensity, offset  # which may be as large as the votes
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
-        seeds = random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
-        self._memory = Memory.blank(seeds)
+        seeds = self._node_seeds(random)
+        self._memory = None
         if is_native(learner.estimator, self.path_filter) and self.node_models == "separate":
             own_vote = votes.signed()
             del votes
@@ -256,21 +256,20 @@ class OffsetTree(CompilablePolicy):
             log = self._check_log(X, action, reward, propensity, first=first)
             X, position, gain, chance = log[::-1]
             share = check_growing(self.node_models, self.path_filter, self.offset)
+            random = check_random_state(self.random_state)
             if first:
                 warn_of_short_start(self.tree, self.offset, len(position))
-                random = check_random_state(self.random_state)
                 self._settle(X, position, gain, chance, random)
-                self._memory = Memory.blank(random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes))
                 self.estimators_ = [ConstantClassifier()] * self.tree_.n_nodes
                 self.node_rows_ = np.zeros(self.tree_.n_nodes, dtype=np.int64)
             votes = Votes.cast(gain, chance, self.offset_)
             if first:
                 votes.warn_if_one_sided(stacklevel=3)
-            before = self._memory
+            memory = self._memory or Memory.of_fit(self._node_seeds(random), self.estimators_)
             self.estimators_, self._memory = teach_chunk(
-                self.tree_, self._learner(), self.estimators_, before, X, position, votes, share
+                self.tree_, self._learner(), self.estimators_, memory, X, position, votes, share
             )
-            self.node_rows_ = self.node_rows_ + (self._memory.n_rows - before.n_rows)
+            self.node_rows_ = self.node_rows_ + (self._memory.n_rows - memory.n_rows)
             self._prepare_anew()
         return self
 
@@ -296,6 +295,9 @@ class OffsetTree(CompilablePolicy):
         self.n_rounds_ = 1
         return offset
 
+    def _node_seeds(self, random: np.random.RandomState) -> NDArray[np.int64]:
+        return random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
+
     @classmethod
     def assembled(
         cls, forest: Any, tree: ActionTree, estimators: Sequence[Any], node_rows: NDArray[np.int64]
@@ -311,7 +313,6 @@ class OffsetTree(CompilablePolicy):
         )
         policy.tree_, policy.estimators_, policy.node_rows_ = tree, estimators, node_rows
         policy.offset_, policy.n_rounds_ = forest.offset_, 1
-        policy._memory = Memory.blank(np.zeros(tree.n_nodes, dtype=np.int64))
         policy._take_over(forest)
         return policy
 
