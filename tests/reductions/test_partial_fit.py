@@ -338,6 +338,16 @@ def test_an_estimator_that_fails_midway_leaves_no_trace() -> None:
     assert [classifier.shown_ for classifier in policy.estimators_] == shown
 
 
+def test_nor_does_it_where_contests_have_heard_one_side_only() -> None:
+    policy = OffsetTree(Tally(fail_at=3), tree=((0, 1), 2), actions=[0, 1, 2])
+    policy.partial_fit([[1.0]], [0], reward=[1], propensity=0.5)
+    before = pickle.dumps(policy)
+    with pytest.raises(ArithmeticError, match="too many rows") as caught:
+        policy.partial_fit([[1.0], [1.0], [1.0]], [0, 2, 2], reward=[1, 0, 0], propensity=0.5)
+    assert "at node 0" in caught.value.__notes__[0]  # the contest below had been taught
+    assert pickle.dumps(policy) == before
+
+
 def test_the_first_chunk_settles_tree_and_offset() -> None:
     log = make_log(400)
     policy = OffsetTree(SGDClassifier(), tree="learned", offset="mean", random_state=0).partial_fit(**log.arrays())
