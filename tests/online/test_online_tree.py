@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import threading
 from typing import Any
@@ -45,7 +46,7 @@ def make_log(n_rows: int = 300, n_features: int = 5, n_actions: int = 5, seed: i
 def learned(policy: OnlineOffsetTree, log: Log, cuts: list[int] | None = None) -> OnlineOffsetTree:
     X, action, reward, propensity = log
     edges = [0, *sorted(cuts or []), len(action)]
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in itertools.pairwise(edges):
         if last > first:
             rows = slice(first, last)
             policy.partial_fit(X[rows], action[rows], reward=reward[rows], propensity=propensity[rows])
@@ -176,8 +177,8 @@ def test_a_weight_of_a_thousand_does_not_blow_up_the_model(loss: Any, rate: Any)
 
 
 def test_a_large_weight_equals_as_many_small_ones_for_constant_rates() -> None:
-    X, action, reward, _ = make_log(n_rows=1)
-    x = X[0] / np.abs(X[0]).max()
+    x = make_log(n_rows=1)[0][0]
+    x /= np.abs(x).max()
     for loss in ("hinge", "logistic"):
         once, often = (OnlineOffsetTree(loss=loss, learning_rate=0.05, actions=[0, 1]) for _ in range(2))
         for policy in (once, often):
@@ -265,7 +266,7 @@ BAD_CHUNKS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 @pytest.mark.parametrize("begun", [True, False])
 def test_a_bad_chunk_is_refused_whole(name: str, begun: bool) -> None:
     change, error, message = BAD_CHUNKS[name]
-    good = {"X": np.ones((2, 5)), "action": [0, 1], "reward": [0.0, 1.0], "propensity": [0.5, 0.5]}
+    good: dict[str, Any] = {"X": np.ones((2, 5)), "action": [0, 1], "reward": [0.0, 1.0], "propensity": [0.5, 0.5]}
     policy = OnlineOffsetTree(actions=range(5))
     if begun:
         learned(policy, make_log())
@@ -368,8 +369,9 @@ def test_copies_learn_apart() -> None:
 
 
 def test_threads_may_decide_at_the_same_time() -> None:
-    X, *rest = make_log(n_rows=500, n_features=MOST_COLUMNS + 10)
-    policy = learned(OnlineOffsetTree(actions=range(5)), (X, *rest))
+    log = make_log(n_rows=500, n_features=MOST_COLUMNS + 10)
+    X = log[0]
+    policy = learned(OnlineOffsetTree(actions=range(5)), log)
     expected = policy.predict(X).tolist()
     found: list[list[int]] = []
     threads = [threading.Thread(target=lambda: found.append([policy.decide(x) for x in X])) for _ in range(4)]
