@@ -30,5 +30,5 @@ def test_a_download_that_fails_is_explained(failure: Exception, monkeypatch: pyt
         raise failure
 
     monkeypatch.setattr(downloaded, "fetch_rcv1", fail)
-    with pytest.raises(DatasetError, match="fetch_rcv1 failed .* Connect to the internet, copy the folder RCV1"):
+    with pytest.raises(DatasetError, match=r"fetch_rcv1 failed .* Connect to the internet, copy the folder RCV1"):
         load_rcv1_topics()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_sparse
 from sklearn.datasets import dump_svmlight_file
 
@@ -27,7 +28,7 @@ def test_a_file_is_read_packed_or_not(name: str, pack: type[bytes], tmp_path: Pa
 
 
 def test_what_was_written_is_read_again(tmp_path: Path) -> None:
-    X = random_sparse(50, 30, density=0.2, format="csr", dtype=np.float32, random_state=0)
+    X = csr_matrix(random_sparse(50, 30, density=0.2, dtype=np.float32, random_state=0))
     y = make_synsep(50, random_state=0)[1]
     dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=True)
     again, labels = load_svmlight(str(tmp_path / "a.svm"))

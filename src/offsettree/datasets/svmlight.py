@@ -26,7 +26,7 @@ LARGEST = 2**31 - 1  # what scikit-learn's reader can count to
 
 
 def load_svmlight(path: str | Path) -> tuple[csr_matrix, NDArray[np.int64]]:
-    """Load a file of labelled rows, such as those of the LIBSVM collection.
+    r"""Load a file of labelled rows, such as those of the LIBSVM collection.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def load_svmlight(path: str | Path) -> tuple[csr_matrix, NDArray[np.int64]]:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "two.svm")
-    ...     _ = file.write_text("1 1:0.5 3:2\\n-1 2:1\\n")
+    ...     _ = file.write_text("1 1:0.5 3:2\n-1 2:1\n")
     ...     X, y = load_svmlight(file)
     >>> X.shape, y
     ((2, 3), array([ 1, -1]))
