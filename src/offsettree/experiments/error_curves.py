@@ -65,7 +65,8 @@ def _lines(axes: Any, methods: Mapping[str, Curves], background: Mapping[str, Cu
     for (method, curves), colour, dash in zip(methods.items(), COLOURS, DASHES, strict=False):
         rows, mean, lowest, highest = _over_seeds(curves)
         axes.fill_between(rows, lowest, highest, color=colour, alpha=0.2, linewidth=0, zorder=3)
-        axes.plot(rows, mean, color=colour, linestyle=dash, linewidth=2, zorder=4, label=f"{method}: {mean[-1]:.2f} %")
+        label = f"{method}: {100 * np.mean([curve[-1][1] for curve in curves]):.2f} %"
+        axes.plot(rows, mean, color=colour, linestyle=dash, linewidth=2, zorder=4, label=label)
 
 
 def _dress(axes: Any, title: str) -> None:
@@ -98,5 +99,6 @@ def _over_seeds(curves: Curves) -> tuple[NDArray[np.float64], ...]:
     points = np.array(curves)
     rows = points[0, :, 0]
     shown = rows >= min(FIRST_ROW, rows[-1])
-    errors = 100 * points[:, shown, 1]
+    # A logarithmic axis has no place for 0: who has made no mistake yet is drawn as if it were half a one.
+    errors = 100 * np.maximum(points[:, shown, 1], 0.5 / rows[shown])
     return rows[shown], errors.mean(axis=0), errors.min(axis=0), errors.max(axis=0)
