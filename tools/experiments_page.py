@@ -107,11 +107,12 @@ gamma of the rows. The two offset trees have perceptrons at their nodes and expl
 (agnostic) or t^-1/2 (realizable) of the rows; the realizable one leaves out the weights 1/p and learns from every row.
 The error counts every decision, those that explore included.
 
-The paper's data is RCV1 as the Banditron's authors cut it (673,768 stories, 4 topics). `offsettree reproduce banditron
---data rcv1` runs the same on scikit-learn's edition of RCV1 where that can be downloaded, and any svmlight file can be
-given in its place. What is shown here are the two datasets that those authors generated, a million rows each: 9 classes of documents over 400 words, told apart by 20 to 40 keywords per class,
-separable in SynSep, with 5 % of the labels replaced in SynNonSep. Every seed has keywords and documents of its own, the
-same for all methods. The paper's figures stand beside ours for the order of the methods only.
+The paper's data is RCV1 as the Banditron's authors cut it (673,768 stories, 4 topics); `--data rcv1` runs the same on
+scikit-learn's edition of RCV1 where that can be downloaded, and any svmlight file can be given in its place. What is
+shown here are the two datasets that those authors generated, a million rows each: 9 classes of documents over 400
+words, told apart by 20 to 40 keywords per class, separable in SynSep, with 5 % of the labels replaced in SynNonSep.
+Every seed has keywords and documents of its own, the same for all methods. The paper's figures stand beside ours for
+the order of the methods only.
 {banditron}
 """
 
