@@ -10,6 +10,7 @@ from offsettree.datasets import make_synsep
 from offsettree.experiments import banditron, banditron_report
 from offsettree.experiments.banditron import AGNOSTIC, BANDITRONS, GAMMAS, METHODS, NEARLY_GREEDY, REALIZABLE
 from offsettree.experiments.streams import open_stream
+from offsettree.online import progressive_validation
 
 
 def test_there_are_a_banditron_per_gamma_and_two_trees() -> None:
@@ -26,11 +27,10 @@ def test_there_are_a_banditron_per_gamma_and_two_trees() -> None:
 
 def test_every_method_is_shown_the_same_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[Any] = []
-    real = banditron.progressive_validation
 
     def watched(learner: Any, X: Any, y: Any) -> Any:
         seen.append((X.toarray().tolist(), y.tolist()))
-        return real(learner, X, y)
+        return progressive_validation(learner, X, y)
 
     monkeypatch.setattr(banditron, "progressive_validation", watched)
     stream = open_stream("synnonsep", 50)

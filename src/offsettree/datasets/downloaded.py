@@ -26,7 +26,7 @@ def load_rcv1_topics() -> tuple[csr_matrix, NDArray[np.str_]]:
     Returns
     -------
     X : CSR matrix of shape (n_rows, 47236)
-        The stories, as float32, in the order of their dates.
+        The stories, as float32, in scikit-learn's order.
     y : array of str, of shape (n_rows,)
         The topic of each: CCAT (corporate), ECAT (economics), GCAT (government) or MCAT (markets).
     """

@@ -129,5 +129,5 @@ def select(records: Records, stream_identity: str, n_rows: int, n_seeds: int) ->
 def _thin(curve: NDArray[np.float64]) -> NDArray[np.float64]:
     """Keep points that are about equally far apart on a logarithmic axis, the last among them."""
     wanted = np.geomspace(1, curve[-1, 0], N_POINTS)
-    kept = np.unique(np.searchsorted(curve[:, 0], wanted - 1e-9).clip(max=len(curve) - 1))
+    kept: NDArray[np.intp] = np.unique(np.searchsorted(curve[:, 0], wanted - 1e-9).clip(max=len(curve) - 1))
     return curve[kept]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from offsettree.experiments import error_curves
-from offsettree.experiments.banditron import AGNOSTIC, BANDITRONS, NEARLY_GREEDY, REALIZABLE
+from offsettree.experiments.banditron import AGNOSTIC, BANDITRONS, GAMMAS, NEARLY_GREEDY, REALIZABLE
 from offsettree.experiments.paper import BANDITRON_RCV1
 from offsettree.experiments.records import Record
 from offsettree.experiments.streams import GENERATED
@@ -100,7 +100,7 @@ def verdict(errors: Errors) -> str:
     if np.mean(errors[greedy]) < min(np.mean(errors[method]) for method in (best, REALIZABLE)):
         error = _percent(errors[greedy])
         lines.append(f"below the grid, with next to no exploration, {greedy} has {error}: here the best of all")
-    if best in (next(iter(BANDITRONS)), next(reversed(BANDITRONS))):
+    if BANDITRONS[best] in (GAMMAS[0], GAMMAS[-1]):
         lines.append("the best gamma is at the end of the grid: one beyond it might be better still")
     return "\n".join(lines)
 

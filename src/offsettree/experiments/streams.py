@@ -66,7 +66,7 @@ def open_stream(data: str, n_rows: int | None = None) -> Stream:
     X, y = datasets.load_svmlight(path)
     content = 0
     for part in (X.data, X.indices, X.indptr, y):
-        content = zlib.crc32(part, content)
+        content = zlib.crc32(part.data, content)
     return _loaded(path.name, f"{path.name}:{content:08x}", X, y, n_rows)
 
 
