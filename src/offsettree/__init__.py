@@ -2,6 +2,14 @@
 
 from offsettree.learners import Costing, HistogramTree
 from offsettree.logs import LoggedData, simulate_log
+from offsettree.online import (
+    Banditron,
+    EpochGreedy,
+    EpsilonGreedy,
+    OnlineOffsetTree,
+    ProgressiveResult,
+    progressive_validation,
+)
 from offsettree.reductions import (
     AllPairs,
     BinaryOffset,
@@ -15,14 +23,20 @@ from offsettree.topology import ActionTree
 __all__ = [
     "ActionTree",
     "AllPairs",
+    "Banditron",
     "BinaryOffset",
     "Costing",
+    "EpochGreedy",
+    "EpsilonGreedy",
     "HistogramTree",
     "ImportanceWeighted",
     "LoggedData",
     "OffsetForest",
     "OffsetTree",
+    "OnlineOffsetTree",
+    "ProgressiveResult",
     "RewardRegression",
+    "progressive_validation",
     "simulate_log",
 ]
 

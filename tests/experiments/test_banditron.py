@@ -28,9 +28,9 @@ def test_there_are_a_banditron_per_gamma_and_two_trees() -> None:
 def test_every_method_is_shown_the_same_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[Any] = []
 
-    def watched(learner: Any, X: Any, y: Any) -> Any:
+    def watched(learner: Any, X: Any, y: Any, *, progress: bool) -> Any:
         seen.append((X.toarray().tolist(), y.tolist()))
-        return progressive_validation(learner, X, y)
+        return progressive_validation(learner, X, y, progress=progress)
 
     monkeypatch.setattr(banditron, "progressive_validation", watched)
     stream = open_stream("synnonsep", 50)

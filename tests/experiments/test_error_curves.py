@@ -32,7 +32,9 @@ def test_a_line_is_the_mean_over_the_seeds_and_its_band_their_range() -> None:
     error_curves._dress(axes, "One pass")
     grey, [falling, flat] = axes.lines[:2], axes.lines[2:]
     assert [line.get_color() for line in grey] == ["0.78", "0.78"]
-    np.testing.assert_allclose(np.asarray(falling.get_xydata(), dtype=float), [[100.0, 30.0], [1000.0, 15.0], [10000.0, 7.5]])
+    np.testing.assert_allclose(
+        np.asarray(falling.get_xydata(), dtype=float), [[100.0, 30.0], [1000.0, 15.0], [10000.0, 7.5]]
+    )
     band = axes.collections[0].get_paths()[0].vertices
     assert sorted({float(error) for error in np.asarray(band)[:, 1]}) == [5, 10, 20, 40]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")

@@ -1,9 +1,18 @@
 """Fitted policies flattened into arrays, and the kernels that walk them."""
 
+from offsettree.compiled._batches import over_csr, over_tables
 from offsettree.compiled.flatten import compile_contests
 from offsettree.compiled.forest import CompiledForest
 from offsettree.compiled.graph import graph_from_tables
 from offsettree.compiled.layout import CompiledTree
 from offsettree.compiled.policy import CompilablePolicy
 
-__all__ = ["CompilablePolicy", "CompiledForest", "CompiledTree", "compile_contests", "graph_from_tables"]
+__all__ = [
+    "CompilablePolicy",
+    "CompiledForest",
+    "CompiledTree",
+    "compile_contests",
+    "graph_from_tables",
+    "over_csr",
+    "over_tables",
+]

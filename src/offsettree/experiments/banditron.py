@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from offsettree.experiments.progress import Progress
+from offsettree._progress import Progress
 from offsettree.experiments.records import Record, Records
 from offsettree.experiments.streams import Stream
 from offsettree.online import Banditron, EpochGreedy, OnlineOffsetTree, progressive_validation
@@ -98,7 +98,7 @@ def run_one(stream: Stream, X: Any, y: NDArray[Any], seed: int, method: str) -> 
     started = time.perf_counter()
     # Streams of random numbers of their own: the same seed would tie what is explored to the rows drawn with it.
     learner = METHODS[method](stream.actions, LEARNER_SEEDS + seed)
-    result = progressive_validation(learner, X, y)
+    result = progressive_validation(learner, X, y, progress=False)
     return {
         "data": stream.identity,
         "rows": stream.n_rows,

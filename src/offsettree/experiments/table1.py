@@ -16,9 +16,9 @@ from sklearn.model_selection import train_test_split
 
 from offsettree import datasets
 from offsettree._features import Features, take_rows
+from offsettree._progress import Progress
 from offsettree.base import BasePolicy
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
-from offsettree.experiments.progress import Progress
 from offsettree.experiments.records import Record, Records
 from offsettree.learners import Costing, make_learner
 from offsettree.logs import LoggedData, simulate_log

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from offsettree.experiments.progress import Progress, clock
+from offsettree._progress import Progress, clock
 
 
 class Terminal(io.StringIO):

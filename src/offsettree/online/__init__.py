@@ -1,0 +1,15 @@
+"""Learning one row at a time, and exploring around what is learned (section 7.2 of the paper)."""
+
+from offsettree.online.banditron import Banditron
+from offsettree.online.exploration import EpochGreedy, EpsilonGreedy
+from offsettree.online.online_tree import OnlineOffsetTree
+from offsettree.online.progressive import ProgressiveResult, progressive_validation
+
+__all__ = [
+    "Banditron",
+    "EpochGreedy",
+    "EpsilonGreedy",
+    "OnlineOffsetTree",
+    "ProgressiveResult",
+    "progressive_validation",
+]

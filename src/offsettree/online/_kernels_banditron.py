@@ -1,0 +1,115 @@
+"""The Banditron: k linear models, the largest chosen; see `_layout` for where their weights are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from offsettree._jit import kernel, part
+from offsettree.online._kernels_explore import earned, explore, propensity_of
+from offsettree.online._kernels_rows import add_row, product, read_row, within_bounds
+from offsettree.online._layout import N_MODELS
+
+__all__ = ["choose_one", "choose_rows", "learn_one", "learn_rows", "run"]
+
+
+@kernel
+def learn_rows(
+    layout: Any,
+    weights: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    action: Any,
+    reward: Any,
+    propensity: Any,
+) -> Any:
+    """Learn from rows in their order."""
+    values = np.zeros(size, np.float32)
+    for i in range(action.shape[0]):
+        n = read_row(layout, None, data, indices, indptr, i, True, values, keys)
+        learn_row(layout, weights, values, keys, n, action[i], reward[i], propensity[i])
+
+
+@kernel
+def learn_one(
+    layout: Any, weights: Any, size: Any, keys: Any, x: Any, action: Any, reward: Any, propensity: Any
+) -> Any:
+    """Learn from one row, unless a value is out of bounds; tell whether it was learned from."""
+    if not within_bounds(x):
+        return False
+    values = np.zeros(size, np.float32)
+    n = read_row(layout, None, x.reshape(1, -1), None, None, 0, True, values, keys)
+    learn_row(layout, weights, values, keys, n, action, reward, propensity)
+    return True
+
+
+@kernel
+def choose_rows(layout: Any, weights: Any, size: Any, keys: Any, data: Any, indices: Any, indptr: Any, out: Any) -> Any:
+    """Choose for each row."""
+    values = np.zeros(size, np.float32)
+    for i in range(out.shape[0]):
+        n = read_row(layout, None, data, indices, indptr, i, False, values, keys)
+        out[i] = choose_row(layout, weights, values, keys, n)
+
+
+@kernel
+def choose_one(layout: Any, weights: Any, size: Any, keys: Any, x: Any) -> Any:
+    """Choose for one row; -1 where a value is out of bounds."""
+    if not within_bounds(x):
+        return -1
+    values = np.zeros(size, np.float32)
+    n = read_row(layout, None, x.reshape(1, -1), None, None, 0, False, values, keys)
+    return choose_row(layout, weights, values, keys, n)
+
+
+@kernel
+def run(
+    layout: Any,
+    weights: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    label: Any,
+    rewards: Any,
+    rate: Any,
+    draws: Any,
+    chosen: Any,
+    reward: Any,
+    propensity: Any,
+) -> Any:
+    """Choose for a row, explore around it, see the reward, learn; then the next row."""
+    values = np.zeros(size, np.float32)
+    n_actions = np.int64(layout[N_MODELS])
+    for i in range(chosen.shape[0]):
+        n = read_row(layout, None, data, indices, indptr, i, True, values, keys)
+        greedy = choose_row(layout, weights, values, keys, n)
+        action = explore(greedy, n_actions, rate[i], draws[i, 0], draws[i, 1])
+        chosen[i], propensity[i] = action, propensity_of(action, greedy, n_actions, rate[i])
+        reward[i] = earned(label, rewards, i, action)
+        learn_row(layout, weights, values, keys, n, action, reward[i], propensity[i])
+
+
+@part
+def choose_row(layout: Any, weights: Any, values: Any, keys: Any, n: Any) -> Any:
+    """Return the model with the largest product, the first of equals."""
+    best, largest = 0, -np.inf
+    for model in range(np.int64(layout[N_MODELS])):
+        score = product(layout, weights, model, values, keys, n)
+        if score > largest:
+            best, largest = model, score
+    return best
+
+
+@part
+def learn_row(
+    layout: Any, weights: Any, values: Any, keys: Any, n: Any, action: Any, reward: Any, propensity: Any
+) -> Any:
+    """Take the row from what would be chosen, and give it, over the propensity, to what earned."""
+    add_row(layout, weights, choose_row(layout, weights, values, keys, n), values, keys, n, np.float32(-1))
+    add_row(layout, weights, action, values, keys, n, np.float32(reward / propensity))

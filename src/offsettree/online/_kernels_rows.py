@@ -1,0 +1,147 @@
+"""A row of X on its way into an online learner: spread out or as a list of its entries (see `_layout`), and scaled.
+
+Scaled is x / s, where s is the largest size that the feature has had so far: the learner is the same whatever the units
+of a feature. Learning updates s first, deciding does not. Without scales values are taken as they are.
+
+`keys` is None where rows are spread out, and `scales` where values are not scaled: numba then compiles without the
+other branch, and vectorises what is left. Kernels take whole arrays and places in them rather than slices and records,
+whose owners would be counted each time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from offsettree._jit import part, part_reordering_sums
+from offsettree.online._layout import BIAS, FACTOR, LARGEST, N_FEATURES, SCALE_FACTOR, SHIFT, STEP, WIDTH
+
+__all__ = ["add_row", "gather", "product", "read_row", "sum_of_squares", "within_bounds"]
+
+
+@part_reordering_sums
+def within_bounds(x: Any) -> Any:
+    """Tell whether all values are numbers whose squares float32 can hold."""
+    n_good = 0
+    for i in range(x.shape[0]):
+        n_good += abs(x[i]) <= LARGEST
+    return n_good == x.shape[0]
+
+
+@part
+def read_row(
+    layout: Any,
+    scales: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    at: Any,
+    learning: Any,
+    values: Any,
+    keys: Any,
+) -> Any:
+    """Fill `values`, and `keys` where rows are lists; return the number of entries.
+
+    The row is one of a CSR matrix, or of the array `data` where `indices` is None.
+    """
+    n_features = np.int64(layout[N_FEATURES])
+    if keys is None:
+        if indices is None:
+            _spread(scales, data, at, n_features, learning, values)
+        else:
+            values[:] = 0
+            for i in range(indptr[at], indptr[at + 1]):
+                values[indices[i]] = _scaled(scales, indices[i], data[i], learning)
+        values[n_features] = np.float32(layout[BIAS])
+        return np.int64(layout[WIDTH])
+    n = 0
+    if indices is None:
+        for j in range(n_features):
+            n = _append(layout, scales, np.uint64(j), data[at, j], learning, values, keys, n)
+    else:
+        for i in range(indptr[at], indptr[at + 1]):
+            n = _append(layout, scales, np.uint64(indices[i]), data[i], learning, values, keys, n)
+    if layout[BIAS] > 0:
+        keys[n] = layout[N_FEATURES] * layout[FACTOR]
+        values[n] = np.float32(layout[BIAS])
+        n += 1
+    return n
+
+
+@part
+def _append(layout: Any, scales: Any, feature: Any, value: Any, learning: Any, values: Any, keys: Any, n: Any) -> Any:
+    if value == 0:
+        return n
+    keys[n] = feature * layout[FACTOR]
+    values[n] = _scaled(scales, (feature * layout[SCALE_FACTOR]) >> layout[SHIFT], value, learning)
+    return n + 1
+
+
+@part
+def _spread(scales: Any, X: Any, at: Any, n_features: Any, learning: Any, values: Any) -> Any:
+    if scales is None:
+        for j in range(n_features):
+            values[j] = X[at, j]
+    else:
+        if learning:
+            for j in range(n_features):
+                size = np.float32(abs(X[at, j]))
+                scales[j] = size if size > scales[j] else scales[j]
+        for j in range(n_features):
+            # Never seen: no weight has been learned for it either.
+            values[j] = np.float32(X[at, j]) / (scales[j] if scales[j] > 0 else np.float32(np.inf))
+
+
+@part
+def _scaled(scales: Any, at: Any, value: Any, learning: Any) -> Any:
+    if scales is None:
+        return np.float32(value)
+    size = scales[at]
+    if learning and abs(np.float32(value)) > size:
+        size = abs(np.float32(value))
+        scales[at] = size
+    return np.float32(value) / size if size > 0 else np.float32(0)
+
+
+@part_reordering_sums
+def product(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: Any) -> Any:
+    """Multiply the row with the weights of a model; what is added up comes in the order that suits the machine."""
+    total = np.float32(0)
+    if keys is None:
+        for i in range(n):
+            total += weights[model, i] * values[i]
+    else:
+        base, shift = np.uint64(model) * layout[STEP], layout[SHIFT]
+        for i in range(n):
+            total += weights[0, (keys[i] + base) >> shift] * values[i]
+    return total
+
+
+@part
+def add_row(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: Any, factor: Any) -> Any:
+    """Add a multiple of the row to the weights of a model."""
+    if keys is None:
+        for i in range(n):
+            weights[model, i] += factor * values[i]
+    else:
+        base, shift = np.uint64(model) * layout[STEP], layout[SHIFT]
+        for i in range(n):
+            weights[0, (keys[i] + base) >> shift] += factor * values[i]
+
+
+@part_reordering_sums
+def sum_of_squares(values: Any, n: Any) -> Any:
+    """Add up the squares."""
+    total = np.float32(0)
+    for i in range(n):
+        total += values[i] * values[i]
+    return total
+
+
+@part
+def gather(layout: Any, source: Any, model: Any, keys: Any, n: Any, out: Any) -> Any:
+    """Copy what a model has for the entries of a row that is a list."""
+    base, shift = np.uint64(model) * layout[STEP], layout[SHIFT]
+    for i in range(n):
+        out[0, i] = source[0, (keys[i] + base) >> shift]

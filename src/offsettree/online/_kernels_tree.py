@@ -1,0 +1,310 @@
+"""Online contests of an offset tree: learning from rows and choosing for them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from offsettree._jit import kernel, part, part_reordering_sums
+from offsettree.online._kernels_explore import earned, explore, propensity_of
+from offsettree.online._kernels_rows import (
+    add_row,
+    gather,
+    product,
+    read_row,
+    sum_of_squares,
+    within_bounds,
+)
+from offsettree.online._layout import SHIFT, STEP
+
+__all__ = ["choose_one", "choose_rows", "learn_one", "learn_rows", "run"]
+
+# Places in `settings`, then in `totals`, and in the rows of `contests` and `links`.
+LOSS, RATE, OFFSET, REALIZABLE = 0, 1, 2, 3
+N_ROWS, SQUARES, REWARDS = 0, 1, 2
+HEARD, LOUDNESS = 0, 1
+LEFT, RIGHT, PARENT, LEAF_PARENT = 0, 1, 2, 3
+
+PERCEPTRON, HINGE = 0, 1  # the third is logistic
+SURE = 30.0  # a margin beyond which the logistic loss is flat
+
+
+@kernel
+def learn_rows(
+    layout: Any,
+    weights: Any,
+    powers: Any,
+    scales: Any,
+    contests: Any,
+    totals: Any,
+    links: Any,
+    settings: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    action: Any,
+    reward: Any,
+    propensity: Any,
+) -> Any:
+    """Learn from rows in their order."""
+    values, directions, gathered = _room(size)
+    for i in range(action.shape[0]):
+        n = read_row(layout, scales, data, indices, indptr, i, True, values, keys)
+        learn_row(
+            layout, weights, powers, contests, totals, links, settings,
+            values, keys, directions, gathered, n, action[i], reward[i], propensity[i],
+        )  # fmt: skip
+
+
+@kernel
+def learn_one(
+    layout: Any,
+    weights: Any,
+    powers: Any,
+    scales: Any,
+    contests: Any,
+    totals: Any,
+    links: Any,
+    settings: Any,
+    size: Any,
+    keys: Any,
+    x: Any,
+    action: Any,
+    reward: Any,
+    propensity: Any,
+) -> Any:
+    """Learn from one row, unless a value is out of bounds; tell whether it was learned from."""
+    if not within_bounds(x):
+        return False
+    values, directions, gathered = _room(size)
+    n = read_row(layout, scales, x.reshape(1, -1), None, None, 0, True, values, keys)
+    learn_row(
+        layout, weights, powers, contests, totals, links, settings,
+        values, keys, directions, gathered, n, action, reward, propensity,
+    )  # fmt: skip
+    return True
+
+
+@kernel
+def choose_rows(
+    layout: Any,
+    weights: Any,
+    scales: Any,
+    links: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    out: Any,
+) -> Any:
+    """Choose for each row."""
+    values = np.zeros(size, np.float32)
+    for i in range(out.shape[0]):
+        n = read_row(layout, scales, data, indices, indptr, i, False, values, keys)
+        out[i] = choose_row(layout, weights, links, values, keys, n)
+
+
+@kernel
+def choose_one(layout: Any, weights: Any, scales: Any, links: Any, size: Any, keys: Any, x: Any) -> Any:
+    """Choose for one row; -1 where a value is out of bounds."""
+    if not within_bounds(x):
+        return -1
+    values = np.zeros(size, np.float32)
+    n = read_row(layout, scales, x.reshape(1, -1), None, None, 0, False, values, keys)
+    return choose_row(layout, weights, links, values, keys, n)
+
+
+@kernel
+def run(
+    layout: Any,
+    weights: Any,
+    powers: Any,
+    scales: Any,
+    contests: Any,
+    totals: Any,
+    links: Any,
+    settings: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    label: Any,
+    rewards: Any,
+    rate: Any,
+    draws: Any,
+    chosen: Any,
+    reward: Any,
+    propensity: Any,
+) -> Any:
+    """Choose for a row, explore around it, see the reward, learn; then the next row."""
+    values, directions, gathered = _room(size)
+    n_actions = links.shape[1]
+    for i in range(chosen.shape[0]):
+        n = read_row(layout, scales, data, indices, indptr, i, False, values, keys)
+        greedy = choose_row(layout, weights, links, values, keys, n)
+        action = explore(greedy, n_actions, rate[i], draws[i, 0], draws[i, 1])
+        chosen[i], propensity[i] = action, propensity_of(action, greedy, n_actions, rate[i])
+        reward[i] = earned(label, rewards, i, action)
+        n = read_row(layout, scales, data, indices, indptr, i, True, values, keys)
+        learn_row(
+            layout, weights, powers, contests, totals, links, settings,
+            values, keys, directions, gathered, n, action, reward[i], propensity[i],
+        )  # fmt: skip
+
+
+@part
+def _room(size: Any) -> Any:
+    return np.zeros(size, np.float32), np.empty(size, np.float32), np.empty((1, size), np.float32)
+
+
+@part
+def choose_row(layout: Any, weights: Any, links: Any, values: Any, keys: Any, n: Any) -> Any:
+    """Walk down from the root."""
+    node = 0
+    while node >= 0:
+        margin = product(layout, weights, node, values, keys, n)
+        node = links[LEFT if margin > 0 else RIGHT, node]
+    return ~node
+
+
+@part
+def learn_row(
+    layout: Any,
+    weights: Any,
+    powers: Any,
+    contests: Any,
+    totals: Any,
+    links: Any,
+    settings: Any,
+    values: Any,
+    keys: Any,
+    directions: Any,
+    gathered: Any,
+    n: Any,
+    action: Any,
+    reward: Any,
+    propensity: Any,
+) -> Any:
+    """Walk up from the action's leaf while the contests passed choose it, each having learned from the row first."""
+    squares = np.float64(sum_of_squares(values, n))
+    totals[N_ROWS] += 1
+    totals[SQUARES] += squares
+    totals[REWARDS] += reward
+    offset = settings[OFFSET]
+    if math.isnan(offset):
+        offset = totals[REWARDS] / totals[N_ROWS]
+    loudness = abs(reward - offset)
+    if loudness == 0:
+        return  # nothing to say, in no contest
+    if settings[REALIZABLE] == 0:
+        loudness /= propensity
+    loss, rate = settings[LOSS], settings[RATE]
+    if powers is not None:
+        # A step is to change the margin as much however many features a row has.
+        rate *= math.sqrt(totals[N_ROWS] / totals[SQUARES])
+    child, node = ~np.int64(action), links[LEAF_PARENT, action]
+    while node >= 0:
+        margin = np.float64(product(layout, weights, node, values, keys, n))
+        from_left = links[LEFT, node] == child
+        # +1 is a vote for the left side.
+        vote = 1.0 if from_left == (reward > offset) else -1.0
+        contests[node, HEARD] += 1
+        contests[node, LOUDNESS] += loudness
+        # Weights have mean 1 in each contest: neither k nor the size of the rewards sets the pace.
+        weight = loudness * contests[node, HEARD] / contests[node, LOUDNESS]
+        slope = _slope(loss, vote * margin)
+        if slope > 0:
+            if powers is None:
+                gain = rate * squares
+            else:
+                gain = rate * _adapt(
+                    layout, powers, node, values, keys, directions, gathered, n, np.float32(weight * slope * slope)
+                )
+            if gain > 0:
+                step = _step(loss, vote * margin, weight, gain)
+                margin += vote * step * gain
+                stride = np.float32(vote * step * rate)
+                if powers is None:
+                    add_row(layout, weights, node, values, keys, n, stride)
+                else:
+                    add_row(layout, weights, node, directions, keys, n, stride)
+        if (margin > 0) != from_left:
+            break
+        child, node = node, links[PARENT, node]
+
+
+@part
+def _slope(loss: Any, margin: Any) -> Any:
+    """How fast the loss falls as the margin grows; the margin is positive where the contest is won."""
+    if loss == HINGE:
+        return 1.0 if margin < 1 else 0.0
+    if loss == PERCEPTRON:
+        return 1.0 if margin <= 0 else 0.0
+    return 1 / (1 + math.exp(margin)) if margin < SURE else 0.0
+
+
+@part
+def _step(loss: Any, margin: Any, weight: Any, gain: Any) -> Any:
+    """How far to go for a row of this weight, where the margin grows by `gain` per step.
+
+    The weight counts as if the row came that many times, each time with a small step: a large one takes the margin to
+    where the loss is flat, not beyond (Karampatziakis and Langford, "Online importance weight aware updates").
+    """
+    if loss == HINGE:
+        return min(weight, (1 - margin) / gain)
+    if loss == PERCEPTRON:
+        # Whole steps, until the row is on the right side.
+        return min(weight, math.floor(-margin / gain) + 1)
+    return _logistic_rise(margin, weight * gain) / gain
+
+
+@part
+def _logistic_rise(margin: Any, time: Any) -> Any:
+    """Solve m' = 1 / (1 + exp m) from a margin for some time: m + exp m grows by just that time."""
+    begin = math.exp(margin)
+    target = margin + begin + time
+    end = margin + time / (1 + begin)  # too far, as the slope falls on the way
+    if end > 1:
+        end = min(end, math.log(target))
+    for _ in range(20):
+        power = math.exp(end)
+        correction = (end + power - target) / (1 + power)
+        end -= correction
+        if abs(correction) < 1e-5:
+            break
+    return end - margin
+
+
+@part
+def _adapt(
+    layout: Any, powers: Any, node: Any, values: Any, keys: Any, directions: Any, gathered: Any, n: Any, power: Any
+) -> Any:
+    """Add to each feature's sum of squared gradients; leave the direction to go in scratch, return how it adds up."""
+    if keys is None:
+        return np.float64(_directions(powers, node, values, n, power, directions))
+    gather(layout, powers, node, keys, n, gathered)
+    gain = np.float64(_directions(gathered, 0, values, n, power, directions))
+    base, shift = np.uint64(node) * layout[STEP], layout[SHIFT]
+    for i in range(n):
+        # Added, not copied back: two features of a row may share a place.
+        powers[0, (keys[i] + base) >> shift] += power * (values[i] * values[i])
+    return gain
+
+
+@part_reordering_sums
+def _directions(powers: Any, model: Any, values: Any, n: Any, power: Any, directions: Any) -> Any:
+    total = np.float32(0)
+    for i in range(n):
+        value = values[i]
+        sum_so_far = powers[model, i] + power * (value * value)
+        powers[model, i] = sum_so_far
+        direction = value / math.sqrt(sum_so_far + np.float32(1e-30))
+        directions[i] = direction
+        total += value * direction
+    return total

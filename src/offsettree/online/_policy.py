@@ -1,0 +1,287 @@
+"""What online policies share: rows are judged, then learned from in compiled code, in chunks or one by one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.linear_model import SGDClassifier
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from offsettree._features import Features, as_one_row, check_features, count_rows
+from offsettree._validation import (
+    check_actions,
+    check_propensity,
+    check_range,
+    check_reward,
+    check_reward_within,
+    encode_actions,
+    find_actions,
+)
+from offsettree.base import BasePolicy
+from offsettree.compiled import over_csr, over_tables
+from offsettree.exceptions import FeatureError, ParameterError
+from offsettree.online._layout import LARGEST, WIDTH, room_for
+
+__all__ = ["OnlinePolicy"]
+
+KINDS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class OnlinePolicy(BasePolicy):
+    """Base of policies that learn row by row: a subclass makes a model of flat arrays and names its kernels.
+
+    A chunk is judged as a whole before any of it is learned from: what is refused leaves the policy as it was.
+    """
+
+    estimator = None
+    # For what X may hold: numbers without gaps, dense or sparse.
+    _default_learner = SGDClassifier
+
+    # The numbers of the model, in the form that the kernels take.
+    _model: Any
+
+    __metadata_request__partial_fit = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
+
+    @abstractmethod
+    def _new_model(self, n_features: int) -> Any:
+        """Return a model that has learned nothing."""
+
+    @property
+    @abstractmethod
+    def _kernels(self) -> Any:
+        """The module of the kernels: learn_rows, learn_one, choose_rows, choose_one, run."""
+
+    def partial_fit(
+        self,
+        X: Features,
+        action: ArrayLike | None = None,
+        *,
+        reward: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+    ) -> Self:
+        """Go on learning from some more rows of a log, in their order; `actions` must have been named.
+
+        The result does not depend on how the rows are cut into chunks. A chunk with anything wrong in it is refused
+        whole.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            What was known when each decision was taken.
+        action : array of shape (n_rows,)
+            What was chosen: labels of `actions`. Must be given.
+        reward : array of shape (n_rows,)
+            What the chosen action earned, within `reward_range`. Must be given.
+        propensity : array of shape (n_rows,) or float
+            The probability with which it was chosen, in (0, 1]. Must be given.
+        """
+        before = dict(self.__dict__)
+        try:
+            if not self._has_begun():
+                self._begin(X)
+            log = self._check_chunk(X, action, reward, propensity)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        self._learn(*log)
+        return self
+
+    def learn(self, x: Any, action: Any, reward: float, propensity: float) -> Self:
+        """Learn from one row: the same as `partial_fit` with a table of that row, and much faster for an array.
+
+        Parameters
+        ----------
+        x : array of n_features numbers, other sequence, mapping of feature names to values, or X of one row
+            The context.
+        action : label
+            What was done.
+        reward : float
+            What it earned.
+        propensity : float
+            The probability with which it was chosen.
+        """
+        known = self.__dict__.get("_known")
+        if known is not None and type(x) is np.ndarray and x.ndim == 1 and x.dtype in KINDS:
+            position_of, low, span, shape = known
+            position = position_of.get(action)
+            if (
+                position is not None
+                and type(action) is not bool
+                and x.shape == shape
+                and type(reward) in (float, int)
+                and type(propensity) in (float, int)
+                and 0 <= (share := (reward - low) / span) <= 1
+                and 1e-300 < propensity <= 1
+                and self._kernels.learn_one(
+                    *self._model, *self._room_for_one(), x, position, float(share), float(propensity)
+                )
+            ):
+                return self
+        row = as_one_row(x, getattr(self, "feature_names_in_", None), None)
+        if count_rows(row) != 1:
+            raise FeatureError(f"learn takes one row; got {count_rows(row)}. Use partial_fit for many.")
+        return self.partial_fit(row, [action], reward=[reward], propensity=[propensity])
+
+    def choose(self, x: Any) -> tuple[Any, float]:
+        """Return the action for one context, and the probability with which it was chosen: this policy is certain."""
+        return self.decide(x), 1.0
+
+    def decide(self, x: Any) -> Any:
+        """Return the action for one context: the same as `predict` on a table of that one row.
+
+        Parameters
+        ----------
+        x : sequence of n_features numbers, mapping of feature names to values, or X of one row
+            The context. An array of one dimension is the fastest.
+
+        Returns
+        -------
+        int or str
+            A label of `actions_`, as a plain Python value.
+        """
+        known = self.__dict__.get("_known")
+        if known is not None and type(x) is np.ndarray and x.dtype in KINDS and x.shape == known[3]:
+            position = self._kernels.choose_one(*self._asked, *self._room_for_one(), x)
+            if position >= 0:
+                return self._labels[position]
+        if "_model" not in self.__dict__ and self.actions is not None:
+            self._begin_deciding(x)
+        return super().decide(x)
+
+    def _fit(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+    ) -> None:
+        self._make_ready(X)
+        refuse_huge(X)
+        self._learn(X, action, reward, propensity)
+
+    def _has_begun(self) -> bool:
+        return "_model" in self.__dict__
+
+    def _begin(self, X: Features) -> None:
+        """Make an empty model for rows such as these."""
+        if self.actions is None:
+            raise ParameterError(
+                f"{type(self).__name__} must know all actions before the first row: name them, actions=[...]."
+            )
+        check_range(self.reward_range)
+        self.actions_ = find_actions(np.empty(0), self.actions)
+        X = check_features(self, X, learner=self._learner(), reset=True)
+        self._frame_like = None
+        self._make_ready(X)
+
+    def _begin_deciding(self, x: Any) -> None:
+        """Be ready to decide before anything was learned: the first decision comes before the first reward."""
+        before = dict(self.__dict__)
+        try:
+            self._begin(as_one_row(x, None, None))
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _make_ready(self, X: Features) -> None:
+        low, high = check_range(self.reward_range)
+        self._model = self._new_model(X.shape[1])
+        self._asked = self._model.for_choosing()
+        self._width = room_for(self._model.layout, X.shape[1])[0] if self._model.layout[WIDTH] > 0 else None
+        self._labels = self.actions_.tolist()
+        position_of = {label: position for position, label in enumerate(self._labels)}
+        self._known = (position_of, low, high - low, (X.shape[1],))
+
+    def _room_for_one(self) -> tuple[int, NDArray[np.uint64] | None]:
+        # Threads may decide at the same time: no room of its own for what they write to.
+        return (self._width, None) if self._width else room_for(self._model.layout, self.n_features_in_)
+
+    def _check_chunk(
+        self, X: Features, action: ArrayLike | None, reward: ArrayLike | None, propensity: ArrayLike | None
+    ) -> tuple[Features, NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+        low, high = check_range(self.reward_range)
+        X = check_features(self, X, learner=self._learner(), reset=False)
+        refuse_huge(X)
+        n_rows = count_rows(X)
+        position = encode_actions(check_actions(action, n_rows), self.actions_)
+        reward = check_reward(reward, n_rows, copy=False)
+        check_reward_within(reward, (low, high))
+        propensity = check_propensity(propensity, n_rows, copy=False)
+        return X, position, (reward - low) / (high - low), np.ascontiguousarray(propensity)
+
+    def _learn(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+    ) -> None:
+        self._kernels.learn_rows(*self._model, *self._table(X), action, reward, np.ascontiguousarray(propensity))
+
+    def _run(
+        self,
+        X: Features,
+        label: NDArray[np.intp] | None,
+        rewards: NDArray[np.float64],
+        rates: NDArray[np.float64],
+        draws: NDArray[np.float64],
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Decide, explore and learn row by row; return the actions, as positions, and their propensities.
+
+        The rewards are a table with a column per action; or, where there are labels, one row: for a miss, for a hit.
+        """
+        n_rows = len(rates)
+        chosen, reward, propensity = np.empty(n_rows, dtype=np.intp), np.empty(n_rows), np.empty(n_rows)
+        table = self._table(X)
+        self._kernels.run(*self._model, *table, label, rewards, rates, draws, chosen, reward, propensity)
+        return chosen, propensity
+
+    def _choose(self, X: Features) -> NDArray[np.intp]:
+        check_is_fitted(self, "_model")
+        kernels, model, layout = self._kernels, self._asked, self._model.layout
+        out = np.empty(count_rows(X), dtype=np.intp)
+        n_features = X.shape[1]
+
+        def walk_table(values: NDArray[Any], first: int, last: int) -> int:
+            table = values.reshape(-1, n_features), None, None
+            kernels.choose_rows(*model, *room_for(layout, n_features), *table, out[first:last])
+            return 0
+
+        def walk_csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], first: int, last: int) -> int:
+            room = room_for(layout, longest_row(indptr))
+            kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
+            return 0
+
+        if hasattr(X, "indptr"):
+            over_csr(walk_csr, X, KINDS)
+        else:
+            over_tables(walk_table, X, KINDS)
+        return out
+
+    def _table(self, X: Features) -> tuple[Any, ...]:
+        """Return X as kernels take it, with room for one of its rows."""
+        layout = self._model.layout
+        if hasattr(X, "indptr"):
+            return *room_for(layout, longest_row(X.indptr)), as_floats(X.data), X.indices, X.indptr
+        return *room_for(layout, X.shape[1]), as_floats(X), None, None
+
+
+def longest_row(indptr: NDArray[Any]) -> int:
+    """Count the entries of the longest row of a CSR matrix."""
+    return int(np.diff(indptr).max(initial=0))
+
+
+def as_floats(values: NDArray[Any]) -> NDArray[Any]:
+    """Return float32 or float64, in the order of rows."""
+    return np.ascontiguousarray(values, dtype=values.dtype if values.dtype in KINDS else np.float64)
+
+
+def refuse_huge(X: Features) -> None:
+    """Refuse what float32 cannot hold the square of."""
+    values = X.data if hasattr(X, "indptr") else X
+    if values.size and (largest := max(values.max(), -values.min())) > LARGEST:
+        raise FeatureError(f"X must be within {LARGEST:g} of zero; got {largest:g}. Scale the features.")

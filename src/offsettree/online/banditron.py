@@ -1,0 +1,109 @@
+"""The Banditron, the paper's rival in section 7.2: a multiclass perceptron that sees one reward per row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from offsettree.online._layout import make_layout, new_weights
+from offsettree.online._policy import OnlinePolicy
+from offsettree.online.exploration import Explores, check_share
+
+__all__ = ["Banditron"]
+
+
+class BanditronModel(NamedTuple):
+    """The numbers of a Banditron, in the arrays that its kernels take."""
+
+    layout: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+
+    def for_choosing(self) -> tuple[NDArray[Any], ...]:
+        """Return what a decision needs."""
+        return self
+
+
+class Banditron(Explores, OnlinePolicy):
+    """One linear model per action; explores with a fixed probability, and learns from every row.
+
+    The row is taken from the model of the action that would be chosen, and given, times reward / propensity, to that of
+    the action that was: on average the step of the multiclass perceptron, where one action earns 1 and all others 0.
+
+    Parameters
+    ----------
+    gamma : float, default=0.05
+        The probability to explore. With 0 it never finds out about other actions.
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward; they count as 0 and 1.
+    actions : array of shape (n_actions,), optional
+        All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Draws.
+
+    Attributes
+    ----------
+    actions_ : ndarray of shape (n_actions,)
+        The labels.
+    n_chosen_ : int
+        How many actions `choose` has chosen.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    There is no intercept, as in the original: add a constant feature if there should be one. A decision takes k dot
+    products.
+
+    References
+    ----------
+    Kakade, Shalev-Shwartz and Tewari, "Efficient bandit algorithms for online multiclass prediction", ICML 2008.
+
+    Examples
+    --------
+    >>> from offsettree import Banditron
+    >>> banditron = Banditron(actions=["mail", "call"], random_state=0)
+    >>> for row in range(1000):
+    ...     x = [row % 2, 1.0]
+    ...     action, propensity = banditron.choose(x)
+    ...     reward = float((action == "mail") == (row % 2 == 0))
+    ...     banditron = banditron.learn(x, action, reward, propensity)
+    >>> banditron.decide([0, 1.0]), banditron.decide([1, 1.0])
+    ('mail', 'call')
+    """
+
+    def __init__(
+        self,
+        *,
+        gamma: float = 0.05,
+        reward_range: Sequence[float] = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.reward_range = reward_range
+        self.actions = actions
+        self.random_state = random_state
+
+    def choose(self, x: Any) -> tuple[Any, float]:
+        """Return an action for one context, and the probability with which it was chosen."""
+        greedy = self.decide(x)
+        action, propensity = self._draw(self._known[0][greedy], len(self._labels))
+        return self._labels[action], propensity
+
+    @property
+    def _kernels(self) -> ModuleType:
+        from offsettree.online import _kernels_banditron
+
+        return _kernels_banditron
+
+    def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
+        return np.full(n_rows, check_share(self.gamma, "gamma"))
+
+    def _new_model(self, n_features: int) -> BanditronModel:
+        check_share(self.gamma, "gamma")
+        layout = make_layout(n_features, len(self.actions_), bias=False)
+        return BanditronModel(layout, new_weights(layout))

@@ -1,0 +1,241 @@
+"""Explorers: now and then another action than the policy's, with exact propensities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+
+from offsettree._features import Features, as_one_row
+from offsettree._validation import find_actions, is_number
+from offsettree.base import BasePolicy
+from offsettree.exceptions import ParameterError
+
+__all__ = ["EpochGreedy", "EpsilonGreedy", "Explorer", "Explores"]
+
+
+class Explores(ABC):
+    """Draws any action with a probability that may change from row to row, else the greedy one."""
+
+    random_state: int | np.random.RandomState | None
+
+    @abstractmethod
+    def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
+        """Return the probability to explore in rows `first`, ..., counted from 1."""
+
+    @property
+    def n_chosen_(self) -> int:
+        """How many actions were chosen."""
+        return int(self.__dict__.get("_n_chosen", 0))
+
+    def _next_rates(self, n_rows: int) -> NDArray[np.float64]:
+        rates = self._rates(self.n_chosen_ + 1, n_rows)
+        self._n_chosen = self.n_chosen_ + n_rows
+        return rates
+
+    def _next_draws(self, n_rows: int) -> NDArray[np.float64]:
+        """Return two uniform draws per row: whether to explore, and what."""
+        if "_random" not in self.__dict__:
+            self._random = check_random_state(self.random_state)
+        draws: NDArray[np.float64] = self._random.random_sample((n_rows, 2))
+        return draws
+
+    def _draw(self, greedy: int | None, n_actions: int) -> tuple[int, float]:
+        """Return the position of the action to take, and its propensity; without a greedy one all are as likely."""
+        rate = float(self._next_rates(1)[0])
+        whether, which = self._next_draws(1)[0]
+        if greedy is None:
+            return min(int(which * n_actions), n_actions - 1), 1 / n_actions
+        action = min(int(which * n_actions), n_actions - 1) if whether < rate else greedy
+        return action, rate / n_actions + (1 - rate if action == greedy else 0.0)
+
+
+class Explorer(Explores, BaseEstimator):
+    """Base of explorers around a policy: a subclass defines `_rates`.
+
+    The policy itself learns, not a copy of it.
+    """
+
+    policy: Any
+
+    @property
+    def actions_(self) -> NDArray[Any]:
+        """The labels of all actions, in the policy's order."""
+        if hasattr(self.policy, "actions_"):
+            return np.asarray(self.policy.actions_)
+        if getattr(self.policy, "actions", None) is None:
+            raise ParameterError(
+                "an explorer must know all actions before the first row: name them when the policy is made, "
+                "actions=[...], or fit the policy first."
+            )
+        return find_actions(np.empty(0), self.policy.actions)
+
+    def choose(self, x: Any) -> tuple[Any, float]:
+        """Return an action for one context, and the probability with which it was chosen.
+
+        A policy that has learned nothing yet, and cannot decide, is explored around uniformly.
+        """
+        labels = self.actions_.tolist()
+        try:
+            greedy = labels.index(self.policy.decide(x))
+        except NotFittedError:
+            greedy = None
+        action, propensity = self._draw(greedy, len(labels))
+        return labels[action], propensity
+
+    def learn(self, x: Any, action: Any, reward: float, propensity: float) -> Self:
+        """Let the policy learn what an action earned, and with what probability it had been chosen."""
+        if hasattr(self.policy, "learn"):
+            self.policy.learn(x, action, reward, propensity)
+        elif hasattr(self.policy, "partial_fit"):
+            row = as_one_row(
+                x, getattr(self.policy, "feature_names_in_", None), getattr(self.policy, "_frame_like", None)
+            )
+            self.policy.partial_fit(row, [action], reward=[reward], propensity=[propensity])
+        else:
+            raise ParameterError(
+                f"{type(self.policy).__name__} cannot learn from single rows: it has neither learn nor partial_fit. "
+                "Log what choose returns, and fit it on the log."
+            )
+        return self
+
+    def decide(self, x: Any) -> Any:
+        """Return the policy's action for one context, without exploring."""
+        return self.policy.decide(x)
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Return the policy's action for each row, without exploring."""
+        return np.asarray(self.policy.predict(X))
+
+    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+        """Return the probability with which each action would be taken for each row, as things are now."""
+        rate = float(self._rates(self.n_chosen_ + 1, 1)[0])
+        greedy = np.asarray(self.policy.predict_proba(X), dtype=np.float64)
+        probability: NDArray[np.float64] = rate / greedy.shape[1] + (1 - rate) * greedy
+        return probability
+
+    def _check_policy(self) -> None:
+        if not isinstance(self.policy, BasePolicy) and not hasattr(self.policy, "decide"):
+            raise ParameterError(
+                f"policy must be a policy, such as OnlineOffsetTree(actions=...); got {self.policy!r}."
+            )
+
+
+class EpsilonGreedy(Explorer):
+    """With a fixed probability any action, all as likely, else the policy's.
+
+    Parameters
+    ----------
+    policy : policy
+        Whose actions are taken, and which learns. All its actions must be known: ``actions=[...]``.
+    epsilon : float, default=0.1
+        The probability to explore.
+    random_state : int, RandomState instance or None, default=None
+        Draws.
+
+    Attributes
+    ----------
+    n_chosen_ : int
+        How many actions were chosen.
+    actions_ : ndarray of shape (n_actions,)
+        The labels.
+
+    Examples
+    --------
+    >>> from offsettree import EpsilonGreedy, OnlineOffsetTree
+    >>> explorer = EpsilonGreedy(OnlineOffsetTree(actions=["mail", "call"]), epsilon=0.2, random_state=0)
+    >>> action, propensity = explorer.choose([0.3, 1.0])
+    >>> action, round(propensity, 2)
+    ('call', 0.9)
+    >>> explorer = explorer.learn([0.3, 1.0], action, reward=1.0, propensity=propensity)
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        *,
+        epsilon: float = 0.1,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.policy = policy
+        self.epsilon = epsilon
+        self.random_state = random_state
+
+    def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
+        self._check_policy()
+        return np.full(n_rows, check_share(self.epsilon, "epsilon"))
+
+
+class EpochGreedy(Explorer):
+    """Explores less and less: with a probability that falls with the number of rows, as the paper does.
+
+    Parameters
+    ----------
+    policy : policy
+        Whose actions are taken, and which learns. All its actions must be known: ``actions=[...]``.
+    exploration : {"agnostic", "realizable"}, default="agnostic"
+        How fast the probability falls: as t ** (-1/3), which is right whatever the world is like, or as t ** (-1/2),
+        right where some policy never errs (section 7.2 of the paper; then see `OnlineOffsetTree(realizable=True)`).
+    constant : float, default=1.0
+        The probability is ``min(1, constant * t ** power)`` in row t = 1, 2, ...
+    random_state : int, RandomState instance or None, default=None
+        Draws.
+
+    Attributes
+    ----------
+    n_chosen_ : int
+        How many actions were chosen.
+    actions_ : ndarray of shape (n_actions,)
+        The labels.
+
+    References
+    ----------
+    Langford and Zhang, "The Epoch-Greedy algorithm for contextual multi-armed bandits", NIPS 2007.
+
+    Examples
+    --------
+    >>> from offsettree import EpochGreedy, OnlineOffsetTree
+    >>> explorer = EpochGreedy(OnlineOffsetTree(actions=["mail", "call"]), random_state=0)
+    >>> for row in range(1000):
+    ...     x = [row % 2, 1.0]
+    ...     action, propensity = explorer.choose(x)
+    ...     reward = float((action == "mail") == (row % 2 == 0))
+    ...     explorer = explorer.learn(x, action, reward, propensity)
+    >>> explorer.decide([0, 1.0]), explorer.decide([1, 1.0])
+    ('mail', 'call')
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        *,
+        exploration: Literal["agnostic", "realizable"] = "agnostic",
+        constant: float = 1.0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.policy = policy
+        self.exploration = exploration
+        self.constant = constant
+        self.random_state = random_state
+
+    def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
+        self._check_policy()
+        powers = {"agnostic": -1 / 3, "realizable": -1 / 2}
+        if self.exploration not in powers:
+            raise ParameterError(f"exploration must be 'agnostic' or 'realizable'; got {self.exploration!r}.")
+        if not is_number(self.constant) or not 0 <= self.constant < np.inf:
+            raise ParameterError(f"constant must be a number of at least 0; got {self.constant!r}.")
+        row = np.arange(first, first + n_rows, dtype=np.float64)
+        return np.minimum(1.0, float(self.constant) * row ** powers[self.exploration])
+
+
+def check_share(value: Any, name: str) -> float:
+    """Return a number from 0 to 1."""
+    if not is_number(value) or not 0 <= value <= 1:
+        raise ParameterError(f"{name} must be a number from 0 to 1; got {value!r}.")
+    return float(value)

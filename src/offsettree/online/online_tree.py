@@ -1,0 +1,226 @@
+"""Online offset tree: the contests of Algorithm 2 as linear models that learn from one row after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from offsettree._validation import is_number
+from offsettree.exceptions import ParameterError
+from offsettree.online._layout import N_SCALES, make_layout, new_weights
+from offsettree.online._policy import OnlinePolicy
+from offsettree.topology import ActionTree, tree_from
+
+__all__ = ["OnlineOffsetTree"]
+
+LOSSES = ("perceptron", "hinge", "logistic")  # by the numbers that the kernels know them by
+ADAPTIVE_RATE = 0.5
+
+
+class TreeModel(NamedTuple):
+    """All numbers of an online offset tree, in the arrays that its kernels take; most change as it learns."""
+
+    layout: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+    powers: NDArray[np.float32] | None  # sums of squared gradients; None where rates do not adapt
+    scales: NDArray[np.float32] | None  # largest size of each feature; None where features are taken as they are
+    contests: NDArray[np.float64]  # of each: rows, and the sum of their weights
+    totals: NDArray[np.float64]  # rows, squares of (scaled) features, rewards
+    links: NDArray[np.int64]  # left, right and parent of each node, and the node above each leaf
+    settings: NDArray[np.float64]  # loss, rate, offset (NaN for the mean so far), realizable
+
+    def for_choosing(self) -> tuple[NDArray[Any] | None, ...]:
+        """Return what a decision needs."""
+        return self.layout, self.weights, self.scales, self.links
+
+
+class OnlineOffsetTree(OnlinePolicy):
+    """Offset tree with linear contests that learns from one row at a time, each row once.
+
+    A row walks up from the leaf of its action. Each contest on the way first learns from it: a reward above the offset
+    is a vote for the side the action came from, one below a vote against it, with weight
+    abs(reward - offset) / propensity. The row goes on to the next contest as long as those it has passed choose its
+    action. A decision walks down from the root: about log2 k dot products.
+
+    Parameters
+    ----------
+    loss : {"hinge", "logistic", "perceptron"}, default="hinge"
+        What a contest minimises. "perceptron" learns from mistakes only, in steps of the row itself.
+    learning_rate : "adaptive" or float, default="adaptive"
+        "adaptive": every feature has a rate of its own that falls as it gathers gradients, and is measured by the
+        largest size it has had, so that there is nothing to tune and no feature to scale. A number: a constant rate,
+        features as they are. A perceptron takes features as they are and, with "adaptive", steps of 1; its decisions
+        do not depend on the rate.
+    tree : {"balanced", "random"}, ActionTree or nested pairs of labels, default="balanced"
+        The shape. To have actions side by side that behave alike, take an `ActionTree.learned` from a log.
+    offset : float or "mean", default=0.5
+        What a reward is compared with, as a share of `reward_range`. "mean" is that of the rewards so far.
+    realizable : bool, default=False
+        Do not divide by propensities: the paper's specialisation (section 7.2) to problems that contests can solve
+        without error, where any choice of rows leads to the same policy, and weights only add variance.
+    n_bits : int, optional
+        Hash features into 2 ** n_bits weights for the whole tree (8 bytes each, and 8 for each feature's scale), so
+        that memory is bounded whatever the number of features. By default every contest has a weight for every
+        feature.
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward. Rewards outside are refused.
+    actions : array of shape (n_actions,), optional
+        All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Draws a random tree.
+
+    Attributes
+    ----------
+    actions_ : ndarray of shape (n_actions,)
+        The labels.
+    tree_ : ActionTree
+        The tree; its leaves are positions in `actions_`.
+    node_rows_ : ndarray of shape (n_actions - 1,)
+        How many rows each contest has learned from.
+    n_rows_seen_ : int
+        How many rows were learned from, those included whose reward equalled the offset.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Weights are divided by the mean weight of the rows that the contest has seen so far, so that neither the number of
+    actions nor the scale of the rewards sets the pace. A weight acts as that many small steps would: a huge one takes a
+    contest to where the row is won, not beyond (Karampatziakis and Langford, 2011).
+
+    Learning and deciding at once from several threads is safe for the process, but a decision taken in the midst of
+    a step may use half of it: copy the policy to serve it meanwhile.
+
+    References
+    ----------
+    Beygelzimer and Langford, "The Offset Tree for Learning with Partial Labels", KDD 2009, section 7.2.
+    Duchi, Hazan and Singer, "Adaptive subgradient methods", JMLR 2011.
+    Ross, Mineiro and Langford, "Normalized online learning", UAI 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from offsettree import OnlineOffsetTree, simulate_log
+    >>> log = simulate_log(*load_digits(return_X_y=True), random_state=0)
+    >>> policy = OnlineOffsetTree(actions=range(10))
+    >>> for _ in range(5):
+    ...     policy = policy.partial_fit(**log.arrays())
+    >>> policy.decide(log.X[0])
+    0
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "logistic", "perceptron"] = "hinge",
+        learning_rate: float | Literal["adaptive"] = "adaptive",
+        tree: Any = "balanced",
+        offset: float | Literal["mean"] = 0.5,
+        realizable: bool = False,
+        n_bits: int | None = None,
+        reward_range: Sequence[float] = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.tree = tree
+        self.offset = offset
+        self.realizable = realizable
+        self.n_bits = n_bits
+        self.reward_range = reward_range
+        self.actions = actions
+        self.random_state = random_state
+
+    @property
+    def node_rows_(self) -> NDArray[np.int64]:
+        """How many rows each contest has learned from."""
+        return np.asarray(self._learned().contests[:, 0], dtype=np.int64)
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """How many rows were learned from."""
+        return int(self._learned().totals[0])
+
+    @property
+    def _kernels(self) -> ModuleType:
+        from offsettree.online import _kernels_tree
+
+        return _kernels_tree
+
+    def _learned(self) -> TreeModel:
+        model: TreeModel | None = self.__dict__.get("_model")
+        if model is None:
+            raise AttributeError("the tree has not learned from any row yet.")
+        return model
+
+    def _is_adaptive(self) -> bool:
+        return self.learning_rate == "adaptive" and self.loss != "perceptron"
+
+    def _new_model(self, n_features: int) -> TreeModel:
+        loss, rate, offset = self._check_loss(), self._check_rate(), self._check_offset()
+        if not isinstance(self.realizable, bool | np.bool_):
+            raise ParameterError(f"realizable must be True or False; got {self.realizable!r}.")
+        n_bits = self._check_bits()
+        self.tree_ = self._make_tree()
+        n_contests = self.tree_.n_nodes
+        layout = make_layout(n_features, n_contests, bias=True, n_bits=n_bits)
+        adaptive = self._is_adaptive()
+        links = np.zeros((4, n_contests + 1), dtype=np.int64)
+        links[:3, :-1] = self.tree_.left, self.tree_.right, self.tree_.parent
+        links[3] = self.tree_.leaf_parent
+        return TreeModel(
+            layout,
+            weights=new_weights(layout),
+            powers=new_weights(layout) if adaptive else None,
+            scales=np.zeros(int(layout[N_SCALES]), dtype=np.float32) if adaptive else None,
+            contests=np.zeros((n_contests, 2)),
+            totals=np.zeros(3),
+            links=links,
+            settings=np.array([loss, rate, offset, self.realizable]),
+        )
+
+    def _make_tree(self) -> ActionTree:
+        if isinstance(self.tree, str) and self.tree in ("similar", "learned"):
+            raise ParameterError(
+                f"tree={self.tree!r} needs a log before the first row is learned from. Take one from rows at hand, and "
+                "pass the tree: tree=ActionTree.learned(X, position, reward, n_actions=...)."
+            )
+        return tree_from(self.tree, self.actions_, _no_log, _no_log, check_random_state(self.random_state))
+
+    def _check_loss(self) -> int:
+        if not isinstance(self.loss, str) or self.loss not in LOSSES:
+            raise ParameterError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")
+        return LOSSES.index(self.loss)
+
+    def _check_rate(self) -> float:
+        if isinstance(self.learning_rate, str) and self.learning_rate == "adaptive":
+            return ADAPTIVE_RATE if self._is_adaptive() else 1.0
+        if not is_number(self.learning_rate) or not 0 < self.learning_rate < np.inf:
+            raise ParameterError(f"learning_rate must be 'adaptive' or a number above 0; got {self.learning_rate!r}.")
+        return float(self.learning_rate)
+
+    def _check_offset(self) -> float:
+        if isinstance(self.offset, str) and self.offset == "mean":
+            return float("nan")
+        if not is_number(self.offset) or not 0 <= self.offset <= 1:
+            raise ParameterError(
+                f"offset must be 'mean', or from 0 to 1 as a share of the reward range; got {self.offset!r}."
+            )
+        return float(self.offset)
+
+    def _check_bits(self) -> int | None:
+        if self.n_bits is None:
+            return None
+        if not isinstance(self.n_bits, int | np.integer) or isinstance(self.n_bits, bool) or not 1 <= self.n_bits <= 32:
+            raise ParameterError(f"n_bits must be a whole number from 1 to 32; got {self.n_bits!r}.")
+        return int(self.n_bits)
+
+
+def _no_log() -> Any:
+    raise RuntimeError("a tree that needs a log has been refused before.")

@@ -1,0 +1,230 @@
+"""Progressive validation: decide, observe, learn, row after row; every decision is on a row not learned from yet."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from offsettree._features import Features, check_features, count_rows, is_frame, take_rows
+from offsettree._progress import Progress
+from offsettree._validation import check_actions, check_range, check_reward_within, encode_actions
+from offsettree.exceptions import LogError, ParameterError, RewardError
+from offsettree.logs import LoggedData
+from offsettree.online._policy import OnlinePolicy, refuse_huge
+from offsettree.online.exploration import Explorer, Explores
+
+__all__ = ["ProgressiveResult", "progressive_validation"]
+
+CHUNK = 50_000  # rows between two reports of progress
+N_POINTS = 400  # of the curve
+
+
+@dataclass(frozen=True)
+class ProgressiveResult:
+    """What a run over the rows came to.
+
+    Attributes
+    ----------
+    error : float
+        What was lost per row against its best action; with labels, the share of wrong decisions.
+    value : float
+        Mean reward.
+    curve : ndarray of shape (n_points, 2)
+        Numbers of rows, and the error over that many first rows.
+    records : LoggedData
+        What was known, done and earned, and with what probability it was done: a log to learn from.
+    """
+
+    error: float
+    value: float
+    curve: NDArray[np.float64]
+    records: LoggedData
+
+    def __repr__(self) -> str:
+        return f"<ProgressiveResult: {len(self.records):,} rows, error {self.error:.4f}, value {self.value:.4f}>"
+
+
+def progressive_validation(
+    learner: Any,
+    X: Features,
+    y: ArrayLike | None = None,
+    *,
+    rewards: ArrayLike | None = None,
+    progress: bool | None = None,
+) -> ProgressiveResult:
+    """Let a learner decide on each row, tell it what its action earned, let it learn, and go on to the next.
+
+    The learner goes on from what it knows, and knows more afterwards. If the run is interrupted it has learned from the
+    rows so far.
+
+    Parameters
+    ----------
+    learner : explorer, Banditron or other object with `choose` and `learn`
+        A plain online policy takes its own action every time, and never explores. All actions must be known.
+    X : array of shape (n_rows, n_features), CSR matrix or frame of numbers
+        The contexts, in their order.
+    y : array of shape (n_rows,), optional
+        The right action of each row: it earns 1, all others 0.
+    rewards : array of shape (n_rows, n_actions), optional
+        Instead of `y`: what each action would earn, in the order of `actions_`.
+    progress : bool, optional
+        Show how far it is, on standard error. By default on a terminal.
+
+    Returns
+    -------
+    result : ProgressiveResult
+        Its `error`, `value`, `curve` and `records`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from offsettree import EpochGreedy, OnlineOffsetTree, progressive_validation
+    >>> explorer = EpochGreedy(OnlineOffsetTree(actions=range(10)), random_state=0)
+    >>> result = progressive_validation(explorer, *load_digits(return_X_y=True))
+    >>> bool(result.error < 0.9), len(result.records)
+    (True, 1797)
+    """
+    for verb in ("choose", "learn"):
+        if not hasattr(learner, verb):
+            raise ParameterError(
+                f"learner must have choose(x) and learn(x, action, reward, propensity), such as "
+                f"EpochGreedy(OnlineOffsetTree(actions=...)); {type(learner).__name__} has no {verb}."
+            )
+    policy = learner.policy if isinstance(learner, Explorer) else learner
+    X = _checked(policy, X)
+    labels = _actions_of(learner)
+    truth = _Truth.of(y, rewards, labels, count_rows(X), getattr(policy, "reward_range", (0.0, 1.0)))
+    step = _compiled_step if isinstance(policy, OnlinePolicy) else _plain_step
+    n_rows = count_rows(X)
+    shown = sys.stderr.isatty() if progress is None else progress
+    bar = Progress(n_rows) if shown else None
+    parts = []
+    try:
+        for first in range(0, n_rows, CHUNK):
+            rows = slice(first, min(first + CHUNK, n_rows))
+            parts.append(step(learner, policy, X, truth, rows))
+            if bar is not None:
+                bar.advance(rows.stop - rows.start, f"{rows.stop:,} rows")
+    finally:
+        if bar is not None:
+            bar.close()
+    action = np.concatenate([part[0] for part in parts])
+    propensity = np.concatenate([part[1] for part in parts])
+    reward = truth.reward(action)
+    lost = truth.best - reward
+    return ProgressiveResult(
+        error=float(lost.mean()),
+        value=float(reward.mean()),
+        curve=_curve(lost),
+        records=LoggedData(X, labels[action], reward, propensity),
+    )
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """What every action earns: by labels (positions of the right actions) or by a table."""
+
+    label: NDArray[np.intp] | None
+    rewards: NDArray[np.float64]  # a row per row; or, with labels, one row: for a miss, for a hit
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, y: Any, rewards: Any, actions: NDArray[Any], n_rows: int, reward_range: Any) -> _Truth:
+        low, high = check_range(reward_range)
+        if (y is None) == (rewards is None):
+            raise ParameterError(
+                "progressive_validation takes y or rewards, one of them: the right actions, or a table."
+            )
+        if y is not None:
+            if not low <= 0 < 1 <= high:
+                raise ParameterError(
+                    f"with labels the rewards are 0 and 1; the policy's reward_range is ({low:g}, {high:g}). Pass "
+                    "rewards instead."
+                )
+            label = encode_actions(check_actions(y, n_rows, what="y"), actions)
+            return cls(label, np.array([[0.0, 1.0]]), low, high)
+        table = np.asarray(rewards, dtype=np.float64)
+        if table.shape != (n_rows, len(actions)):
+            raise LogError(
+                f"rewards must have one row per row of X and one column per action, ({n_rows}, {len(actions)}); got "
+                f"an array of shape {table.shape}."
+            )
+        if not np.isfinite(table).all():
+            row, column = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
+            raise RewardError(
+                f"rewards must be finite; row {row}, action {actions[column]!r} has {table[row, column]}."
+            )
+        check_reward_within(table.ravel(), (low, high))
+        return cls(None, table, low, high)
+
+    @property
+    def best(self) -> NDArray[np.float64] | float:
+        return 1.0 if self.label is not None else self.rewards.max(axis=1)
+
+    def reward(self, action: NDArray[np.intp], first: int = 0) -> NDArray[np.float64]:
+        rows = np.arange(first, first + len(action))
+        if self.label is None:
+            return self.rewards[rows, action]
+        return np.asarray(self.label[rows] == action, dtype=np.float64)
+
+    def scaled(self, rows: slice) -> tuple[NDArray[np.intp] | None, NDArray[np.float64]]:
+        """Return labels and rewards of some rows, the rewards as shares of their range."""
+        table = self.rewards if self.label is not None else self.rewards[rows]
+        return (None if self.label is None else self.label[rows]), (table - self.low) / (self.high - self.low)
+
+
+def _checked(policy: Any, X: Features) -> Features:
+    if isinstance(policy, OnlinePolicy):
+        if "_model" not in policy.__dict__:
+            policy._begin_deciding(X)
+        X = check_features(policy, X, learner=policy._learner(), reset=False)
+        refuse_huge(X)
+    elif not is_frame(X) and not hasattr(X, "tocsr"):
+        X = np.asarray(X)
+    if count_rows(X) == 0:
+        raise LogError("X has no rows: there is nothing to decide.")
+    return X.tocsr() if hasattr(X, "tocsr") else X
+
+
+def _actions_of(learner: Any) -> NDArray[Any]:
+    labels = getattr(learner, "actions_", None)
+    if labels is None:
+        raise ParameterError(
+            f"{type(learner).__name__} must know all actions before the first row: it has no actions_."
+        )
+    return np.asarray(labels)
+
+
+def _compiled_step(
+    learner: Any, policy: OnlinePolicy, X: Features, truth: _Truth, rows: slice
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    n_rows = rows.stop - rows.start
+    explores = isinstance(learner, Explores)
+    rates = learner._next_rates(n_rows) if explores else np.zeros(n_rows)
+    draws = learner._next_draws(n_rows) if explores else np.ones((n_rows, 2))
+    return policy._run(X[rows], *truth.scaled(rows), rates, draws)
+
+
+def _plain_step(
+    learner: Any, policy: Any, X: Features, truth: _Truth, rows: slice
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    labels = _actions_of(learner).tolist()
+    n_rows = rows.stop - rows.start
+    chosen, propensity = np.empty(n_rows, dtype=np.intp), np.empty(n_rows)
+    for i in range(n_rows):
+        x = take_rows(X, np.array([rows.start + i]))
+        action, propensity[i] = learner.choose(x)
+        chosen[i] = labels.index(action)
+        reward = float(truth.reward(chosen[i : i + 1], rows.start + i)[0])
+        learner.learn(x, action, reward, propensity[i])
+    return chosen, propensity
+
+
+def _curve(lost: NDArray[np.float64]) -> NDArray[np.float64]:
+    rows = np.unique(np.geomspace(1, len(lost), N_POINTS).round().astype(int))
+    return np.column_stack([rows, np.cumsum(lost)[rows - 1] / rows])
