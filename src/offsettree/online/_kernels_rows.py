@@ -43,11 +43,11 @@ def read_row(
 ) -> Any:
     """Fill `values`, and `keys` where rows are lists; return the number of entries.
 
-    The row is one of a CSR matrix, or of the array `data` where `indices` is None.
+    The row is one of a CSR matrix, or of the array `data` where that has two dimensions.
     """
     n_features = np.int64(layout[N_FEATURES])
     if keys is None:
-        if indices is None:
+        if data.ndim == 2:
             _spread(scales, data, at, n_features, learning, values)
         else:
             values[:] = 0
@@ -56,7 +56,7 @@ def read_row(
         values[n_features] = np.float32(layout[BIAS])
         return np.int64(layout[WIDTH])
     n = 0
-    if indices is None:
+    if data.ndim == 2:
         for j in range(n_features):
             n = _append(layout, scales, np.uint64(j), data[at, j], learning, values, keys, n)
     else:
