@@ -16,6 +16,7 @@ __all__ = ["choose_csr", "choose_rows"]
 
 
 NO_SCORES = np.empty((0, 0), np.float32)
+NOT_CENTRED = np.empty(0, np.float32)
 
 
 @kernel
@@ -40,7 +41,7 @@ def _sends_left(
                 right += shares[at, 0]
                 left += shares[at, 1]
             elif kind[member] == BY_SPLITS:
-                leaf = walk(nodes, thresholds, flags, sets, NO_SCORES, at, row)
+                leaf = walk(nodes, thresholds, flags, sets, NO_SCORES, at, row, NOT_CENTRED)
                 right += shares[leaf, 0]
                 left += shares[leaf, 1]
             else:
