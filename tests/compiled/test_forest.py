@@ -6,16 +6,18 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from offsettree import ActionTree
+from offsettree import ActionTree, OffsetForest
 from offsettree.compiled import CompiledForest, CompiledTree, compile_contests
 from offsettree.learners import ConstantClassifier
-from tests.compiled.plain import FlatClassifier, random_flat_tree
+from offsettree.learners._kernels_histogram import find_leaves
+from tests.compiled.plain import FlatClassifier, node_by_node, random_flat_tree
 from tests.strategies import seeds
 
 VALUES = np.array([-1.0, 0.0, 0.5, 3.0], dtype=np.float32)
@@ -127,4 +129,6 @@ class OnNumbers:
         self.contest = contest
 
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(self.contest.flat_tree_.answer[self.contest._leaves(X)])
+        leaf = np.empty(X.shape[0], dtype=np.int32)
+        find_leaves(self.contest._with_score(X), leaf, *self.contest.flat_tree_.arrays())
+        return np.asarray(self.contest.flat_tree_.answer[leaf])
