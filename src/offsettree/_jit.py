@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["forget_stale", "kernel", "kernel_reordering_sums"]
+__all__ = ["forget_stale", "kernel", "kernel_reordering_sums", "kernel_within"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -33,6 +33,11 @@ forget_stale(Path(__file__).parent)
 def kernel(function: Function) -> Function:
     """Compile a function of numbers and arrays on its first call for each combination of their types."""
     return _compiled(function)
+
+
+def kernel_within(function: Function) -> Function:
+    """Do as `kernel`, for a few steps within other kernels: to hand over arrays would cost more than the steps."""
+    return _compiled(function, forceinline=True)
 
 
 def kernel_reordering_sums(function: Function) -> Function:

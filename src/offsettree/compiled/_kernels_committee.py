@@ -8,9 +8,9 @@ import numpy as np
 
 from offsettree._jit import kernel
 from offsettree.compiled._kernels_graph import walk
-from offsettree.compiled._kernels_linear import dot
 from offsettree.compiled._kernels_rows import load
 from offsettree.compiled.layout import BY_LEAF, BY_MARGIN, BY_SPLITS
+from offsettree.learners._kernels_scores import dot
 
 __all__ = ["choose_csr", "choose_rows"]
 
@@ -45,7 +45,7 @@ def _sends_left(
                 right += shares[leaf, 0]
                 left += shares[leaf, 1]
             else:
-                margin = dot(weights, at, wide) + bias[at]
+                margin = dot(weights, at * wide.shape[0], wide, 0, wide.shape[0]) + bias[at]
                 share = np.float64(margin > 0) if kind[member] == BY_MARGIN else 1.0 / (1.0 + np.exp(-margin))
                 right += 1.0 - share
                 left += share

@@ -111,13 +111,12 @@ def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, scores: Any, root: 
     at = root
     last = -1
     last_score = np.float32(0)
-    width = scores.shape[1]
-    weights = scores.reshape(-1)
     while at >= 0:
         column = nodes[at, 0]
         if flags[at] & BY_SCORE:
             if column != last:  # the splits of a contest, which come together, have the same score
-                last, last_score = column, weigh(weights, column * width, centred, 0, width)
+                width = centred.shape[0]
+                last, last_score = column, weigh(scores.reshape(-1), column * width, centred, 0, width)
             value = last_score
         else:
             value = np.float32(row[column])

@@ -55,10 +55,8 @@ def answer_lanes(
     graph: Any, rows: Any, first: Any, apart: Any, centred: Any, first_centred: Any, centred_apart: Any, places: Any
 ) -> Any:
     """Walk from twelve places on, over rows that are so far `apart`, and turn the places into actions."""
-    loops, end, stops, weights = graph
+    loops, end, stops, weights, n_columns = graph
     thresholds = loops.view(np.float32)
-    n_columns = weights.shape[1]
-    flat = weights.reshape(-1)
     first_stop = loops.shape[0] - 4 * stops.shape[0]
     while True:
         walk_lanes(loops, thresholds, np.uint64(end), rows, np.uint64(first), np.uint64(apart), places)
@@ -68,7 +66,7 @@ def answer_lanes(
                 waiting = True
                 stop = (places[lane] - first_stop) >> 2
                 at = first_centred + lane * centred_apart
-                value = weigh(flat, stops[stop, 1] * n_columns, centred, at, n_columns)
+                value = weigh(weights, stops[stop, 1] * n_columns, centred, at, n_columns)
                 rows[first + lane * apart + n_columns] = value
                 places[lane] = stops[stop, 0]
         if not waiting:

@@ -52,4 +52,4 @@ def lanes_of(graph: SplitGraph, roots: NDArray[np.int32]) -> tuple[tuple[Any, ..
     first = roots.astype(np.int64)
     first[first >= 0] = way[first[first >= 0]]
     starts[: len(roots)] = 4 * np.where(first >= 0, first, end + ~first)
-    return (loops.reshape(-1), 4 * end, stops, graph.scores), starts
+    return (loops.reshape(-1), 4 * end, stops, graph.scores.reshape(-1), graph.scores.shape[1]), starts

@@ -13,29 +13,29 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from offsettree._jit import kernel
+from offsettree._jit import kernel, kernel_within
 
-__all__ = ["centre_row", "score_rows", "weigh"]
+__all__ = ["centre_row", "dot", "score_rows", "weigh"]
 
 LANES = 8  # sums side by side: what one vector instruction adds
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _sum_in_lanes(_: Any, weights: Any, first_weight: Any, row: Any, first: Any, n_steps: Any) -> Any:
-    """Multiply and add `n_steps` times eight float32: numba by itself makes no vectors of sums whose order counts."""
-    vector = ir.VectorType(ir.FloatType(), LANES)
+    """Multiply and add `n_steps` times eight floats: numba by itself makes no vectors of sums whose order counts."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def entry(place: int) -> Any:
             array = context.make_array(signature.args[place])(context, builder, arguments[place])
             return builder.gep(array.data, [arguments[place + 1]])
 
+        vector = ir.VectorType(context.get_data_type(signature.return_type), LANES)
         begins = entry(0), entry(2)
         total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))
         with cgutils.for_range(builder, arguments[4]) as loop:
             at = builder.mul(loop.index, ir.Constant(loop.index.type, LANES))
             first, second = (
-                builder.load(builder.bitcast(builder.gep(begin, [at]), vector.as_pointer()), align=4)
+                builder.load(builder.bitcast(builder.gep(begin, [at]), vector.as_pointer()), align=signature.return_type.bitwidth // 8)
                 for begin in begins
             )
             builder.store(builder.fadd(builder.load(total), builder.fmul(first, second)), total)
@@ -46,16 +46,22 @@ def _sum_in_lanes(_: Any, weights: Any, first_weight: Any, row: Any, first: Any,
             parts = [builder.fadd(*pair) for pair in zip(parts[:half], parts[half:], strict=True)]
         return parts[0]
 
-    return types.float32(weights, types.int64, row, types.int64, types.int64), generate
+    return weights.dtype(weights, types.int64, row, types.int64, types.int64), generate
 
 
-@kernel
-def weigh(weights: Any, first_weight: Any, row: Any, first: Any, n_columns: Any) -> Any:
-    """Weigh one centred row; weights and rows stand in long arrays of float32, from the places given on."""
-    rest = np.float32(0)
+@kernel_within
+def dot(weights: Any, first_weight: Any, row: Any, first: Any, n_columns: Any) -> Any:
+    """Multiply and add up numbers of two long arrays of the same type, from the places given on."""
+    total = _sum_in_lanes(weights, first_weight, row, first, n_columns // LANES)
     for j in range(n_columns - n_columns % LANES, n_columns):
-        rest += weights[first_weight + j] * row[first + j]
-    total = _sum_in_lanes(weights, first_weight, row, first, n_columns // LANES) + rest
+        total += weights[first_weight + j] * row[first + j]
+    return total
+
+
+@kernel_within
+def weigh(weights: Any, first_weight: Any, row: Any, first: Any, n_columns: Any) -> Any:
+    """Weigh one centred row; see `dot`."""
+    total = dot(weights, first_weight, row, first, n_columns)
     return total if total == total else np.float32(0)  # infinite both ways says nothing
 
 
