@@ -1,7 +1,7 @@
 """Walking a tree of linear contests: numba only, loaded when the first decision is taken.
 
-`planes` is one long array, for each contest its weights and then its bias; `ways` has what comes next where the left side wins, and
-where the right one does: a contest, or below zero ``~action``.
+`planes` is one long array, for each contest its weights and then its bias; `ways` has what comes next where the left
+side wins, and where the right one does: a contest, or below zero ``~action``.
 """
 
 from __future__ import annotations

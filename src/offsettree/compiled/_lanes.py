@@ -36,7 +36,8 @@ def lanes_of(graph: SplitGraph, roots: NDArray[np.int32]) -> tuple[tuple[Any, ..
 
     Stops are ends that come after the actions; each knows the split behind it and whose score that needs.
     """
-    from offsettree.compiled._kernels_scored import LANES, find_stops
+    from offsettree.compiled._kernels_graph import LANES
+    from offsettree.compiled._kernels_scored import find_stops
 
     nodes = graph.nodes.copy()
     by_score = (graph.flags & BY_SCORE) != 0

@@ -172,7 +172,7 @@ def _label_function(compiled: CompiledTree, refused: int, n_features: int, label
     # A row of 8-byte numbers or of float32, without gaps: what the kernel has been compiled for.
     wide, narrow, whole = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64)
     array, empty = np.ndarray, np.empty
-    write = struct.Struct(f"{n_features}d").pack_into
+    write: Callable[..., None] = struct.Struct(f"{n_features}d").pack_into
 
     def label_of(x: Any) -> Any:
         if type(x) is list or type(x) is tuple:

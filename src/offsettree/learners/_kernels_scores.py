@@ -20,8 +20,7 @@ __all__ = ["centre_row", "dot", "score_rows", "weigh"]
 LANES = 8  # sums side by side: what one vector instruction adds
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _sum_in_lanes(_: Any, weights: Any, first_weight: Any, row: Any, first: Any, n_steps: Any) -> Any:
+def _in_lanes(_: Any, weights: Any, first_weight: Any, row: Any, first: Any, n_steps: Any) -> Any:
     """Multiply and add `n_steps` times eight floats: numba by itself makes no vectors of sums whose order counts."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -29,13 +28,17 @@ def _sum_in_lanes(_: Any, weights: Any, first_weight: Any, row: Any, first: Any,
             array = context.make_array(signature.args[place])(context, builder, arguments[place])
             return builder.gep(array.data, [arguments[place + 1]])
 
-        vector = ir.VectorType(context.get_data_type(signature.return_type), LANES)
+        kind = signature.return_type
+        vector = ir.VectorType(context.get_data_type(kind), LANES)
         begins = entry(0), entry(2)
-        total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))
+        total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))  # type: ignore[no-untyped-call]
         with cgutils.for_range(builder, arguments[4]) as loop:
             at = builder.mul(loop.index, ir.Constant(loop.index.type, LANES))
             first, second = (
-                builder.load(builder.bitcast(builder.gep(begin, [at]), vector.as_pointer()), align=signature.return_type.bitwidth // 8)
+                builder.load(
+                    builder.bitcast(builder.gep(begin, [at]), vector.as_pointer()),
+                    align=kind.bitwidth // 8,
+                )
                 for begin in begins
             )
             builder.store(builder.fadd(builder.load(total), builder.fmul(first, second)), total)
@@ -47,6 +50,9 @@ def _sum_in_lanes(_: Any, weights: Any, first_weight: Any, row: Any, first: Any,
         return parts[0]
 
     return weights.dtype(weights, types.int64, row, types.int64, types.int64), generate
+
+
+_sum_in_lanes: Any = intrinsic(_in_lanes)
 
 
 @kernel_within
