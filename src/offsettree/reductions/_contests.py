@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, count_rows, take_rows
+from offsettree.reductions._block import Block
 from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import (
     NodeLearner,
     ask_out_of_fold,
+    lets_go_of_rows,
     may_assume_finite,
     node_settings,
     prefers_left,
@@ -44,20 +46,26 @@ class Trainer:
     folds: NDArray[np.uint8] | None
     finite: bool
 
-    def train(self, contest: Contest) -> tuple[Any, NDArray[np.bool_]]:
-        """Train one contest; return its classifier, and which rows the filter takes to be sent left."""
+    def block(self) -> Block:
+        """Return a place for the rows of X of one contest at a time; one per thread."""
+        return Block(self.X, shared=lets_go_of_rows(self.learner.estimator))
+
+    def train(self, contest: Contest, block: Block) -> tuple[Any, NDArray[np.bool_] | None]:
+        """Train one contest; return its classifier, and which rows the filter takes to be sent left (root: None)."""
         rows, seed = contest.rows, int(self.seeds[contest.node])
         where = f"in the contest at node {contest.node} of the tree"
         # A contest that all rows reach, as with two actions, needs no copy of them.
-        X = self.X if len(rows) == len(self.votes.weight) else take_rows(self.X, rows)
+        X = self.X if len(rows) == len(self.votes.weight) else block.take(rows)
         label = self.votes.for_left(rows, contest.from_left)
         weight = self.votes.loudness(rows, contest.standing)
-        if self.folds is None or contest.node == 0:  # nobody climbs further than the root
+        is_root = contest.node == 0  # from where nobody climbs further
+        if self.folds is None and not is_root:
             return train_and_ask(self.learner, X, label, weight, seed, where)
         # About one row only, as some learners fail no sooner than they are asked.
-        classifier, _ = train_and_ask(
-            self.learner, X, label, weight, seed, where, take_rows(X, np.arange(len(rows))[:1])
-        )
+        one_row = take_rows(X, np.arange(len(rows))[:1])
+        classifier, _ = train_and_ask(self.learner, X, label, weight, seed, where, one_row)
+        if self.folds is None or is_root:
+            return classifier, None
         return classifier, ask_out_of_fold(self.learner, X, label, weight, seed, where, self.folds[rows])
 
 
@@ -133,9 +141,10 @@ def _share_out(ladder: Ladder, n_parts: int) -> tuple[list[int], list[list[int]]
 
 def _train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list[tuple[int, Any, int]]:
     trained: list[tuple[int, Any, int]] = []
+    block = trainer.block()
 
-    def hold(contest: Contest) -> NDArray[np.bool_]:
-        classifier, sent_left = trainer.train(contest)
+    def hold(contest: Contest) -> NDArray[np.bool_] | None:
+        classifier, sent_left = trainer.train(contest, block)
         trained.append((contest.node, classifier, len(contest.rows)))
         return sent_left
 
@@ -149,9 +158,9 @@ def _train_subtree(trainer: Trainer, ladder: Ladder, root: int) -> tuple[list[tu
     return trained, ladder.waiting_at(root)
 
 
-def _train_contest(trainer: Trainer, contest: Contest) -> tuple[Any, NDArray[np.bool_]]:
+def _train_contest(trainer: Trainer, contest: Contest) -> tuple[Any, NDArray[np.bool_] | None]:
     with node_settings(assume_finite=trainer.finite, parameters_checked=trainer.learner.parameters_checked):
-        return trainer.train(contest)
+        return trainer.train(contest, trainer.block())
 
 
 def descend(tree: ActionTree, classifiers: Sequence[Any], X: Features) -> NDArray[np.intp]:

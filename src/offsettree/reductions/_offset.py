@@ -78,7 +78,7 @@ class Votes:
         if standing is not None:
             weight *= standing
         if len(rows):
-            weight /= weight.mean()
+            weight /= np.add.reduce(weight) / len(weight)  # the mean, without the time that np.mean takes to begin
         return weight
 
     def signed(self) -> NDArray[np.float32]:
