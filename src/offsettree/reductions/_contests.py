@@ -70,24 +70,21 @@ class Trainer:
 
 
 def train_separately(
-    tree: ActionTree,
+    ladder: Ladder,
     learner: NodeLearner,
     X: Features,
-    action: NDArray[np.intp],
     votes: Votes,
     seeds: NDArray[np.int64],
     n_jobs: int | None,
     *,
     folds: NDArray[np.uint8] | None = None,
-    share: float = 0.0,
 ) -> tuple[list[Any], NDArray[np.int64]]:
     """Train one classifier per node, children first: a parent learns from the rows they let through (Algorithm 2).
 
-    `folds` of the rows make the filter ask classifiers that were trained without the row's fold; `share` is the part
-    of their weight that rows keep for each contest below that they lost.
+    `folds` of the rows make the filter ask classifiers that were trained without the row's fold.
     """
+    tree = ladder.tree
     trainer = Trainer(learner, X, votes, seeds, folds, may_assume_finite(learner.estimator, X))
-    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share)
     classifiers: list[Any] = [None] * tree.n_nodes
     n_rows = np.zeros(tree.n_nodes, dtype=np.int64)
 

@@ -18,7 +18,7 @@ from offsettree.compiled import CompilablePolicy, CompiledForest, CompiledTree
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.reductions._contests import train_separately
-from offsettree.reductions._ladder import share_kept
+from offsettree.reductions._ladder import Ladder, share_kept
 from offsettree.reductions._native import BinnedLog, NativeContests, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds, releases_the_interpreter
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
@@ -304,4 +304,5 @@ def _train_any(
 ) -> tuple[list[Any], NDArray[np.int64]]:
     if bootstrap:
         votes = Votes(votes.for_own_side, votes.weight * _draw(seed, len(votes.weight)))
-    return train_separately(tree, learner, X, action, votes, _node_seeds(seed, tree), 1, folds=folds, share=share)
+    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share)
+    return train_separately(ladder, learner, X, votes, _node_seeds(seed, tree), 1, folds=folds)

@@ -16,7 +16,7 @@ from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
 from offsettree.reductions._contests import descend, train_separately
-from offsettree.reductions._ladder import share_kept
+from offsettree.reductions._ladder import Ladder, share_kept
 from offsettree.reductions._native import BinnedLog, NativeContests, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
@@ -199,8 +199,10 @@ class OffsetTree(CompilablePolicy):
             )
         elif self.node_models == "separate":
             folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
+            ladder = Ladder.at_leaves(self.tree_, action, votes.weight > 0, share)
+            del action  # the ladder has what it needs of it
             self.estimators_, self.node_rows_ = train_separately(
-                self.tree_, learner, X, action, votes, seeds, self.n_jobs, folds=folds, share=share
+                ladder, learner, X, votes, seeds, self.n_jobs, folds=folds
             )
         else:
             self.estimators_, self.node_rows_, self.n_rounds_ = train_shared(
