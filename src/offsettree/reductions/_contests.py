@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, count_rows, take_rows
-from offsettree.reductions._block import Block
 from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import (
     NodeLearner,
     ask_out_of_fold,
-    lets_go_of_rows,
     may_assume_finite,
     node_settings,
     prefers_left,
@@ -46,16 +44,12 @@ class Trainer:
     folds: NDArray[np.uint8] | None
     finite: bool
 
-    def block(self) -> Block:
-        """Return a place for the rows of X of one contest at a time; one per thread."""
-        return Block(self.X, shared=lets_go_of_rows(self.learner.estimator))
-
-    def train(self, contest: Contest, block: Block) -> tuple[Any, NDArray[np.bool_] | None]:
+    def train(self, contest: Contest) -> tuple[Any, NDArray[np.bool_] | None]:
         """Train one contest; return its classifier, and which rows the filter takes to be sent left (root: None)."""
         rows, seed = contest.rows, int(self.seeds[contest.node])
         where = f"in the contest at node {contest.node} of the tree"
         # A contest that all rows reach, as with two actions, needs no copy of them.
-        X = self.X if len(rows) == len(self.votes.weight) else block.take(rows)
+        X = self.X if len(rows) == len(self.votes.weight) else take_rows(self.X, rows)
         label = self.votes.for_left(rows, contest.from_left)
         weight = self.votes.loudness(rows, contest.standing)
         is_root = contest.node == 0  # from where nobody climbs further
@@ -138,10 +132,9 @@ def _share_out(ladder: Ladder, n_parts: int) -> tuple[list[int], list[list[int]]
 
 def _train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list[tuple[int, Any, int]]:
     trained: list[tuple[int, Any, int]] = []
-    block = trainer.block()
 
     def hold(contest: Contest) -> NDArray[np.bool_] | None:
-        classifier, sent_left = trainer.train(contest, block)
+        classifier, sent_left = trainer.train(contest)
         trained.append((contest.node, classifier, len(contest.rows)))
         return sent_left
 
@@ -157,7 +150,7 @@ def _train_subtree(trainer: Trainer, ladder: Ladder, root: int) -> tuple[list[tu
 
 def _train_contest(trainer: Trainer, contest: Contest) -> tuple[Any, NDArray[np.bool_] | None]:
     with node_settings(assume_finite=trainer.finite, parameters_checked=trainer.learner.parameters_checked):
-        return trainer.train(contest, trainer.block())
+        return trainer.train(contest)
 
 
 def descend(tree: ActionTree, classifiers: Sequence[Any], X: Features) -> NDArray[np.intp]:

@@ -15,7 +15,7 @@ from offsettree.topology import ActionTree
 
 __all__ = ["Contest", "Ladder", "climb", "share_kept"]
 
-PIECE = 1 << 17  # rows sorted at once
+PIECE = 1 << 16  # rows of a long log sorted at once
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Ladder:
 
 
 def _sorted_by_leaf(
-    place: NDArray[np.integer], action: NDArray[np.intp], audible: NDArray[np.bool_]
+    place: NDArray[Any], action: NDArray[np.intp], audible: NDArray[np.bool_]
 ) -> tuple[NDArray[np.signedinteger], NDArray[np.intp]]:
     """Return the audible rows by the place of their leaf, in the order of the log within each, and where each ends.
 
@@ -137,7 +137,8 @@ def _sorted_by_leaf(
     n_rows, n_places = len(action), len(place)
     key = place[action]
     key[~audible] = n_places  # behind all leaves, to be cut off
-    pieces = [slice(first, first + PIECE) for first in range(0, max(1, n_rows), PIECE)]
+    step = PIECE if n_rows > 2 * PIECE else max(1, n_rows)
+    pieces = [slice(first, first + step) for first in range(0, max(1, n_rows), step)]
     counts = [np.bincount(key[piece], minlength=n_places)[:n_places] for piece in pieces]
     ends = np.cumsum(np.sum(counts, axis=0, dtype=np.intp))
     rows = np.empty(ends[-1], dtype=np.int32 if n_rows < 1 << 31 else np.int64)

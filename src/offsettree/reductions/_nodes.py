@@ -26,7 +26,6 @@ from offsettree.learners._template import Template
 __all__ = [
     "NodeLearner",
     "ask_out_of_fold",
-    "lets_go_of_rows",
     "may_assume_finite",
     "node_settings",
     "prefers_left",
@@ -162,11 +161,6 @@ def prefers_left(classifier: Any, X: Features) -> NDArray[np.bool_]:
 
 def _is_plain(classifier: Any, X: Features) -> bool:
     return isinstance(X, np.ndarray) and type(classifier) in PLAIN
-
-
-def lets_go_of_rows(learner: Any) -> bool:
-    """Tell whether a fitted learner is known to keep none of the memory of the X it was given."""
-    return type(learner) in PLAIN
 
 
 def releases_the_interpreter(learner: Any) -> bool:

@@ -83,7 +83,8 @@ class Votes:
 
     def signed(self) -> NDArray[np.float32]:
         """Return the weights with mean 1, as float32 can hold them whatever 1 / p is, negative for a vote against."""
-        own_vote = (self.weight / (self.weight.mean() or 1.0)).astype(np.float32)
+        own_vote = np.empty(len(self.weight), dtype=np.float32)
+        np.divide(self.weight, self.weight.mean() or 1.0, out=own_vote, casting="same_kind")
         # A weight that is too small beside the others still counts, where the others are not.
         np.maximum(own_vote, np.finfo(np.float32).tiny, out=own_vote, where=self.weight > 0)
         return np.negative(own_vote, out=own_vote, where=~self.for_own_side)
