@@ -277,8 +277,8 @@ def test_bad_input_is_refused_before_any_work(policy: BasePolicy, bad: str) -> N
     log = make_log(policy).arrays()
     changes = change(log)
     parameters = {name: changes.pop(name) for name in list(changes) if name not in log}
-    if "offset" in parameters and "offset" not in policy.get_params():
-        pytest.skip("this policy has no offset")
+    if missing := {"offset", "n_jobs"} & set(parameters) - set(policy.get_params()):
+        pytest.skip(f"this policy has no {missing.pop()}")
     if "learner" in parameters:
         wants_regressor = isinstance(policy, RewardRegression) == (parameters.pop("learner") == "linear")
         parameters["estimator"] = Ridge() if wants_regressor else LogisticRegression()
