@@ -90,7 +90,7 @@ def fit_alone(calls: list[tuple[Any, tuple[Any, ...]]]) -> float:
 
 
 def overhead(learner: Any, log: Log) -> tuple[float, float, float, int, float]:
-    """Return the seconds of the whole fit, of the learner's fits inside and alone, how many, and rows per row of the log.
+    """Return the seconds of the whole fit, of the learner's fits inside and alone, how many, and rows per row of log.
 
     Of several fits, where one is short, the median of each.
     """

@@ -96,4 +96,8 @@ def _join(parts: list[Any], n_nodes: int) -> tuple[FlatTree, NDArray[np.int64]]:
             values[place] = getattr(table, field)
         words.append(table.sets)
         n_sets_before += n_sets
-    return FlatTree(sets=sets_of_words(np.concatenate(words)), **joined), start
+    # Sets in the order of the entries that have them, so that it does not show how the nodes were shared out.
+    has_set = np.flatnonzero(joined["category_set"] >= 0)
+    sets = sets_of_words(np.concatenate(words)[joined["category_set"][has_set]])
+    joined["category_set"][has_set] = np.arange(len(has_set))
+    return FlatTree(sets=sets, **joined), start
