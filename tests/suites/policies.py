@@ -18,11 +18,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from offsettree import (
+    Banditron,
     BinaryOffset,
     ImportanceWeighted,
     LoggedData,
     OffsetForest,
     OffsetTree,
+    OnlineOffsetTree,
     RewardRegression,
     simulate_log,
 )
@@ -45,6 +47,10 @@ POLICIES: dict[str, BasePolicy] = {
     "offset tree, stochastic gradient": OffsetTree(SGDClassifier(alpha=0.01, average=True), offset=0.4, random_state=0),
     "offset forest": OffsetForest(n_trees=10, random_state=0),
     "offset forest, logistic": OffsetForest(LogisticRegression(), n_trees=3, bootstrap=True, random_state=0),
+    "online offset tree": OnlineOffsetTree(random_state=0),
+    "online offset tree, hashed": OnlineOffsetTree(loss="logistic", tree="random", n_bits=12, random_state=0),
+    "online offset tree, perceptrons": OnlineOffsetTree(loss="perceptron", realizable=True, random_state=0),
+    "banditron": Banditron(random_state=0),
     "binary offset": BinaryOffset(random_state=0),
     "reward regression": RewardRegression(random_state=0),
     "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),
@@ -102,20 +108,37 @@ class AsClassifier(BasePolicy):
         return float((self.predict(X) == y).mean())
 
 
-class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
-    @available_if(teaches_chunks)
+class AsClassifierInChunks(AsClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
         """The checks name the labels in the first call, where a policy is told of them when it is made."""
         actions = self.actions
         try:
-            return self.set_params(actions=actions if classes is None else classes)._partial_fit_rewarded(X, y)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OffsetTreeWarning)  # that all rewards are 1
+                self.set_params(actions=actions if classes is None else classes)
+                return self._partial_fit(X, y, reward=np.ones(len(y)), propensity=0.5)
         finally:
             self.set_params(actions=actions)
 
-    def _partial_fit_rewarded(self, X: Any, y: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OffsetTreeWarning)  # that all rewards are 1
-            return OffsetTree.partial_fit(self, X, y, reward=np.ones(len(y)), propensity=0.5)
+    def _partial_fit(self, X: Any, y: Any, **given: Any) -> Any:
+        return super().partial_fit(X, y, **given)  # type: ignore[misc]
+
+
+class OffsetTreeAsClassifier(AsClassifierInChunks, OffsetTree):
+    @available_if(teaches_chunks)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        return super().partial_fit(X, y, classes)
+
+    def _partial_fit(self, X: Any, y: Any, **given: Any) -> Any:
+        return OffsetTree.partial_fit(self, X, y, **given)
+
+
+class OnlineOffsetTreeAsClassifier(AsClassifierInChunks, OnlineOffsetTree):
+    needs_failures = True
+
+
+class BanditronAsClassifier(AsClassifierInChunks, Banditron):
+    needs_failures = True
 
 
 class OffsetForestAsClassifier(AsClassifier, OffsetForest):
@@ -138,6 +161,8 @@ def as_classifier(policy: BasePolicy) -> Any:
     adapted = {
         OffsetTree: OffsetTreeAsClassifier,
         OffsetForest: OffsetForestAsClassifier,
+        OnlineOffsetTree: OnlineOffsetTreeAsClassifier,
+        Banditron: BanditronAsClassifier,
         BinaryOffset: BinaryOffsetAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,
         ImportanceWeighted: ImportanceWeightedAsClassifier,
