@@ -47,7 +47,7 @@ class Trainer:
     finite: bool
 
     def train(self, contest: Contest) -> tuple[Trained, NDArray[np.bool_] | None]:
-        """Train one contest; return what is kept of it, and which rows are sent left, as the filter sees it (root: None)."""
+        """Train one contest; return what is kept of it, and which rows it sends left, for the filter (root: None)."""
         rows, seed = contest.rows, int(self.seeds[contest.node])
         where = f"in the contest at node {contest.node} of the tree"
         # A contest that all rows reach, as with two actions, needs no copy of them.
