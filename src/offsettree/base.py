@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -73,36 +74,53 @@ class BasePolicy(BaseEstimator, ABC):
         propensity : array of shape (n_rows,) or float
             The probability with which the logging policy chose it, in (0, 1]. Must be given.
         """
-        before = dict(self.__dict__)
-        try:
+        with self._all_or_nothing():
             log = self._check_log(X, action, reward, propensity)
             # Handed over, not held here: what _fit has used up can be freed while it goes on.
             self._fit(log.pop(), log.pop(), log.pop(), log.pop())
-        except BaseException:
-            # A fit that fails leaves the policy as it was, not half of the new one on half of the old.
-            self.__dict__ = before
-            raise
         return self
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Let a fit that fails leave the policy as it was, not half of the new one on half of the old."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
     def _check_log(
-        self, X: Features, action: ArrayLike | None, reward: ArrayLike | None, propensity: ArrayLike | None
+        self,
+        X: Features,
+        action: ArrayLike | None,
+        reward: ArrayLike | None,
+        propensity: ArrayLike | None,
+        *,
+        first: bool = True,
+        names_expected: bool = True,
     ) -> list[Any]:
-        """Return what `_fit` takes, in reverse."""
+        """Return what `_fit` takes, in reverse. The `first` log settles columns and actions for those that follow."""
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
         low, high = check_range(self.reward_range)
         check_learner(self._learner(), self._learner_kind, "estimator")
-        X = check_features(self, X, learner=self._learner(), reset=True)
+        X = (
+            check_features(self, X, learner=self._learner(), reset=True)
+            if first
+            else self._checked(X, names_expected=names_expected)
+        )
         n_rows = count_rows(X)
         labels = check_actions(action, n_rows)
         reward = check_reward(reward, n_rows, copy=False)
         propensity = check_propensity(propensity, n_rows, copy=False)
         check_reward_within(reward, self.reward_range)
-        self.actions_ = find_actions(labels, self.actions)
+        if first:
+            self.actions_ = find_actions(labels, self.actions)
+            # For `decide` with a mapping: the columns and kinds of a fitted frame, None where the learners see arrays.
+            self._frame_like = take_rows(X, np.arange(0)) if is_frame(X) else None
         position = encode_actions(labels, self.actions_)
         _warn_of_leaks(X, reward, propensity)
-        # For `decide` with a mapping: the columns and kinds of a fitted frame, None where the learners see arrays.
-        self._frame_like = take_rows(X, np.arange(0)) if is_frame(X) else None
         return [propensity, reward if (low, high) == (0, 1) else (reward - low) / (high - low), position, X]
 
     def predict(self, X: Features) -> NDArray[Any]:

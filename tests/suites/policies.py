@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import assert_all_finite, column_or_1d, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
@@ -28,6 +29,7 @@ from offsettree import (
 from offsettree._features import check_features, take_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import OffsetTreeWarning
+from offsettree.reductions._partial import teaches_chunks
 
 POLICIES: dict[str, BasePolicy] = {
     "offset tree": OffsetTree(random_state=0),
@@ -40,6 +42,7 @@ POLICIES: dict[str, BasePolicy] = {
         DecisionTreeClassifier(max_depth=6), node_models="shared", max_rounds=50, random_state=0
     ),
     "offset tree, learned": OffsetTree(tree="learned", random_state=0),
+    "offset tree, stochastic gradient": OffsetTree(SGDClassifier(alpha=0.01, average=True), offset=0.4, random_state=0),
     "offset forest": OffsetForest(n_trees=10, random_state=0),
     "offset forest, logistic": OffsetForest(LogisticRegression(), n_trees=3, bootstrap=True, random_state=0),
     "binary offset": BinaryOffset(random_state=0),
@@ -100,7 +103,19 @@ class AsClassifier(BasePolicy):
 
 
 class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
-    pass
+    @available_if(teaches_chunks)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        """The checks name the labels in the first call, where a policy is told of them when it is made."""
+        actions = self.actions
+        try:
+            return self.set_params(actions=actions if classes is None else classes)._partial_fit_rewarded(X, y)
+        finally:
+            self.set_params(actions=actions)
+
+    def _partial_fit_rewarded(self, X: Any, y: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OffsetTreeWarning)  # that all rewards are 1
+            return OffsetTree.partial_fit(self, X, y, reward=np.ones(len(y)), propensity=0.5)
 
 
 class OffsetForestAsClassifier(AsClassifier, OffsetForest):

@@ -90,18 +90,29 @@ class CompilablePolicy(BasePolicy):
         return super().decide(x)
 
     def _check_log(
-        self, X: Features, action: ArrayLike | None, reward: ArrayLike | None, propensity: ArrayLike | None
+        self,
+        X: Features,
+        action: ArrayLike | None,
+        reward: ArrayLike | None,
+        propensity: ArrayLike | None,
+        *,
+        first: bool = True,
     ) -> list[Any]:
-        log = super()._check_log(X, action, reward, propensity)
-        self._prepared = _Prepared()
+        log = super()._check_log(X, action, reward, propensity, first=first)
+        if first:
+            self._prepare_anew()
         return log
+
+    def _prepare_anew(self) -> None:
+        """Drop what was made of the classifiers before; to be called when those that follow are in place."""
+        self._prepared = _Prepared()
 
     def _take_over(self, other: BasePolicy) -> None:
         """Become fitted to the log of another policy, as far as all policies are alike."""
         for name in ("actions_", "_frame_like", "n_features_in_", "feature_names_in_"):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
-        self._prepared = _Prepared()
+        self._prepare_anew()
 
     def _positions(self, X: Features) -> NDArray[np.intp]:
         if (

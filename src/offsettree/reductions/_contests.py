@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -26,6 +26,8 @@ from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
 __all__ = ["descend", "train_separately"]
+
+Trained: TypeAlias = tuple[int, Any, int, float]  # a node, its classifier, its rows, and what these weighed
 
 TASKS_PER_WORKER = 4  # subtrees differ in their rows and in the time these take
 
@@ -60,6 +62,11 @@ class Trainer:
         )
         return classifier, ask_out_of_fold(self.learner, X, label, weight, seed, where, self.folds[rows])
 
+    def summary(self, contest: Contest, classifier: Any) -> Trained:
+        """Tell what is kept of a contest that has been trained."""
+        weight = self.votes.standing_weight(contest.rows, contest.standing)
+        return contest.node, classifier, len(contest.rows), float(weight.sum())
+
 
 def train_separately(
     tree: ActionTree,
@@ -72,8 +79,10 @@ def train_separately(
     *,
     folds: NDArray[np.uint8] | None = None,
     share: float = 0.0,
-) -> tuple[list[Any], NDArray[np.int64]]:
+) -> tuple[list[Any], NDArray[np.int64], NDArray[np.float64]]:
     """Train one classifier per node, children first: a parent learns from the rows they let through (Algorithm 2).
+
+    Return the classifiers, how many rows trained each, and how much these weighed in all.
 
     `folds` of the rows make the filter ask classifiers that were trained without the row's fold; `share` is the part
     of their weight that rows keep for each contest below that they lost.
@@ -82,15 +91,16 @@ def train_separately(
     ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share)
     classifiers: list[Any] = [None] * tree.n_nodes
     n_rows = np.zeros(tree.n_nodes, dtype=np.int64)
+    weight = np.zeros(tree.n_nodes)
 
-    def note(trained: list[tuple[int, Any, int]]) -> None:
-        for node, classifier, rows in trained:
-            classifiers[node], n_rows[node] = classifier, rows
+    def note(trained: list[Trained]) -> None:
+        for node, classifier, n, total in trained:
+            classifiers[node], n_rows[node], weight[node] = classifier, n, total
 
     n_workers = effective_n_jobs(n_jobs)
     if n_workers == 1 or tree.n_nodes == 1:
         note(_train_nodes(trainer, ladder, range(tree.n_nodes - 1, -1, -1)))
-        return classifiers, n_rows
+        return classifiers, n_rows, weight
     subtrees, levels = _share_out(ladder, TASKS_PER_WORKER * n_workers)
     prefer = "threads" if releases_the_interpreter(learner.estimator) else "processes"
     with Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
@@ -105,9 +115,9 @@ def train_separately(
             else:
                 results = parallel(delayed(_train_contest)(trainer, contest) for contest in contests)
             for contest, (classifier, sent_left) in zip(contests, results, strict=True):
-                note([(contest.node, classifier, len(contest.rows))])
+                note([trainer.summary(contest, classifier)])
                 ladder.settle(contest, sent_left)
-    return classifiers, n_rows
+    return classifiers, n_rows, weight
 
 
 def _share_out(ladder: Ladder, n_parts: int) -> tuple[list[int], list[list[int]]]:
@@ -131,12 +141,12 @@ def _share_out(ladder: Ladder, n_parts: int) -> tuple[list[int], list[list[int]]
     return sorted(n_rows, key=lambda node: -n_rows[node]), levels
 
 
-def _train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list[tuple[int, Any, int]]:
-    trained: list[tuple[int, Any, int]] = []
+def _train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list[Trained]:
+    trained: list[Trained] = []
 
     def hold(contest: Contest) -> NDArray[np.bool_]:
         classifier, sent_left = trainer.train(contest)
-        trained.append((contest.node, classifier, len(contest.rows)))
+        trained.append(trainer.summary(contest, classifier))
         return sent_left
 
     with node_settings(assume_finite=trainer.finite, parameters_checked=trainer.learner.parameters_checked):
@@ -144,7 +154,7 @@ def _train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list
     return trained
 
 
-def _train_subtree(trainer: Trainer, ladder: Ladder, root: int) -> tuple[list[tuple[int, Any, int]], Any]:
+def _train_subtree(trainer: Trainer, ladder: Ladder, root: int) -> tuple[list[Trained], Any]:
     trained = _train_nodes(trainer, ladder, ladder.nodes_below(root))
     return trained, ladder.waiting_at(root)
 

@@ -24,8 +24,10 @@ from offsettree.learners import ConstantClassifier, Costing
 from offsettree.learners._template import Template
 
 __all__ = [
+    "LEFT",
     "NodeLearner",
     "ask_out_of_fold",
+    "checked_answers",
     "may_assume_finite",
     "node_settings",
     "prefers_left",
@@ -85,7 +87,7 @@ def train_and_ask(
     X_asked = X if X_asked is None else X_asked
     try:
         classifier = learner.fit(X, label, weight, seed)
-        return classifier, _checked_answers(classifier, X_asked)
+        return classifier, checked_answers(classifier, X_asked)
     except ParameterError:
         raise
     except Exception as error:
@@ -133,7 +135,7 @@ def ask_out_of_fold(
     return sent_left
 
 
-def _checked_answers(classifier: Any, X: Features) -> NDArray[np.bool_]:
+def checked_answers(classifier: Any, X: Features) -> NDArray[np.bool_]:
     """Ask a contest that has just been trained, and refuse answers that are not the labels it was taught."""
     if isinstance(classifier, ConstantClassifier) or _is_plain(classifier, X):
         return prefers_left(classifier, X)

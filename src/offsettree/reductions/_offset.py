@@ -74,11 +74,18 @@ class Votes:
         Only ratios count in the weighted loss; at mean 1 a learner's own settings, such as the strength of a penalty,
         mean the same whatever the propensities.
         """
+        weight = self.standing_weight(rows, standing)
+        if len(rows):
+            weight /= weight.mean()
+        return weight
+
+    def standing_weight(
+        self, rows: NDArray[np.intp], standing: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the weights of the rows of a contest as they are: what the contests below have left of them."""
         weight = self.weight.take(rows)
         if standing is not None:
             weight *= standing
-        if len(rows):
-            weight /= weight.mean()
         return weight
 
     def signed(self) -> NDArray[np.float32]:

@@ -304,4 +304,7 @@ def _train_any(
 ) -> tuple[list[Any], NDArray[np.int64]]:
     if bootstrap:
         votes = Votes(votes.for_own_side, votes.weight * _draw(seed, len(votes.weight)))
-    return train_separately(tree, learner, X, action, votes, _node_seeds(seed, tree), 1, folds=folds, share=share)
+    classifiers, n_rows, _ = train_separately(
+        tree, learner, X, action, votes, _node_seeds(seed, tree), 1, folds=folds, share=share
+    )
+    return classifiers, n_rows

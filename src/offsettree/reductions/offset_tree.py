@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.metaestimators import available_if
 
 from offsettree._features import Features
 from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
-from offsettree.learners import default_classifier
+from offsettree.learners import ConstantClassifier, default_classifier
 from offsettree.reductions._contests import descend, train_separately
 from offsettree.reductions._ladder import share_kept
 from offsettree.reductions._native import BinnedLog, NativeContests, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
+from offsettree.reductions._partial import Memory, check_growing, teach_chunk, teaches_chunks, warn_of_short_start
 from offsettree.reductions._shared import train_shared
 from offsettree.topology import ActionTree, RewardModels, tree_from
 
@@ -104,6 +107,8 @@ class OffsetTree(CompilablePolicy):
     estimator's to decide. Weights are scaled to mean 1 at each node, so that settings such as the strength of
     a penalty mean the same whatever the propensities.
 
+    Where the estimator has `partial_fit`, so has the policy: it learns from a log that grows.
+
     An estimator that memorises its rows lets all of them climb to the next node: regularise it, or let
     ``path_filter="out_of_fold"`` judge them.
 
@@ -125,6 +130,13 @@ class OffsetTree(CompilablePolicy):
     """
 
     _default_learner = staticmethod(default_classifier)
+
+    __metadata_request__partial_fit = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
+
+    tree_: ActionTree
+    estimators_: Sequence[Any]
+    node_rows_: NDArray[np.int64]
+    _memory: Memory | None = None
 
     def __init__(
         self,
@@ -170,24 +182,13 @@ class OffsetTree(CompilablePolicy):
             )
         random = check_random_state(self.random_state)
         learner = NodeLearner(self._learner())
-        self.tree_: ActionTree = tree_from(
-            self.tree,
-            self.actions_,
-            partial(mean_rewards, action, reward, propensity, len(self.actions_)),
-            partial(
-                RewardModels.fit, X, action, reward, len(self.actions_), propensity=propensity, random_state=random
-            ),
-            random,
-        )
-        offset = resolve_offset(self.offset, X, reward, random)
-        self.offset_ = float(np.mean(offset))
+        offset = self._settle(X, action, reward, propensity, random)
         votes = Votes.cast(reward, propensity, offset)
         del reward, propensity, offset  # which may be as large as the votes
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
-        seeds = random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
-        self.estimators_: Sequence[Any]
-        self.n_rounds_ = 1
+        seeds = self._node_seeds(random)
+        self._memory = None
         if is_native(learner.estimator, self.path_filter) and self.node_models == "separate":
             own_vote = votes.signed()
             del votes
@@ -199,13 +200,103 @@ class OffsetTree(CompilablePolicy):
             )
         elif self.node_models == "separate":
             folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
-            self.estimators_, self.node_rows_ = train_separately(
+            self.estimators_, self.node_rows_, weight = train_separately(
                 self.tree_, learner, X, action, votes, seeds, self.n_jobs, folds=folds, share=share
             )
+            self._memory = Memory.of_fit(seeds, self.estimators_, self.node_rows_, weight)
         else:
             self.estimators_, self.node_rows_, self.n_rounds_ = train_shared(
                 self.tree_, learner, X, action, votes, int(seeds[0]), self.max_rounds
             )
+
+    @available_if(teaches_chunks)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self,
+        X: Features,
+        action: ArrayLike | None = None,
+        *,
+        reward: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from one more chunk of a log; there is such a method where the estimator has one.
+
+        Every contest that the chunk reaches is taught by its estimator's `partial_fit`, children first, with those
+        rows of the chunk whose own action the nodes below, as taught on this chunk, still choose. After `fit` it
+        goes on from the classifiers fitted. A chunk that is refused, or on which an estimator fails, leaves the policy
+        as it was.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            What was known when each decision was taken; the same columns in every chunk.
+        action : array of shape (n_rows,)
+            What was chosen. Name all actions up front, by `actions`: else they are those of the first chunk, and
+            later ones are refused. Must be given.
+        reward : array of shape (n_rows,)
+            What the chosen action earned, within `reward_range`. Must be given.
+        propensity : array of shape (n_rows,) or float
+            The probability with which the logging policy chose it, in (0, 1]. Must be given.
+
+        Notes
+        -----
+        The first chunk settles the tree and the offset, where "similar", "learned", "mean" or "median" leave them to
+        the rows: make it a long one, or name a tree and a number. Regressor offsets, `path_filter="out_of_fold"` and
+        `node_models="shared"` need the whole log and are refused; `n_jobs` has no part in it.
+
+        Weights are divided by the mean weight of all rows that have reached the node so far, so that a row counts as
+        much in a short chunk as in a long one. An estimator whose `partial_fit` takes no sample weights is shown each
+        row with probability weight / largest weight so far.
+
+        A contest that no row has reached is won by the left side. One whose estimator has been taught votes for
+        one side only is won by the side with more weight so far. That estimator is told of both labels, and is asked
+        once it knows both. A constant that stands for a contest after `fit` makes way for a new estimator.
+        """
+        with self._all_or_nothing():
+            first = "tree_" not in self.__dict__
+            log = self._check_log(X, action, reward, propensity, first=first)
+            X, position, gain, chance = log[::-1]
+            share = check_growing(self.node_models, self.path_filter, self.offset)
+            random = check_random_state(self.random_state)
+            if first:
+                warn_of_short_start(self.tree, self.offset, len(position))
+                self._settle(X, position, gain, chance, random)
+                self.estimators_ = [ConstantClassifier()] * self.tree_.n_nodes
+                self.node_rows_ = np.zeros(self.tree_.n_nodes, dtype=np.int64)
+            votes = Votes.cast(gain, chance, self.offset_)
+            if first:
+                votes.warn_if_one_sided(stacklevel=3)
+            memory = self._memory or Memory.of_fit(self._node_seeds(random), self.estimators_)
+            self.estimators_, self._memory = teach_chunk(
+                self.tree_, self._learner(), self.estimators_, memory, X, position, votes, share
+            )
+            self.node_rows_ = self.node_rows_ + (self._memory.n_rows - memory.n_rows)
+            self._prepare_anew()
+        return self
+
+    def _settle(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+        random: np.random.RandomState,
+    ) -> float | NDArray[np.float64]:
+        """Settle the tree and the offset by the rows of a log; return the offset, or that of each row."""
+        n_actions = len(self.actions_)
+        self.tree_ = tree_from(
+            self.tree,
+            self.actions_,
+            partial(mean_rewards, action, reward, propensity, n_actions),
+            partial(RewardModels.fit, X, action, reward, n_actions, propensity=propensity, random_state=random),
+            random,
+        )
+        offset = resolve_offset(self.offset, X, reward, random)
+        self.offset_ = float(np.mean(offset))
+        self.n_rounds_ = 1
+        return offset
+
+    def _node_seeds(self, random: np.random.RandomState) -> NDArray[np.int64]:
+        return random.randint(np.iinfo(np.int32).max, size=self.tree_.n_nodes)
 
     @classmethod
     def assembled(
