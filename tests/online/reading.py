@@ -65,8 +65,9 @@ class PlainTree:
             self.heard[node] += 1
             self.loudness[node] += importance
             weight = importance / (self.loudness[node] / self.heard[node])
+            chose_left = self.weights[node] @ z > 0
             self.update(node, z, label, weight, rate)
-            if (self.weights[node] @ z > 0) != came_from_left:
+            if chose_left != came_from_left:
                 return
             child, node = node, int(self.tree.parent[node])
 
