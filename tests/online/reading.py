@@ -51,7 +51,7 @@ class PlainTree:
         self.largest = np.maximum(self.largest, np.abs(x))
         z = self.scaled(x)
         self.n_rows += 1
-        self.squares += z @ z
+        self.squares += float(z @ z)
         self.rewards += reward
         offset = self.rewards / self.n_rows if self.offset == "mean" else float(self.offset)
         importance = abs(reward - offset) / (1 if self.realizable else propensity)
@@ -65,14 +65,14 @@ class PlainTree:
             self.heard[node] += 1
             self.loudness[node] += importance
             weight = importance / (self.loudness[node] / self.heard[node])
-            chose_left = self.weights[node] @ z > 0
+            chosen_before = (self.weights[node] @ z > 0) == came_from_left
             self.update(node, z, label, weight, rate)
-            if chose_left != came_from_left:
+            if not chosen_before:
                 return
             child, node = node, int(self.tree.parent[node])
 
     def update(self, node: int, z: NDArray[np.float64], label: int, weight: float, rate: float) -> None:
-        margin = label * (self.weights[node] @ z)
+        margin = float(label * (self.weights[node] @ z))
         slope = {"perceptron": float(margin <= 0), "hinge": float(margin < 1), "logistic": expit(-margin)}
         if slope[self.loss] == 0:
             return
@@ -80,7 +80,7 @@ class PlainTree:
         if self.adaptive:
             self.powers[node] += weight * slope[self.loss] ** 2 * z**2
             direction = np.divide(z, np.sqrt(self.powers[node]), out=np.zeros_like(z), where=z != 0)
-        gain = rate * (z @ direction)
+        gain = float(rate * (z @ direction))
         step = {"perceptron": self.whole_steps, "hinge": self.to_the_hinge, "logistic": self.along_the_curve}
         self.weights[node] += label * rate * step[self.loss](margin, weight, gain) * direction
 
@@ -101,9 +101,9 @@ class PlainTree:
     def along_the_curve(margin: float, weight: float, gain: float) -> float:
         """Many small gradient steps (Runge-Kutta), where the kernels have the solution."""
         n_steps = 2000
-        small, slope = weight / n_steps, lambda m: expit(-m)
+        small = weight / n_steps
         start = margin
         for _ in range(n_steps):
-            half = margin + gain * small * slope(margin) / 2
-            margin += gain * small * slope(half)
+            half = margin + gain * small * float(expit(-margin)) / 2
+            margin += gain * small * float(expit(-half))
         return (margin - start) / gain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_chunks_single_rows_and_sparse_rows_give_the_same_bits(n_features: int) 
     random = np.random.RandomState(0)
     X = random.standard_normal((200, n_features)) * (random.uniform(size=(200, n_features)) < 0.2)
     action, reward = random.randint(0, 3, 200), random.randint(0, 2, 200).astype(float)
-    given = {"reward": reward, "propensity": 0.4}
+    given: dict[str, Any] = {"reward": reward, "propensity": 0.4}
     whole = Banditron(actions=range(3)).partial_fit(X, action, **given)
     sparse = Banditron(actions=range(3)).partial_fit(sp.csr_matrix(X), action, **given)
     chunks, single = Banditron(actions=range(3)), Banditron(actions=range(3))

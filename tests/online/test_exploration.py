@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -122,7 +122,7 @@ def test_a_policy_that_cannot_learn_from_single_rows_is_named() -> None:
     ("explorer", "message"),
     [
         (EpsilonGreedy(OnlineOffsetTree(actions=ACTIONS), epsilon=1.5), "epsilon must be"),
-        (EpochGreedy(OnlineOffsetTree(actions=ACTIONS), exploration="bold"), "exploration must be"),
+        (EpochGreedy(OnlineOffsetTree(actions=ACTIONS), exploration=cast("Any", "bold")), "exploration must be"),
         (EpochGreedy(OnlineOffsetTree(actions=ACTIONS), constant=-1), "constant must be"),
         (EpsilonGreedy(OnlineOffsetTree()), "name them"),
         (EpsilonGreedy("policy"), "policy must be"),

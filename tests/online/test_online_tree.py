@@ -29,7 +29,7 @@ from offsettree.exceptions import (
 from offsettree.online._layout import MOST_COLUMNS
 from tests.online.reading import PlainTree
 
-Log = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+Log = tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any]]
 LOSSES = ["hinge", "logistic", "perceptron"]
 
 

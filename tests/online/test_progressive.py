@@ -74,7 +74,7 @@ def test_other_learners_are_asked_one_row_at_a_time() -> None:
     result = progressive_validation(learner, np.zeros((3, 1)), ["a", "b", "b"])
     assert learner.heard == [("b", 0.0, 0.5), ("b", 1.0, 0.5), ("b", 1.0, 0.5)]
     assert result.error == pytest.approx(1 / 3)
-    np.testing.assert_allclose(result.curve, [[1, 1], [2, 1 / 2], [3, 1 / 3]])
+    np.testing.assert_allclose(result.curve, np.array([[1, 1], [2, 1 / 2], [3, 1 / 3]]))
 
 
 def test_rewards_of_any_range() -> None:
@@ -92,9 +92,7 @@ def test_a_run_goes_on_where_the_last_one_ended() -> None:
     whole, halves = LEARNERS["epoch"](), LEARNERS["epoch"]()
     result = progressive_validation(whole, X, y)
     first, second = (progressive_validation(halves, X[rows], y[rows]) for rows in (slice(0, 250), slice(250, None)))
-    np.testing.assert_array_equal(
-        result.records.action, np.concatenate([first.records.action, second.records.action])
-    )
+    np.testing.assert_array_equal(result.records.action, np.concatenate([first.records.action, second.records.action]))
     assert halves.n_chosen_ == len(X)
 
 
