@@ -14,8 +14,8 @@ from offsettree._optional import require
 __all__ = ["draw"]
 
 # Told apart by people who see colours differently, and in print by the dashes.
-COLOURS = ("#d55e00", "#0072b2", "#009e73")
-DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)))
+COLOURS = ("#d55e00", "#0072b2", "#009e73", "#56b4e9", "#b5a100")
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (2, 1)))
 # Before that the error of a few rows is all chance.
 FIRST_ROW = 100
 OTHERS = "Banditron, other gammas"
@@ -37,7 +37,7 @@ def draw(
     `background` are curves that only give an idea, all in grey; `floor` is an error below which nobody can go.
     """
     matplotlib = require("matplotlib", extra="plots")
-    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(8, 5.5), layout="constrained")
+    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(8, 5.8), layout="constrained")
     axes = figure.subplots()
     _lines(axes, methods, background or {})
     if floor:
