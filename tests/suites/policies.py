@@ -108,37 +108,36 @@ class AsClassifier(BasePolicy):
         return float((self.predict(X) == y).mean())
 
 
-class AsClassifierInChunks(AsClassifier):
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """The checks name the labels in the first call, where a policy is told of them when it is made."""
-        actions = self.actions
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", OffsetTreeWarning)  # that all rewards are 1
-                self.set_params(actions=actions if classes is None else classes)
-                return self._partial_fit(X, y, reward=np.ones(len(y)), propensity=0.5)
-        finally:
-            self.set_params(actions=actions)
-
-    def _partial_fit(self, X: Any, y: Any, **given: Any) -> Any:
-        return super().partial_fit(X, y, **given)  # type: ignore[misc]
+def partial_fit_on_labels(policy: Any, partial_fit: Any, X: Any, y: Any, classes: Any) -> Any:
+    """The checks name the labels in the first call, where a policy is told of them when it is made."""
+    actions = policy.actions
+    try:
+        policy.set_params(actions=actions if classes is None else classes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OffsetTreeWarning)  # that all rewards are 1
+            return partial_fit(policy, X, y, reward=np.ones(len(y)), propensity=0.5)
+    finally:
+        policy.set_params(actions=actions)
 
 
-class OffsetTreeAsClassifier(AsClassifierInChunks, OffsetTree):
+class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
     @available_if(teaches_chunks)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
-        return super().partial_fit(X, y, classes)
-
-    def _partial_fit(self, X: Any, y: Any, **given: Any) -> Any:
-        return OffsetTree.partial_fit(self, X, y, **given)
+        return partial_fit_on_labels(self, OffsetTree.partial_fit, X, y, classes)
 
 
-class OnlineOffsetTreeAsClassifier(AsClassifierInChunks, OnlineOffsetTree):
+class OnlineOffsetTreeAsClassifier(AsClassifier, OnlineOffsetTree):
     needs_failures = True
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:  # type: ignore[override]
+        return partial_fit_on_labels(self, OnlineOffsetTree.partial_fit, X, y, classes)
 
-class BanditronAsClassifier(AsClassifierInChunks, Banditron):
+
+class BanditronAsClassifier(AsClassifier, Banditron):
     needs_failures = True
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:  # type: ignore[override]
+        return partial_fit_on_labels(self, Banditron.partial_fit, X, y, classes)
 
 
 class OffsetForestAsClassifier(AsClassifier, OffsetForest):
