@@ -49,7 +49,6 @@ POLICIES: dict[str, BasePolicy] = {
     "offset forest, logistic": OffsetForest(LogisticRegression(), n_trees=3, bootstrap=True, random_state=0),
     "online offset tree": OnlineOffsetTree(random_state=0),
     "online offset tree, hashed": OnlineOffsetTree(loss="logistic", tree="random", n_bits=12, random_state=0),
-    "online offset tree, perceptrons": OnlineOffsetTree(loss="perceptron", realizable=True, random_state=0),
     "banditron": Banditron(random_state=0),
     "binary offset": BinaryOffset(random_state=0),
     "reward regression": RewardRegression(random_state=0),
@@ -57,6 +56,12 @@ POLICIES: dict[str, BasePolicy] = {
     "importance weighted": ImportanceWeighted(random_state=0),
     "importance weighted, no draws": ImportanceWeighted(LogisticRegression(), n_draws=None, random_state=0),
 }
+
+
+def worth_at_least(policy: BasePolicy) -> float:
+    """What a policy is worth after a fair number of rows of `make_log`, where chance has a third."""
+    # No intercept and one pass: of the three actions it can tell apart the outer two.
+    return 0.4 if isinstance(policy, Banditron) else 0.85
 
 
 def n_actions_of(policy: BasePolicy) -> int:

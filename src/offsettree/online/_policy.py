@@ -99,6 +99,7 @@ class OnlinePolicy(BasePolicy):
                 and type(propensity) in (float, int)
                 and 0 <= (share := (reward - low) / span) <= 1
                 and 1e-300 < propensity <= 1
+                and self._model.weights.flags.writeable
                 and self._kernels.learn_one(
                     *self._model, *self._room_for_one(), x, position, float(share), float(propensity)
                 )
@@ -128,6 +129,8 @@ class OnlinePolicy(BasePolicy):
 
     def choose(self, x: Any) -> tuple[Any, float]:
         """Return the action for one context, and the probability with which it was chosen: this policy is certain."""
+        if "_model" not in self.__dict__:
+            self._begin_deciding(x)
         return self.decide(x), 1.0
 
     def decide(self, x: Any) -> Any:
@@ -188,6 +191,12 @@ class OnlinePolicy(BasePolicy):
         position_of = {label: position for position, label in enumerate(self._labels)}
         self._known = (position_of, low, high - low, (X.shape[1],))
 
+    def _own_numbers(self) -> None:
+        """Copy a model that cannot be written to, such as one mapped from a file, before learning goes on."""
+        if not self._model.weights.flags.writeable:
+            self._model = type(self._model)(*(None if array is None else array.copy() for array in self._model))
+            self._asked = self._model.for_choosing()
+
     def _room_for_one(self) -> tuple[int, NDArray[np.uint64] | None]:
         # Threads may decide at the same time: no room of its own for what they write to.
         return (self._width, None) if self._width else room_for(self._model.layout, self.n_features_in_)
@@ -199,6 +208,7 @@ class OnlinePolicy(BasePolicy):
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
     ) -> None:
+        self._own_numbers()
         self._kernels.learn_rows(*self._model, *self._table(X), action, reward, np.ascontiguousarray(propensity))
 
     def _run(
@@ -215,6 +225,7 @@ class OnlinePolicy(BasePolicy):
         """
         n_rows = len(rates)
         chosen, reward, propensity = np.empty(n_rows, dtype=np.intp), np.empty(n_rows), np.empty(n_rows)
+        self._own_numbers()
         table = self._table(X)
         self._kernels.run(*self._model, *table, label, rewards, rates, draws, chosen, reward, propensity)
         return chosen, propensity

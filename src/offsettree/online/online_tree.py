@@ -210,7 +210,7 @@ class OnlineOffsetTree(OnlinePolicy):
             return float("nan")
         if not is_number(self.offset) or not 0 <= self.offset <= 1:
             raise ParameterError(
-                f"offset must be 'mean', or from 0 to 1 as a share of the reward range; got {self.offset!r}."
+                f"offset must be from 0 to 1, as a share of the reward range, or 'mean'; got {self.offset!r}."
             )
         return float(self.offset)
 
