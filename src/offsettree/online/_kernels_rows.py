@@ -50,18 +50,23 @@ def read_row(
         if data.ndim == 2:
             _spread(scales, data, at, n_features, learning, values)
         else:
-            values[:] = 0
-            for i in range(indptr[at], indptr[at + 1]):
-                values[indices[i]] = _scaled(scales, indices[i], data[i], learning)
+            _spread_list(scales, data, indices, indptr, at, learning, values)
         values[n_features] = np.float32(layout[BIAS])
         return np.int64(layout[WIDTH])
     n = 0
     if data.ndim == 2:
         for j in range(n_features):
-            n = _append(layout, scales, np.uint64(j), data[at, j], learning, values, keys, n)
+            keys[n], values[n] = np.uint64(j), np.float32(data[at, j])
+            n += data[at, j] != 0
     else:
         for i in range(indptr[at], indptr[at + 1]):
-            n = _append(layout, scales, np.uint64(indices[i]), data[i], learning, values, keys, n)
+            keys[n], values[n] = np.uint64(indices[i]), np.float32(data[i])
+            n += data[i] != 0
+    if scales is not None:
+        _scale_list(layout, scales, learning, values, keys, n)
+    factor = layout[FACTOR]
+    for i in range(n):
+        keys[i] *= factor
     if layout[BIAS] > 0:
         keys[n] = layout[N_FEATURES] * layout[FACTOR]
         values[n] = np.float32(layout[BIAS])
@@ -70,12 +75,16 @@ def read_row(
 
 
 @part
-def _append(layout: Any, scales: Any, feature: Any, value: Any, learning: Any, values: Any, keys: Any, n: Any) -> Any:
-    if value == 0:
-        return n
-    keys[n] = feature * layout[FACTOR]
-    values[n] = _scaled(scales, (feature * layout[SCALE_FACTOR]) >> layout[SHIFT], value, learning)
-    return n + 1
+def _scale_list(layout: Any, scales: Any, learning: Any, values: Any, keys: Any, n: Any) -> Any:
+    # A loop of its own: a call for each entry would count the owners of all arrays that it takes, each time.
+    factor, shift = layout[SCALE_FACTOR], layout[SHIFT]
+    for i in range(n):
+        at = (keys[i] * factor) >> shift
+        size = scales[at]
+        if learning and abs(values[i]) > size:
+            size = abs(values[i])
+            scales[at] = size
+        values[i] = values[i] / size if size > 0 else np.float32(0)
 
 
 @part
@@ -94,14 +103,17 @@ def _spread(scales: Any, X: Any, at: Any, n_features: Any, learning: Any, values
 
 
 @part
-def _scaled(scales: Any, at: Any, value: Any, learning: Any) -> Any:
+def _spread_list(scales: Any, data: Any, indices: Any, indptr: Any, at: Any, learning: Any, values: Any) -> Any:
+    values[:] = 0
     if scales is None:
-        return np.float32(value)
-    size = scales[at]
-    if learning and abs(np.float32(value)) > size:
-        size = abs(np.float32(value))
-        scales[at] = size
-    return np.float32(value) / size if size > 0 else np.float32(0)
+        for i in range(indptr[at], indptr[at + 1]):
+            values[indices[i]] = data[i]
+    else:
+        for i in range(indptr[at], indptr[at + 1]):
+            j, value = indices[i], np.float32(data[i])
+            if learning and abs(value) > scales[j]:
+                scales[j] = abs(value)
+            values[j] = value / scales[j] if scales[j] > 0 else np.float32(0)
 
 
 @part_reordering_sums
