@@ -158,7 +158,7 @@ def run(
         )  # fmt: skip
 
 
-@part
+@kernel
 def _room(size: Any) -> Any:
     return np.zeros(size, np.float32), np.empty(size, np.float32), np.empty((1, size), np.float32)
 
