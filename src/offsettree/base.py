@@ -98,13 +98,18 @@ class BasePolicy(BaseEstimator, ABC):
         propensity: ArrayLike | None,
         *,
         first: bool = True,
+        names_expected: bool = True,
     ) -> list[Any]:
         """Return what `_fit` takes, in reverse. The `first` log settles columns and actions for those that follow."""
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
         low, high = check_range(self.reward_range)
         check_learner(self._learner(), self._learner_kind, "estimator")
-        X = check_features(self, X, learner=self._learner(), reset=True) if first else self._checked(X)
+        X = (
+            check_features(self, X, learner=self._learner(), reset=True)
+            if first
+            else self._checked(X, names_expected=names_expected)
+        )
         n_rows = count_rows(X)
         labels = check_actions(action, n_rows)
         reward = check_reward(reward, n_rows, copy=False)

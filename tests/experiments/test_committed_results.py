@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offsettree.experiments import report, table1
+from offsettree.experiments import banditron, banditron_report, report, table1
+from offsettree.experiments.banditron import AGNOSTIC, METHODS, REALIZABLE
 from offsettree.experiments.paper import TABLE_1
+from offsettree.experiments.streams import GENERATED
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -74,3 +76,28 @@ def test_the_default_reading_is_the_nearest_of_those_tried() -> None:
         assert distance >= nearest
     for reading in table1.WEIGHTINGS["weka"]:
         assert report.distance(weka, reading, "weighting") >= report.distance(weka, "weighting", "weighting")
+
+
+def online_errors(data: str) -> dict[str, list[float]]:
+    records = banditron.open_records(RESULTS, data)
+    return banditron_report.errors_by_method(banditron.select(records, data, 1_000_000, 5))
+
+
+@pytest.mark.parametrize("data", GENERATED)
+def test_the_documented_error_rates_are_made_of_the_committed_records(data: str) -> None:
+    errors = online_errors(data)
+    assert list(errors) == list(METHODS)
+    assert all(len(values) == 5 for values in errors.values())
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    assert banditron_report.table(errors) in text
+    assert banditron_report.grid(errors) in text
+    for line in banditron_report.verdict(errors).splitlines():
+        assert f"- {line}" in text
+    for suffix in ("png", "svg"):
+        assert (RESULTS / f"banditron-{data}.{suffix}").exists()
+
+
+def test_on_separable_rows_the_order_of_the_methods_is_the_papers() -> None:
+    errors = {method: np.mean(values) for method, values in online_errors("synsep").items()}
+    best = errors[banditron_report.best_banditron(online_errors("synsep"))]
+    assert errors[REALIZABLE] < best < errors[AGNOSTIC]

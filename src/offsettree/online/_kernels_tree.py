@@ -191,7 +191,11 @@ def learn_row(
     reward: Any,
     propensity: Any,
 ) -> Any:
-    """Walk up from the action's leaf while the contests passed choose it, each having learned from the row first."""
+    """Walk up from the action's leaf while the contests passed choose it, as they did before they learned from the row.
+
+    What a row earned must not decide whether it climbs: asked after they have learned, contests would let rows that
+    earned much climb and stop those that earned little, and the contest above would hear mostly good of either side.
+    """
     squares = np.float64(sum_of_squares(values, n))
     totals[N_ROWS] += 1
     totals[SQUARES] += squares
@@ -212,6 +216,7 @@ def learn_row(
     while node >= 0:
         margin = np.float64(product(layout, weights, node, values, keys, n))
         from_left = links[LEFT, node] == child
+        passed = (margin > 0) == from_left
         # +1 is a vote for the left side.
         vote = 1.0 if from_left == (reward > offset) else -1.0
         contests[node, HEARD] += 1
@@ -228,13 +233,12 @@ def learn_row(
                 )
             if gain > 0:
                 step = _step(loss, vote * margin, weight, gain)
-                margin += vote * step * gain
                 stride = np.float32(vote * step * rate)
                 if powers is None:
                     add_row(layout, weights, node, values, keys, n, stride)
                 else:
                     add_row(layout, weights, node, directions, keys, n, stride)
-        if (margin > 0) != from_left:
+        if not passed:
             break
         child, node = node, links[PARENT, node]
 

@@ -42,10 +42,10 @@ class TreeModel(NamedTuple):
 class OnlineOffsetTree(OnlinePolicy):
     """Offset tree with linear contests that learns from one row at a time, each row once.
 
-    A row walks up from the leaf of its action. Each contest on the way first learns from it: a reward above the offset
-    is a vote for the side the action came from, one below a vote against it, with weight
-    abs(reward - offset) / propensity. The row goes on to the next contest as long as those it has passed choose its
-    action. A decision walks down from the root: about log2 k dot products.
+    A row walks up from the leaf of its action. Each contest on the way learns from it: a reward above the offset is a
+    vote for the side the action came from, one below a vote against it, with weight abs(reward - offset) / propensity.
+    The row goes on to the next contest as long as those it has passed chose its action, before they learned from it. A
+    decision walks down from the root: about log2 k dot products.
 
     Parameters
     ----------

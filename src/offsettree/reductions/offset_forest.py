@@ -250,6 +250,9 @@ class OffsetForest(CompilablePolicy):
         whole = [tree for tree in trees if tree is not None]
         return CompiledForest(whole, len(self.actions_)) if len(whole) == len(trees) else None
 
+    def _is_slow_to_flatten(self) -> bool:
+        return any(member._is_slow_to_flatten() for member in self.estimators_)
+
     def _as_numbers(self, X: Features) -> Features | None:
         return self.estimators_[0]._as_numbers(X)
 

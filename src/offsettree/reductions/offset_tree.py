@@ -321,6 +321,9 @@ class OffsetTree(CompilablePolicy):
             return self.estimators_.compiled(self.tree_)
         return compile_contests(self.tree_, self.estimators_, self.n_features_in_)
 
+    def _is_slow_to_flatten(self) -> bool:
+        return not isinstance(self.estimators_, NativeContests)
+
     def _as_numbers(self, X: Features) -> Features | None:
         return self.estimators_.bins.numbers(X) if isinstance(self.estimators_, NativeContests) else None
 
