@@ -19,6 +19,7 @@ from offsettree._features import Features, as_one_row, check_features, count_row
 from offsettree._traits import check_learner, take_over_input_tags
 from offsettree._validation import (
     check_actions,
+    check_n_jobs,
     check_propensity,
     check_range,
     check_reward,
@@ -104,6 +105,7 @@ class BasePolicy(BaseEstimator, ABC):
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
         low, high = check_range(self.reward_range)
+        check_n_jobs(getattr(self, "n_jobs", None))
         check_learner(self._learner(), self._learner_kind, "estimator")
         X = (
             check_features(self, X, learner=self._learner(), reset=True)

@@ -257,6 +257,8 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "one action named": (lambda log: {"actions": [1]}, ParameterError, "at least two"),
     "an offset outside the range": (lambda log: {"offset": 1.5}, ParameterError, "offset must be from 0 to 1"),
     "an offset that is nothing": (lambda log: {"offset": "mode"}, ParameterError, "'mean', 'median', or a regressor"),
+    "no workers": (lambda log: {"n_jobs": 0}, ParameterError, "n_jobs must be None, .*; got 0"),
+    "workers by word": (lambda log: {"n_jobs": "all"}, ParameterError, "n_jobs must be None, .*; got 'all'"),
     "a range upside down": (lambda log: {"reward_range": (1, 0)}, ParameterError, "low < high"),
     "a range of one": (lambda log: {"reward_range": 5}, ParameterError, "pair"),
     "a learner that is none": (lambda log: {"estimator": "tree"}, ParameterError, "estimator must be a .*got 'tree'"),
@@ -275,8 +277,8 @@ def test_bad_input_is_refused_before_any_work(policy: BasePolicy, bad: str) -> N
     log = make_log(policy).arrays()
     changes = change(log)
     parameters = {name: changes.pop(name) for name in list(changes) if name not in log}
-    if "offset" in parameters and "offset" not in policy.get_params():
-        pytest.skip("this policy has no offset")
+    if missing := {"offset", "n_jobs"} & set(parameters) - set(policy.get_params()):
+        pytest.skip(f"this policy has no {missing.pop()}")
     if "learner" in parameters:
         wants_regressor = isinstance(policy, RewardRegression) == (parameters.pop("learner") == "linear")
         parameters["estimator"] = Ridge() if wants_regressor else LogisticRegression()
