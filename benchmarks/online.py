@@ -93,9 +93,7 @@ def ours(loss: Any, problem: Problem | TextProblem, new: Any) -> dict[str, Any]:
         # A context of a stream is one row of a CSR matrix.
         x, label, earned = problem.X[7], problem.action[7:8], problem.reward[7:8]
         figures["decide_seconds"] = per_call(lambda: policy.decide(x), 500)
-        figures["learn_seconds"] = per_call(
-            lambda: policy.partial_fit(x, label, reward=earned, propensity=1 / k), 500
-        )
+        figures["learn_seconds"] = per_call(lambda: policy.partial_fit(x, label, reward=earned, propensity=1 / k), 500)
     return figures
 
 
