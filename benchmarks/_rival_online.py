@@ -2,9 +2,9 @@
 
     python benchmarks/_rival_online.py "--cb 8 --cb_type mtr -b 18" FOLDER CORE FEW
 
-The folder holds log.txt and new.txt, and their first few rows in log-few.txt and new-few.txt. The actions chosen for new
-rows are left there in chosen.txt; figures are printed. Seconds are processor time of all threads of this process, which
-is kept on one core, less the time of a start without any rows. What takes long is timed on the few rows only.
+The folder holds log.txt and new.txt, and their first few rows in log-few.txt and new-few.txt. The actions chosen for
+new rows are left there in chosen.txt; figures are printed. Seconds are processor time of all threads of this process,
+which is kept on one core, less the time of a start without any rows. What takes long is timed on the few rows only.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def cached_and_text(options: str, path: Path, idle: float) -> tuple[float, float
 
 
 def choose(options: str, folder: Path) -> None:
-    """Write the actions chosen for new rows, counted from 0: by the file option `-p` learners write different things."""
+    """Write the actions chosen for new rows, counted from 0; the option `-p` writes something else for each learner."""
     workspace = Workspace(options + " --quiet")
     with (folder / "new.txt").open(encoding="utf-8") as rows:
         chosen = [workspace.predict(row.rstrip("\n")) - 1 for row in rows]

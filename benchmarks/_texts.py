@@ -23,7 +23,7 @@ class TextProblem:
     @property
     def n_actions(self) -> int:
         """How many actions there are."""
-        return self.taste.shape[1]
+        return int(self.taste.shape[1])
 
     def value(self, X: sp.csr_matrix, chosen: NDArray[np.int64]) -> float:
         """Return the true value of decisions."""

@@ -24,7 +24,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ def entries(X: Any) -> Iterator[str]:
     """Write rows as Vowpal Wabbit reads them; names that are whole numbers would collide."""
     for i in range(X.shape[0]):
         if isinstance(X, np.ndarray):
-            row = enumerate(X[i].tolist())
+            row: Iterable[tuple[int, float]] = enumerate(X[i].tolist())
         else:
             among = slice(X.indptr[i], X.indptr[i + 1])
             row = zip(X.indices[among].tolist(), X.data[among].tolist(), strict=True)

@@ -408,7 +408,7 @@ def problem_name(record: Figures) -> str:
 
 def fastest(record: Figures, verb: str) -> float:
     """Return rows a second, of a rival the faster of text and cache."""
-    return max(record.get(f"{verb}{way}rows_per_second", 0.0) for way in ("", "text_", "cache_"))
+    return max(float(record.get(f"{verb}{way}rows_per_second", 0)) for way in ("", "text_", "cache_"))
 
 
 def online_findings(records: list[Figures]) -> str:
