@@ -40,7 +40,7 @@ N_NEW = 20_000
 N_FEW = 2_000  # rows to time what takes long on all of them
 PROBLEMS = ("dense-8", "dense-64", "dense-1024", "text-4")
 OURS = {f"OnlineOffsetTree, {loss}": loss for loss in ("hinge", "logistic", "perceptron")}
-# 18 bits are Vowpal Wabbit's default, and the fastest; among 50,000 features weights of 22 share fewer places.
+# 18 bits are Vowpal Wabbit's default; among 50,000 features weights of 22 bits share fewer places.
 RIVALS = {
     "Vowpal Wabbit --cb_type mtr": "--cb {k} --cb_type mtr -b 18",
     "Vowpal Wabbit --cb_type ips": "--cb {k} --cb_type ips -b 18",

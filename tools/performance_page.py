@@ -112,16 +112,18 @@ text, as it is meant to be used; both are in its times.
 order, dense with 50 features or text-like (80 non-zeros of 50,000 features). Ours learns by one call of `partial_fit`
 and decides by one of `predict`, checks included. Vowpal Wabbit is fed from a file of text, the parse included, and from
 its cache; the faster of the two counts in the ratios. Its costs are 0.5 - reward, and `--cats_tree` is its nearest to
-the paper; 18 bits for its weights, the default, are the fastest, and among 50,000 features 22 let fewer of them share
-places. Rates are by processor time of all threads of a process that is kept on one core, the best of a few runs.
+the paper; it has 18 bits for its weights, the default, and for texts 22 as well, so that fewer of them share places.
+Rates are by processor time of all threads of a process that is kept on one core, the best of a few runs. Unlike the
+other ratios of this page these are of two runs, Vowpal Wabbit's first, then ours, under a load that differed: those
+within a third of a goal are not settled.
 
     python benchmarks/online.py
 
 {online}
 
 A star marks rates that were timed on the first 2,000 rows only; values are of all rows for all. One row per call is
-`learn(x, ...)` and `decide(x)` with an array; for texts it is `partial_fit` and `decide` with a CSR matrix of one row,
-whose own making and checks take nearly all of that time.
+`learn(x, ...)` and `decide(x)` with an array (goal: 5 us, met); for texts it is `partial_fit` and `decide` with a CSR
+matrix of one row, far from that goal: nearly all of the time goes into the checks of the matrix, 2 us into the kernel.
 
 {online_findings}
 """
