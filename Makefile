@@ -30,11 +30,13 @@ bench: .venv/ready-dev
 	$(BIN)/python benchmarks/learned_topology.py --json $(RESULTS)/learned_topology.json
 	$(BIN)/python benchmarks/path_filter.py --json $(RESULTS)/path_filter.json
 	$(BIN)/python benchmarks/forest_defaults.py --json $(RESULTS)/forest_defaults.json
+	$(BIN)/python benchmarks/online.py --json $(RESULTS)/online.json
 	$(BIN)/python tools/performance_page.py
 
 # Other libraries, in an environment of their own; building them needs a C compiler.
 bench-rivals: .venv/ready-dev .venv-rivals/ready
 	$(BIN)/python benchmarks/rivals.py --rivals-python .venv-rivals/bin/python --json $(RESULTS)/rivals.json
+	$(BIN)/python benchmarks/online.py --rivals-python .venv-rivals/bin/python --json $(RESULTS)/online.json
 	$(BIN)/python tools/performance_page.py
 
 # The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.

@@ -122,6 +122,35 @@ def test_sparse_equals_dense_to_the_bit(loss: Any, n_features: int, n_bits: int 
         assert sparse.decide(form[:1]) == dense.decide(X[0])
 
 
+@pytest.mark.parametrize("n_features", [7, MOST_COLUMNS + 40])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_single_sparse_rows_give_the_same_bits_as_one_call(n_features: int, kind: Any) -> None:
+    X, action, reward, propensity = make_log(n_rows=60, n_features=n_features)
+    X = X.astype(kind)
+    whole = learned(OnlineOffsetTree(actions=range(5)), (X, action, reward, propensity))
+    single = OnlineOffsetTree(actions=range(5))
+    rows = [sp.csr_matrix(X)[i] for i in range(len(X))]
+    for i, row in enumerate(rows):
+        if i % 3 == 0:  # out of order: put right before it is learned from
+            row = sp.csr_matrix((row.data[::-1], row.indices[::-1], row.indptr), shape=row.shape)
+        single.learn(row, int(action[i]), float(reward[i]), float(propensity[i]))
+    assert numbers(single) == numbers(whole)
+    assert [single.decide(row) for row in rows] == whole.predict(X).tolist()
+
+
+@pytest.mark.parametrize("index", [-1, 5])
+def test_a_sparse_row_with_an_entry_outside_is_refused(index: int) -> None:
+    policy = learned(OnlineOffsetTree(actions=range(5)), make_log())
+    row = sp.csr_matrix((1, 5))
+    row.data, row.indices, row.indptr = np.ones(1), np.array([index], dtype=np.int32), np.array([0, 1], dtype=np.int32)
+    state = pickle.dumps(policy)
+    with pytest.raises(ValueError, match="index|indices"):
+        policy.learn(row, 1, 1.0, 0.5)
+    with pytest.raises(ValueError, match="index|indices"):
+        policy.decide(row)
+    assert pickle.dumps(policy) == state
+
+
 def with_long_indices(X: NDArray[Any]) -> Any:
     matrix = sp.csr_matrix(X)
     matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)

@@ -17,7 +17,7 @@ import numpy as np
 from offsettree._jit import part, part_reordering_sums
 from offsettree.online._layout import BIAS, FACTOR, LARGEST, N_FEATURES, SCALE_FACTOR, SHIFT, STEP, WIDTH
 
-__all__ = ["add_row", "gather", "product", "read_row", "sum_of_squares", "within_bounds"]
+__all__ = ["add_row", "gather", "is_canonical", "product", "read_row", "sum_of_squares", "within_bounds"]
 
 
 @part_reordering_sums
@@ -27,6 +27,17 @@ def within_bounds(x: Any) -> Any:
     for i in range(x.shape[0]):
         n_good += abs(x[i]) <= LARGEST
     return n_good == x.shape[0]
+
+
+@part
+def is_canonical(layout: Any, data: Any, indices: Any) -> Any:
+    """Tell whether the entries of one CSR row are within bounds, sorted, and none comes twice."""
+    previous = np.int64(-1)
+    for i in range(indices.shape[0]):
+        if not (abs(data[i]) <= LARGEST and previous < indices[i]):
+            return False
+        previous = np.int64(indices[i])
+    return previous < np.int64(layout[N_FEATURES])
 
 
 @part
@@ -51,18 +62,23 @@ def read_row(
         if data.ndim == 2:
             _spread(scales, growing, data, at, n_features, values)
         else:
-            values[:] = 0
-            for i in range(indptr[at], indptr[at + 1]):
-                values[indices[i]] = _scaled(scales, growing, indices[i], data[i])
+            _spread_list(scales, growing, data, indices, indptr, at, values)
         values[n_features] = np.float32(layout[BIAS])
         return np.int64(layout[WIDTH])
     n = 0
     if data.ndim == 2:
         for j in range(n_features):
-            n = _append(layout, scales, growing, np.uint64(j), data[at, j], values, keys, n)
+            keys[n], values[n] = np.uint64(j), np.float32(data[at, j])
+            n += data[at, j] != 0
     else:
         for i in range(indptr[at], indptr[at + 1]):
-            n = _append(layout, scales, growing, np.uint64(indices[i]), data[i], values, keys, n)
+            keys[n], values[n] = np.uint64(indices[i]), np.float32(data[i])
+            n += data[i] != 0
+    if scales is not None:
+        _scale_list(layout, scales, growing, values, keys, n)
+    factor = layout[FACTOR]
+    for i in range(n):
+        keys[i] *= factor
     if layout[BIAS] > 0:
         keys[n] = layout[N_FEATURES] * layout[FACTOR]
         values[n] = np.float32(layout[BIAS])
@@ -71,12 +87,16 @@ def read_row(
 
 
 @part
-def _append(layout: Any, scales: Any, growing: Any, feature: Any, value: Any, values: Any, keys: Any, n: Any) -> Any:
-    if value == 0:
-        return n
-    keys[n] = feature * layout[FACTOR]
-    values[n] = _scaled(scales, growing, (feature * layout[SCALE_FACTOR]) >> layout[SHIFT], value)
-    return n + 1
+def _scale_list(layout: Any, scales: Any, growing: Any, values: Any, keys: Any, n: Any) -> Any:
+    # A loop of its own: a call for each entry would count the owners of all arrays that it takes, each time.
+    factor, shift = layout[SCALE_FACTOR], layout[SHIFT]
+    for i in range(n):
+        at = (keys[i] * factor) >> shift
+        size = scales[at]
+        if growing is not None and abs(values[i]) > size:
+            size = abs(values[i])
+            growing[at] = size
+        values[i] = values[i] / size if size > 0 else np.float32(0)
 
 
 @part
@@ -95,14 +115,17 @@ def _spread(scales: Any, growing: Any, X: Any, at: Any, n_features: Any, values:
 
 
 @part
-def _scaled(scales: Any, growing: Any, at: Any, value: Any) -> Any:
+def _spread_list(scales: Any, growing: Any, data: Any, indices: Any, indptr: Any, at: Any, values: Any) -> Any:
+    values[:] = 0
     if scales is None:
-        return np.float32(value)
-    size = scales[at]
-    if growing is not None and abs(np.float32(value)) > size:
-        size = abs(np.float32(value))
-        growing[at] = size
-    return np.float32(value) / size if size > 0 else np.float32(0)
+        for i in range(indptr[at], indptr[at + 1]):
+            values[indices[i]] = data[i]
+    else:
+        for i in range(indptr[at], indptr[at + 1]):
+            j, value = indices[i], np.float32(data[i])
+            if growing is not None and abs(value) > scales[j]:
+                growing[j] = abs(value)
+            values[j] = value / scales[j] if scales[j] > 0 else np.float32(0)
 
 
 @part_reordering_sums

@@ -12,6 +12,7 @@ from offsettree.online._kernels_explore import earned, explore, propensity_of
 from offsettree.online._kernels_rows import (
     add_row,
     gather,
+    is_canonical,
     product,
     read_row,
     sum_of_squares,
@@ -19,7 +20,7 @@ from offsettree.online._kernels_rows import (
 )
 from offsettree.online._layout import SHIFT, STEP
 
-__all__ = ["choose_one", "choose_rows", "learn_one", "learn_rows", "run"]
+__all__ = ["choose_one", "choose_one_csr", "choose_rows", "learn_one", "learn_one_csr", "learn_rows", "run"]
 
 # Places in `settings`, then in `totals`, and in the rows of `contests` and `links`.
 LOSS, RATE, OFFSET, REALIZABLE = 0, 1, 2, 3
@@ -28,6 +29,7 @@ HEARD, LOUDNESS = 0, 1
 LEFT, RIGHT, PARENT, LEAF_PARENT = 0, 1, 2, 3
 
 PERCEPTRON, HINGE = 0, 1  # the third is logistic
+ROWS_IN_TURN = 8
 SURE = 30.0  # a margin beyond which the logistic loss is flat
 
 
@@ -90,6 +92,37 @@ def learn_one(
 
 
 @kernel
+def learn_one_csr(
+    layout: Any,
+    weights: Any,
+    powers: Any,
+    scales: Any,
+    contests: Any,
+    totals: Any,
+    links: Any,
+    settings: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    action: Any,
+    reward: Any,
+    propensity: Any,
+) -> Any:
+    """Do as `learn_one` with a CSR matrix of one row, unless it must be put in order first."""
+    if not is_canonical(layout, data, indices):
+        return False
+    values, directions, gathered = _room(size)
+    n = read_row(layout, scales, scales, data, indices, indptr, 0, values, keys)
+    learn_row(
+        layout, weights, powers, contests, totals, links, settings,
+        values, keys, directions, gathered, n, action, reward, propensity,
+    )  # fmt: skip
+    return True
+
+
+@kernel
 def choose_rows(
     layout: Any,
     weights: Any,
@@ -103,10 +136,15 @@ def choose_rows(
     out: Any,
 ) -> Any:
     """Choose for each row."""
-    values = np.zeros(size, np.float32)
-    for i in range(out.shape[0]):
-        n = read_row(layout, scales, None, data, indices, indptr, i, values, keys)
-        out[i] = choose_row(layout, weights, links, values, keys, n)
+    if keys is None:
+        several = np.zeros((ROWS_IN_TURN, size), np.float32)
+        for first in range(0, out.shape[0], ROWS_IN_TURN):
+            _choose_in_turn(layout, weights, scales, links, data, indices, indptr, first, several, out)
+    else:
+        values = np.zeros(size, np.float32)
+        for i in range(out.shape[0]):
+            n = read_row(layout, scales, None, data, indices, indptr, i, values, keys)
+            out[i] = choose_row(layout, weights, links, values, keys, n)
 
 
 @kernel
@@ -116,6 +154,26 @@ def choose_one(layout: Any, weights: Any, scales: Any, links: Any, size: Any, ke
         return -1
     values = np.zeros(size, np.float32)
     n = read_row(layout, scales, None, x.reshape(1, -1), None, None, 0, values, keys)
+    return choose_row(layout, weights, links, values, keys, n)
+
+
+@kernel
+def choose_one_csr(
+    layout: Any,
+    weights: Any,
+    scales: Any,
+    links: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+) -> Any:
+    """Do as `choose_one` with a CSR matrix of one row; -1 also where it must be put in order first."""
+    if not is_canonical(layout, data, indices):
+        return -1
+    values = np.zeros(size, np.float32)
+    n = read_row(layout, scales, None, data, indices, indptr, 0, values, keys)
     return choose_row(layout, weights, links, values, keys, n)
 
 
@@ -158,9 +216,34 @@ def run(
         )  # fmt: skip
 
 
-@part
+@kernel
 def _room(size: Any) -> Any:
     return np.zeros(size, np.float32), np.empty(size, np.float32), np.empty((1, size), np.float32)
+
+
+@part
+def _choose_in_turn(
+    layout: Any, weights: Any, scales: Any, links: Any, data: Any, indices: Any, indptr: Any, first: Any, values: Any,
+    out: Any,
+) -> Any:  # fmt: skip
+    """Walk down with several rows in turn: while one waits for its margin, the processor is at work on the others."""
+    last = min(first + ROWS_IN_TURN, out.shape[0])
+    n = 0
+    for i in range(first, last):
+        n = read_row(layout, scales, None, data, indices, indptr, i, values[i - first], None)
+        out[i] = 0
+    n_walking = last - first
+    while n_walking > 0:
+        n_walking = 0
+        for i in range(first, last):
+            node = out[i]
+            if node >= 0:
+                margin = product(layout, weights, node, values[i - first], None, n)
+                node = links[LEFT if margin > 0 else RIGHT, node]
+                out[i] = node
+                n_walking += node >= 0
+    for i in range(first, last):
+        out[i] = ~out[i]
 
 
 @part

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import SGDClassifier
 from sklearn.utils.metadata_routing import UNUSED
@@ -21,6 +22,7 @@ from offsettree.online._layout import LARGEST, WIDTH, room_for
 __all__ = ["OnlinePolicy"]
 
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
+CSR = (sp.csr_matrix, sp.csr_array)
 
 
 class OnlinePolicy(BasePolicy):
@@ -88,21 +90,16 @@ class OnlinePolicy(BasePolicy):
             The probability with which it was chosen.
         """
         known = self.__dict__.get("_known")
-        if known is not None and type(x) is np.ndarray and x.ndim == 1 and x.dtype in KINDS:
-            position_of, low, span, shape = known
-            position = position_of.get(action)
+        if known is not None and self._model.weights.flags.writeable:
+            position_of, low, span, _ = known
+            position = position_of.get(action) if type(action) in (int, str) else None
             if (
                 position is not None
-                and type(action) is not bool
-                and x.shape == shape
                 and type(reward) in (float, int)
                 and type(propensity) in (float, int)
                 and 0 <= (share := (reward - low) / span) <= 1
                 and 1e-300 < propensity <= 1
-                and self._model.weights.flags.writeable
-                and self._kernels.learn_one(
-                    *self._model, *self._room_for_one(), x, position, float(share), float(propensity)
-                )
+                and self._ask_kernel("learn_one", self._model, x, position, float(share), float(propensity))
             ):
                 return self
         row = as_one_row(x, getattr(self, "feature_names_in_", None), None)
@@ -146,10 +143,9 @@ class OnlinePolicy(BasePolicy):
         int or str
             A label of `actions_`, as a plain Python value.
         """
-        known = self.__dict__.get("_known")
-        if known is not None and type(x) is np.ndarray and x.dtype in KINDS and x.shape == known[3]:
-            position = self._kernels.choose_one(*self._asked, *self._room_for_one(), x)
-            if position >= 0:
+        if "_known" in self.__dict__:
+            position = self._ask_kernel("choose_one", self._asked, x)
+            if position is not None and position >= 0:
                 return self._labels[position]
         if "_model" not in self.__dict__ and self.actions is not None:
             self._begin_deciding(x)
@@ -191,15 +187,26 @@ class OnlinePolicy(BasePolicy):
         position_of = {label: position for position, label in enumerate(self._labels)}
         self._known = (position_of, low, high - low, (X.shape[1],))
 
+    def _ask_kernel(self, name: str, model: Any, x: Any, *outcome: Any) -> Any:
+        """Call the kernel for one row with a row that needs no more checks than it makes; None where there are more."""
+        shape = self._known[3]
+        if type(x) is np.ndarray:
+            if x.shape == shape and x.dtype in KINDS:
+                return getattr(self._kernels, name)(*model, *self._room_for_one(shape[0]), x, *outcome)
+        elif type(x) in CSR and x.shape == (1, *shape) and x.data.dtype in KINDS:
+            room = self._room_for_one(len(x.data))
+            return getattr(self._kernels, f"{name}_csr")(*model, *room, x.data, x.indices, x.indptr, *outcome)
+        return None
+
     def _own_numbers(self) -> None:
         """Copy a model that cannot be written to, such as one mapped from a file, before learning goes on."""
         if not self._model.weights.flags.writeable:
             self._model = type(self._model)(*(None if array is None else array.copy() for array in self._model))
             self._asked = self._model.for_choosing()
 
-    def _room_for_one(self) -> tuple[int, NDArray[np.uint64] | None]:
+    def _room_for_one(self, n_entries: int) -> tuple[int, NDArray[np.uint64] | None]:
         # Threads may decide at the same time: no room of its own for what they write to.
-        return (self._width, None) if self._width else room_for(self._model.layout, self.n_features_in_)
+        return (self._width, None) if self._width else room_for(self._model.layout, n_entries)
 
     def _learn(
         self,
