@@ -164,6 +164,8 @@ def check_features(
     else:
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
+    if is_sparse(X):
+        _refuse_stray_indices(X)
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()  # the caller's stays as it is
         X.sum_duplicates()
@@ -173,6 +175,15 @@ def check_features(
     allow_nan = takes_missing(learner, sparse=is_sparse(X))
     _check_finite(X, getattr(estimator, "feature_names_in_", None), allow_nan=allow_nan)
     return X
+
+
+def _refuse_stray_indices(X: Features) -> None:
+    """Refuse a matrix put together wrongly: kernels would read and write beside their arrays."""
+    if X.nnz and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
+        raise FeatureError(
+            f"a CSR matrix must have column indices from 0 to {X.shape[1] - 1}, as its shape is {X.shape}; got some "
+            f"from {X.indices.min()} to {X.indices.max()}. Put it together with its true shape."
+        )
 
 
 def _check_kind(X: Features) -> None:
