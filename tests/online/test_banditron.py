@@ -70,3 +70,9 @@ def test_a_bad_chunk_is_refused_whole() -> None:
     with pytest.raises(FeatureError):
         banditron.learn(np.array([np.nan, 0]), 1, 1.0, 0.5)
     assert pickle.dumps(banditron) == state
+
+
+def test_a_tiny_propensity_leaves_the_weights_finite() -> None:
+    banditron = Banditron(actions=range(3))
+    banditron.partial_fit(np.ones((2, 2)), [0, 1], reward=[1, 1], propensity=[1e-40, 1e-290])
+    assert np.isfinite(banditron._model.weights).all()

@@ -151,3 +151,32 @@ def test_a_log_of_an_explorer_is_worth_a_uniform_log_of_the_same_effective_size(
             policy.partial_fit(**rows.arrays())
         error[name] = np.mean(policy.predict(test_X) != test_y)
     assert error["explorer"] <= error["uniform"] + 0.02
+
+
+def test_the_first_rows_are_explored_with_their_own_rates() -> None:
+    explorer = EpochGreedy(OnlineOffsetTree(actions=ACTIONS), random_state=0)
+    seen = []
+    for _ in range(8):
+        action, propensity = explorer.choose(np.array([1.0, 2.0]))
+        seen.append(propensity if action != explorer.decide([1.0, 2.0]) else (1 - propensity) / 3)
+    assert seen == pytest.approx([t ** (-1 / 3) / 4 for t in range(1, 9)])
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_what_it_would_do_is_what_it_does(name: str) -> None:
+    explorer = EXPLORERS[name](0)
+    x = np.array([0.5, -0.5])
+    expected = dict(zip(explorer.actions_.tolist(), explorer.predict_proba(x.reshape(1, -1))[0], strict=True))
+    action, propensity = explorer.choose(x)
+    assert propensity == pytest.approx(expected[action])
+
+
+def test_a_policy_that_chooses_what_is_not_there_is_told_so() -> None:
+    class Odd:
+        actions_ = np.array(ACTIONS)
+
+        def decide(self, x: Any) -> str:
+            return "z"
+
+    with pytest.raises(ParameterError, match="'z'"):
+        EpsilonGreedy(Odd()).choose([1.0])

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -118,6 +119,10 @@ def test_what_is_learned_depends_on_nothing_that_was_not_chosen() -> None:
         ({"rewards": np.full((2, 4), np.nan)}, RewardError, "finite"),
         ({"rewards": np.full((2, 4), 3.0)}, RewardError, "reward_range"),
         ({"y": [0, 1], "X": [[np.nan], [0.0]]}, FeatureError, "NaN"),
+        ({"y": [0, 1], "X": [[1e20], [0.0]]}, FeatureError, "within"),
+        ({"y": [0, 1], "X": np.ones(2)}, FeatureError, "1D"),
+        ({"rewards": [["a"] * 4] * 2}, RewardError, "table of numbers"),
+        ({"rewards": pd.DataFrame(np.zeros((2, 4)), columns=list("abcd"))}, RewardError, "must be the actions"),
         ({"y": [], "X": np.empty((0, 1))}, (FeatureError, LogError), "empty|no rows"),
     ],
 )
@@ -125,12 +130,26 @@ def test_bad_input_is_refused_before_anything_is_learned(given: Any, error: Any,
     learner = OnlineOffsetTree(actions=range(4))
     with pytest.raises(error, match=message):
         progressive_validation(learner, **({"X": np.ones((2, 1))} | given))
-    assert not hasattr(learner, "n_rows_seen_") or learner.n_rows_seen_ == 0
+    assert not hasattr(learner, "n_rows_seen_")
+    assert not hasattr(learner, "n_features_in_")
 
 
 def test_what_cannot_learn_is_named() -> None:
     with pytest.raises(ParameterError, match="int has no choose"):
         progressive_validation(3, np.ones((2, 1)), [0, 1])
+
+
+def test_a_class_is_not_a_learner() -> None:
+    with pytest.raises(ParameterError, match="the class EpochGreedy, to be called first"):
+        progressive_validation(EpochGreedy, np.ones((2, 1)), [0, 1])
+
+
+def test_a_frame_of_rewards_goes_by_its_columns() -> None:
+    X, y = make_rows()
+    table = pd.DataFrame(np.eye(4)[y], columns=[0, 1, 2, 3])[[3, 1, 0, 2]]
+    expected = progressive_validation(LEARNERS["epoch"](), X, y)
+    result = progressive_validation(LEARNERS["epoch"](), X, rewards=table)
+    np.testing.assert_array_equal(result.records.action, expected.records.action)
 
 
 def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,8 @@ from offsettree.online._layout import N_MODELS
 
 __all__ = ["choose_one", "choose_one_csr", "choose_rows", "learn_one", "learn_one_csr", "learn_rows", "run"]
 
+MOST = 1e15  # of reward / propensity: float32 holds sums of its products
+
 
 @kernel
 def learn_rows(
@@ -144,4 +146,4 @@ def learn_row(
 ) -> Any:
     """Take the row from what would be chosen, and give it, over the propensity, to what earned."""
     add_row(layout, weights, choose_row(layout, weights, values, keys, n), values, keys, n, np.float32(-1))
-    add_row(layout, weights, action, values, keys, n, np.float32(reward / propensity))
+    add_row(layout, weights, action, values, keys, n, np.float32(min(reward / propensity, MOST)))

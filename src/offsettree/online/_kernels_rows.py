@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from offsettree._jit import part, part_reordering_sums
-from offsettree.online._layout import BIAS, FACTOR, LARGEST, N_FEATURES, SCALE_FACTOR, SHIFT, STEP, WIDTH
+from offsettree.online._layout import BIAS, FACTOR, LARGEST, N_FEATURES, SCALE_FACTOR, SHIFT, SMALLEST, STEP, WIDTH
 
 __all__ = ["add_row", "gather", "is_canonical", "product", "read_row", "sum_of_squares", "within_bounds"]
 
@@ -94,7 +94,7 @@ def _scale_list(layout: Any, scales: Any, growing: Any, values: Any, keys: Any, 
         at = (keys[i] * factor) >> shift
         size = scales[at]
         if growing is not None and abs(values[i]) > size:
-            size = abs(values[i])
+            size = max(abs(values[i]), np.float32(SMALLEST))
             growing[at] = size
         values[i] = values[i] / size if size > 0 else np.float32(0)
 
@@ -108,7 +108,8 @@ def _spread(scales: Any, growing: Any, X: Any, at: Any, n_features: Any, values:
         if growing is not None:
             for j in range(n_features):
                 size = np.float32(abs(X[at, j]))
-                growing[j] = size if size > growing[j] else growing[j]
+                least = size if size > np.float32(SMALLEST) or size == 0 else np.float32(SMALLEST)
+                growing[j] = least if least > growing[j] else growing[j]
         for j in range(n_features):
             # Never seen: no weight has been learned for it either.
             values[j] = np.float32(X[at, j]) / (scales[j] if scales[j] > 0 else np.float32(np.inf))
@@ -124,7 +125,7 @@ def _spread_list(scales: Any, growing: Any, data: Any, indices: Any, indptr: Any
         for i in range(indptr[at], indptr[at + 1]):
             j, value = indices[i], np.float32(data[i])
             if growing is not None and abs(value) > scales[j]:
-                growing[j] = abs(value)
+                growing[j] = max(abs(value), np.float32(SMALLEST))
             values[j] = value / scales[j] if scales[j] > 0 else np.float32(0)
 
 

@@ -25,11 +25,13 @@ __all__ = ["choose_one", "choose_one_csr", "choose_rows", "learn_one", "learn_on
 # Places in `settings`, then in `totals`, and in the rows of `contests` and `links`.
 LOSS, RATE, OFFSET, REALIZABLE = 0, 1, 2, 3
 N_ROWS, SQUARES, REWARDS = 0, 1, 2
-HEARD, LOUDNESS = 0, 1
+HEARD, LOUDNESS, LEARNED = 0, 1, 2  # rows that the mean weight is of, their sum of weights, all rows
 LEFT, RIGHT, PARENT, LEAF_PARENT = 0, 1, 2, 3
 
 PERCEPTRON, HINGE = 0, 1  # the third is logistic
 ROWS_IN_TURN = 8
+ROUNDING = 1e-12  # a reward this near to the offset is equal to it but for the scaling to [0, 1]
+MOST_TIMES = 1000.0  # the mean weight: more is an accident of the log
 SURE = 30.0  # a margin beyond which the logistic loss is flat
 
 
@@ -287,7 +289,7 @@ def learn_row(
     if math.isnan(offset):
         offset = totals[REWARDS] / totals[N_ROWS]
     loudness = abs(reward - offset)
-    if loudness == 0:
+    if loudness <= ROUNDING:
         return  # nothing to say, in no contest
     if settings[REALIZABLE] == 0:
         loudness /= propensity
@@ -302,10 +304,7 @@ def learn_row(
         passed = (margin > 0) == from_left
         # +1 is a vote for the left side.
         vote = 1.0 if from_left == (reward > offset) else -1.0
-        contests[node, HEARD] += 1
-        contests[node, LOUDNESS] += loudness
-        # Weights have mean 1 in each contest: neither k nor the size of the rewards sets the pace.
-        weight = loudness * contests[node, HEARD] / contests[node, LOUDNESS]
+        weight = _relative_weight(contests, node, loudness)
         slope = _slope(loss, vote * margin)
         if slope > 0:
             if powers is None:
@@ -324,6 +323,23 @@ def learn_row(
         if not passed:
             break
         child, node = node, links[PARENT, node]
+
+
+@part
+def _relative_weight(contests: Any, node: Any, loudness: Any) -> Any:
+    """Return a row's weight in a contest, where all together have mean 1: neither k nor the rewards' size set the pace.
+
+    One row of a tiny propensity must not make those before or after it inaudible.
+    """
+    heard, total = contests[node, HEARD], contests[node, LOUDNESS]
+    if heard > 0 and loudness * heard > MOST_TIMES * total:
+        loudness = MOST_TIMES * total / heard
+    elif heard > 0 and loudness * heard * MOST_TIMES < total:
+        heard, total = 0.0, 0.0
+    contests[node, LEARNED] += 1
+    contests[node, HEARD] = heard + 1
+    contests[node, LOUDNESS] = total + loudness
+    return loudness * (heard + 1) / (total + loudness)
 
 
 @part

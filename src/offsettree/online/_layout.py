@@ -28,6 +28,7 @@ __all__ = [
     "N_WEIGHTS",
     "SCALE_FACTOR",
     "SHIFT",
+    "SMALLEST",
     "STEP",
     "WIDTH",
     "make_layout",
@@ -37,7 +38,8 @@ __all__ = [
 
 N_FEATURES, WIDTH, BIAS, FACTOR, SCALE_FACTOR, STEP, SHIFT, N_MODELS, N_WEIGHTS, N_SCALES = range(10)
 
-LARGEST = 1e18  # size of a value: the square of more does not fit float32
+LARGEST = 1e15  # size of a value: float32 holds the squares of millions of them
+SMALLEST = 1e-15  # scale: what is smaller counts as of this scale
 MOST_COLUMNS = 1024
 MOST_WEIGHTS = 2**31
 LANES = 16  # numbers that vector instructions take at once; a width that they divide leaves no rest

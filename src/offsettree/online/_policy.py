@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._features import Features, as_one_row, check_features, count_rows
+from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame
 from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.compiled import over_csr, over_tables
@@ -23,6 +24,7 @@ __all__ = ["OnlinePolicy"]
 
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 CSR = (sp.csr_matrix, sp.csr_array)
+NUMBERS = (float, int, np.float64, np.float32, np.int64)
 
 
 class OnlinePolicy(BasePolicy):
@@ -92,14 +94,16 @@ class OnlinePolicy(BasePolicy):
         known = self.__dict__.get("_known")
         if known is not None and self._model.weights.flags.writeable:
             position_of, low, span, _ = known
-            position = position_of.get(action) if type(action) in (int, str) else None
+            position = position_of.get(action) if type(action) in (int, str, np.int64, np.str_) else None
             if (
                 position is not None
-                and type(reward) in (float, int)
-                and type(propensity) in (float, int)
-                and 0 <= (share := (reward - low) / span) <= 1
+                and type(reward) in NUMBERS
+                and type(propensity) in NUMBERS
+                and low <= reward <= low + span
                 and 1e-300 < propensity <= 1
-                and self._ask_kernel("learn_one", self._model, x, position, float(share), float(propensity))
+                and self._ask_kernel(
+                    "learn_one", self._model, x, position, (float(reward) - low) / span, float(propensity)
+                )
             ):
                 return self
         row = as_one_row(x, getattr(self, "feature_names_in_", None), None)
@@ -119,6 +123,7 @@ class OnlinePolicy(BasePolicy):
         with self._all_or_nothing():
             if "_model" not in self.__dict__:
                 self._begin(X)
+            self._refuse_changes()
             log = self._check_log(X, action, reward, propensity, first=False, names_expected=names_expected)
             refuse_huge(log[-1])
         self._learn(*reversed(log))
@@ -127,7 +132,8 @@ class OnlinePolicy(BasePolicy):
     def choose(self, x: Any) -> tuple[Any, float]:
         """Return the action for one context, and the probability with which it was chosen: this policy is certain."""
         if "_model" not in self.__dict__:
-            self._begin_deciding(x)
+            with self._all_or_nothing():
+                self._begin_deciding(x)
         return self.decide(x), 1.0
 
     def decide(self, x: Any) -> Any:
@@ -144,12 +150,13 @@ class OnlinePolicy(BasePolicy):
             A label of `actions_`, as a plain Python value.
         """
         if "_known" in self.__dict__:
-            position = self._ask_kernel("choose_one", self._asked, x)
+            position = self._ask_kernel("choose_one", self._model.for_choosing(), x)
             if position is not None and position >= 0:
                 return self._labels[position]
-        if "_model" not in self.__dict__ and self.actions is not None:
-            self._begin_deciding(x)
-        return super().decide(x)
+        with self._all_or_nothing():
+            if "_model" not in self.__dict__ and self.actions is not None:
+                x = self._begin_deciding(x)
+            return super().decide(x)
 
     def _fit(
         self,
@@ -173,15 +180,38 @@ class OnlinePolicy(BasePolicy):
         self._frame_like = None
         self._make_ready(X)
 
-    def _begin_deciding(self, x: Any) -> None:
-        """Be ready to decide before anything was learned: the first decision comes before the first reward."""
-        with self._all_or_nothing():
-            self._begin(as_one_row(x, None, None))
+    def _begin_deciding(self, x: Any) -> Any:
+        """Be ready to decide before anything was learned, as the first decision is; return the context as one row."""
+        if hasattr(x, "to_dict") and hasattr(x, "index") and not is_frame(x):  # a row of a pandas frame
+            x = x.to_dict()
+        names = list(x) if isinstance(x, Mapping) else None
+        row = as_one_row(x, None if names is None else np.array(names, dtype=object), None)
+        self._begin(row)
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return row
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; what has begun to learn goes on with those it began with, or not at all."""
+        self.__dict__.pop("_known", None)  # from now on the longer way, which looks at them
+        result: Self = super().set_params(**params)
+        return result
+
+    def _settings(self) -> tuple[Any, ...]:
+        """Return the parameters that a model is made by."""
+        return tuple(self.reward_range) if np.iterable(self.reward_range) else (), id(self.actions)
+
+    def _refuse_changes(self) -> None:
+        if self._settings() != self._made_by:
+            raise ParameterError(
+                f"parameters of a {type(self).__name__} that has begun to learn must not change. Start afresh: clone "
+                "it, or call fit."
+            )
 
     def _make_ready(self, X: Features) -> None:
         low, high = check_range(self.reward_range)
+        self._made_by = self._settings()
         self._model = self._new_model(X.shape[1])
-        self._asked = self._model.for_choosing()
         self._width = room_for(self._model.layout, X.shape[1])[0] if self._model.layout[WIDTH] > 0 else None
         self._labels = self.actions_.tolist()
         position_of = {label: position for position, label in enumerate(self._labels)}
@@ -190,8 +220,15 @@ class OnlinePolicy(BasePolicy):
     def _ask_kernel(self, name: str, model: Any, x: Any, *outcome: Any) -> Any:
         """Call the kernel for one row with a row that needs no more checks than it makes; None where there are more."""
         shape = self._known[3]
+        if type(x) is list or type(x) is tuple:
+            try:
+                x = np.asarray(x)
+            except ValueError:  # ragged: let the error be that of the longer way
+                return None
+            x = x.astype(np.float64) if x.dtype.kind in "iu" else x
         if type(x) is np.ndarray:
             if x.shape == shape and x.dtype in KINDS:
+                x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
                 return getattr(self._kernels, name)(*model, *self._room_for_one(shape[0]), x, *outcome)
         elif type(x) in CSR and x.shape == (1, *shape) and x.data.dtype in KINDS:
             room = self._room_for_one(len(x.data))
@@ -202,7 +239,6 @@ class OnlinePolicy(BasePolicy):
         """Copy a model that cannot be written to, such as one mapped from a file, before learning goes on."""
         if not self._model.weights.flags.writeable:
             self._model = type(self._model)(*(None if array is None else array.copy() for array in self._model))
-            self._asked = self._model.for_choosing()
 
     def _room_for_one(self, n_entries: int) -> tuple[int, NDArray[np.uint64] | None]:
         # Threads may decide at the same time: no room of its own for what they write to.
@@ -240,7 +276,7 @@ class OnlinePolicy(BasePolicy):
     def _choose(self, X: Features) -> NDArray[np.intp]:
         check_is_fitted(self, "_model")
         refuse_huge(X)
-        kernels, model, layout = self._kernels, self._asked, self._model.layout
+        kernels, model, layout = self._kernels, self._model.for_choosing(), self._model.layout
         out = np.empty(count_rows(X), dtype=np.intp)
         n_features = X.shape[1]
 
@@ -264,8 +300,8 @@ class OnlinePolicy(BasePolicy):
         """Return X as kernels take it, with room for one of its rows."""
         layout = self._model.layout
         if hasattr(X, "indptr"):
-            return *room_for(layout, longest_row(X.indptr)), as_floats(X.data), X.indices, X.indptr
-        return *room_for(layout, X.shape[1]), as_floats(X), None, None
+            return *room_for(layout, longest_row(X.indptr)), float_table(X.data), X.indices, X.indptr
+        return *room_for(layout, X.shape[1]), float_table(X), None, None
 
 
 def longest_row(indptr: NDArray[Any]) -> int:
@@ -273,7 +309,7 @@ def longest_row(indptr: NDArray[Any]) -> int:
     return int(np.diff(indptr).max(initial=0))
 
 
-def as_floats(values: NDArray[Any]) -> NDArray[Any]:
+def float_table(values: NDArray[Any]) -> NDArray[Any]:
     """Return float32 or float64, in the order of rows."""
     return np.ascontiguousarray(values, dtype=values.dtype if values.dtype in KINDS else np.float64)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offsettree._features import Features
 from offsettree.online._layout import make_layout, new_weights
 from offsettree.online._policy import OnlinePolicy
 from offsettree.online.exploration import Explores, check_share
@@ -93,6 +94,10 @@ class Banditron(Explores, OnlinePolicy):
         greedy, _ = super().choose(x)
         action, propensity = self._draw(self._known[0][greedy], len(self._labels))
         return self._labels[action], propensity
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Return the action of each row, without exploring."""
+        return OnlinePolicy.predict(self, X)
 
     @property
     def _kernels(self) -> ModuleType:

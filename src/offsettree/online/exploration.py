@@ -23,6 +23,7 @@ class Explores(ABC):
     """Draws any action with a probability that may change from row to row, else the greedy one."""
 
     random_state: int | np.random.RandomState | None
+    actions_: Any
 
     @abstractmethod
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
@@ -32,6 +33,17 @@ class Explores(ABC):
     def n_chosen_(self) -> int:
         """How many actions were chosen."""
         return int(self.__dict__.get("_n_chosen", 0))
+
+    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+        """Return the probability with which `choose` would take each action for each row, as things are now."""
+        rate = float(self._rates(self.n_chosen_ + 1, 1)[0])
+        greedy = np.asarray(self.predict(X))[:, np.newaxis] == self.actions_
+        probability: NDArray[np.float64] = rate / greedy.shape[1] + (1 - rate) * greedy
+        return probability
+
+    @abstractmethod
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Return the greedy action for each row."""
 
     def _next_rates(self, n_rows: int) -> NDArray[np.float64]:
         rates = self._rates(self.n_chosen_ + 1, n_rows)
@@ -67,7 +79,8 @@ class Explorer(Explores, BaseEstimator):
     def actions_(self) -> NDArray[Any]:
         """The labels of all actions, in the policy's order."""
         if hasattr(self.policy, "actions_"):
-            return np.asarray(self.policy.actions_)
+            labels: NDArray[Any] = self.policy.actions_
+            return labels if type(labels) is np.ndarray else np.asarray(labels)
         if getattr(self.policy, "actions", None) is None:
             raise ParameterError(
                 "an explorer must know all actions before the first row: name them when the policy is made, "
@@ -81,13 +94,24 @@ class Explorer(Explores, BaseEstimator):
         A policy that has learned nothing yet, and cannot decide, is explored around uniformly.
         """
         self._check_policy()
-        labels = self.actions_.tolist()
+        labels, position_of = self._positions_by_label()
         try:
-            greedy = labels.index(self.policy.decide(x))
+            label = self.policy.decide(x)
         except NotFittedError:
-            greedy = None
-        action, propensity = self._draw(greedy, len(labels))
+            label = None
+        if label is not None and label not in position_of:
+            raise ParameterError(f"the policy chose {label!r}, which is none of its {len(labels)} actions.")
+        action, propensity = self._draw(None if label is None else position_of[label], len(labels))
         return labels[action], propensity
+
+    def _positions_by_label(self) -> tuple[list[Any], dict[Any, int]]:
+        labels = self.actions_
+        kept = self.__dict__.get("_kept_labels")
+        if kept is None or kept[0] is not labels:
+            names = labels.tolist()
+            kept = labels, names, {label: position for position, label in enumerate(names)}
+            self._kept_labels = kept
+        return kept[1], kept[2]
 
     def learn(self, x: Any, action: Any, reward: float, propensity: float) -> Self:
         """Let the policy learn what an action earned, and with what probability it had been chosen."""
@@ -112,13 +136,6 @@ class Explorer(Explores, BaseEstimator):
     def predict(self, X: Features) -> NDArray[Any]:
         """Return the policy's action for each row, without exploring."""
         return np.asarray(self.policy.predict(X))
-
-    def predict_proba(self, X: Features) -> NDArray[np.float64]:
-        """Return the probability with which each action would be taken for each row, as things are now."""
-        rate = float(self._rates(self.n_chosen_ + 1, 1)[0])
-        greedy = np.asarray(self.policy.predict_proba(X), dtype=np.float64)
-        probability: NDArray[np.float64] = rate / greedy.shape[1] + (1 - rate) * greedy
-        return probability
 
     def _check_policy(self) -> None:
         if not isinstance(self.policy, BasePolicy) and not hasattr(self.policy, "decide"):
@@ -225,7 +242,7 @@ class EpochGreedy(Explorer):
 
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
         powers = {"agnostic": -1 / 3, "realizable": -1 / 2}
-        if self.exploration not in powers:
+        if not isinstance(self.exploration, str) or self.exploration not in powers:
             raise ParameterError(f"exploration must be 'agnostic' or 'realizable'; got {self.exploration!r}.")
         if not is_number(self.constant) or not 0 <= self.constant < np.inf:
             raise ParameterError(f"constant must be a number of at least 0; got {self.constant!r}.")

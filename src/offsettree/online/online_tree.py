@@ -29,7 +29,7 @@ class TreeModel(NamedTuple):
     weights: NDArray[np.float32]
     powers: NDArray[np.float32] | None  # sums of squared gradients; None where rates do not adapt
     scales: NDArray[np.float32] | None  # largest size of each feature; None where features are taken as they are
-    contests: NDArray[np.float64]  # of each: rows, and the sum of their weights
+    contests: NDArray[np.float64]  # of each: rows and weight that the mean weight is of, and all rows
     totals: NDArray[np.float64]  # rows, squares of (scaled) features, rewards
     links: NDArray[np.int64]  # left, right and parent of each node, and the node above each leaf
     settings: NDArray[np.float64]  # loss, rate, offset (NaN for the mean so far), realizable
@@ -65,8 +65,8 @@ class OnlineOffsetTree(OnlinePolicy):
         without error, where any choice of rows leads to the same policy, and weights only add variance.
     n_bits : int, optional
         Hash features into 2 ** n_bits weights for the whole tree (8 bytes each, and 8 for each feature's scale), so
-        that memory is bounded whatever the number of features. By default every contest has a weight for every
-        feature.
+        that memory is bounded whatever the number of features. Take many more than a row has entries: features that
+        share a place speak with one voice. By default every contest has a weight for every feature.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     actions : array of shape (n_actions,), optional
@@ -90,8 +90,9 @@ class OnlineOffsetTree(OnlinePolicy):
     Notes
     -----
     Weights are divided by the mean weight of the rows that the contest has seen so far, so that neither the number of
-    actions nor the scale of the rewards sets the pace. A weight acts as that many small steps would: a huge one takes a
-    contest to where the row is won, not beyond (Karampatziakis and Langford, 2011).
+    actions nor the scale of the rewards sets the pace; more than 1,000 times the mean counts as that. A weight acts as
+    that many small steps would: a huge one takes a contest to where the row is won, not beyond (Karampatziakis and
+    Langford, 2011).
 
     Learning and deciding at once from several threads is safe for the process, but a decision taken in the midst of
     a step may use half of it: copy the policy to serve it meanwhile.
@@ -140,12 +141,16 @@ class OnlineOffsetTree(OnlinePolicy):
     @property
     def node_rows_(self) -> NDArray[np.int64]:
         """How many rows each contest has learned from."""
-        return np.asarray(self._learned().contests[:, 0], dtype=np.int64)
+        return np.asarray(self._learned().contests[:, 2], dtype=np.int64)
 
     @property
     def n_rows_seen_(self) -> int:
         """How many rows were learned from."""
         return int(self._learned().totals[0])
+
+    def _settings(self) -> tuple[Any, ...]:
+        names = ("loss", "learning_rate", "offset", "realizable", "n_bits")
+        return *super()._settings(), id(self.tree), *(getattr(self, name) for name in names)
 
     @property
     def _kernels(self) -> ModuleType:
@@ -179,7 +184,7 @@ class OnlineOffsetTree(OnlinePolicy):
             weights=new_weights(layout),
             powers=new_weights(layout) if adaptive else None,
             scales=np.zeros(int(layout[N_SCALES]), dtype=np.float32) if adaptive else None,
-            contests=np.zeros((n_contests, 2)),
+            contests=np.zeros((n_contests, 3)),
             totals=np.zeros(3),
             links=links,
             settings=np.array([loss, rate, offset, self.realizable]),
@@ -201,8 +206,10 @@ class OnlineOffsetTree(OnlinePolicy):
     def _check_rate(self) -> float:
         if isinstance(self.learning_rate, str) and self.learning_rate == "adaptive":
             return ADAPTIVE_RATE if self._is_adaptive() else 1.0
-        if not is_number(self.learning_rate) or not 0 < self.learning_rate < np.inf:
-            raise ParameterError(f"learning_rate must be 'adaptive' or a number above 0; got {self.learning_rate!r}.")
+        if not is_number(self.learning_rate) or not 0 < self.learning_rate <= 1e6:
+            raise ParameterError(
+                f"learning_rate must be 'adaptive' or a number above 0, at most 1e6; got {self.learning_rate!r}."
+            )
         return float(self.learning_rate)
 
     def _check_offset(self) -> float:

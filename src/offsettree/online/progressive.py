@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, check_features, count_rows, is_frame, take_rows
 from offsettree._progress import Progress
-from offsettree._validation import check_actions, check_range, check_reward_within, encode_actions
+from offsettree._validation import check_actions, check_range, check_reward_within, encode_actions, some_labels
+from offsettree.base import BasePolicy
 from offsettree.exceptions import LogError, ParameterError, RewardError
 from offsettree.logs import LoggedData
 from offsettree.online._policy import OnlinePolicy, refuse_huge
@@ -89,15 +91,18 @@ def progressive_validation(
     (True, 1797)
     """
     for verb in ("choose", "learn"):
-        if not hasattr(learner, verb):
+        if isinstance(learner, type) or not hasattr(learner, verb):
             raise ParameterError(
                 f"learner must have choose(x) and learn(x, action, reward, propensity), such as "
-                f"EpochGreedy(OnlineOffsetTree(actions=...)); {type(learner).__name__} has no {verb}."
+                f"EpochGreedy(OnlineOffsetTree(actions=...)); {_name_of(learner)} has no {verb}."
             )
+    if isinstance(learner, Explorer):
+        learner._check_policy()
     policy = learner.policy if isinstance(learner, Explorer) else learner
-    X = _checked(policy, X)
-    labels = _actions_of(learner)
-    truth = _Truth.of(y, rewards, labels, count_rows(X), getattr(policy, "reward_range", (0.0, 1.0)))
+    with policy._all_or_nothing() if isinstance(policy, BasePolicy) else nullcontext():
+        X = _checked(policy, X)
+        labels = _actions_of(learner)
+        truth = _Truth.of(y, rewards, labels, count_rows(X), getattr(policy, "reward_range", (0.0, 1.0)))
     step = _compiled_step if isinstance(policy, OnlinePolicy) else _plain_step
     n_rows = count_rows(X)
     shown = sys.stderr.isatty() if progress is None else progress
@@ -148,7 +153,7 @@ class _Truth:
                 )
             label = encode_actions(check_actions(y, n_rows, what="y"), actions)
             return cls(label, np.array([[0.0, 1.0]]), low, high)
-        table = np.asarray(rewards, dtype=np.float64)
+        table = _as_table(rewards, actions)
         if table.shape != (n_rows, len(actions)):
             raise LogError(
                 f"rewards must have one row per row of X and one column per action, ({n_rows}, {len(actions)}); got "
@@ -157,7 +162,7 @@ class _Truth:
         if not np.isfinite(table).all():
             row, column = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
             raise RewardError(
-                f"rewards must be finite; row {row}, action {actions[column]!r} has {table[row, column]}."
+                f"rewards must be finite; row {row}, action {actions.tolist()[column]!r} has {table[row, column]}."
             )
         check_reward_within(table.ravel(), (low, high))
         return cls(None, table, low, high)
@@ -178,10 +183,31 @@ class _Truth:
         return (None if self.label is None else self.label[rows]), (table - self.low) / (self.high - self.low)
 
 
+def _as_table(rewards: Any, actions: NDArray[Any]) -> NDArray[np.float64]:
+    if is_frame(rewards):
+        names = list(rewards.columns)
+        if sorted(map(str, names)) != sorted(map(str, actions.tolist())):
+            raise RewardError(
+                f"the columns of a frame of rewards must be the actions, {some_labels(actions)}; got {names}. Pass an "
+                "array for columns in the order of the actions."
+            )
+        order = {str(name): name for name in names}
+        rewards = rewards[[order[str(label)] for label in actions.tolist()]]
+    try:
+        return np.asarray(rewards, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RewardError("rewards must be a table of numbers, one column per action; got other values.") from None
+
+
+def _name_of(learner: Any) -> str:
+    return f"the class {learner.__name__}, to be called first," if isinstance(learner, type) else type(learner).__name__
+
+
 def _checked(policy: Any, X: Features) -> Features:
     if isinstance(policy, OnlinePolicy):
         if "_model" not in policy.__dict__:
-            policy._begin_deciding(X)
+            policy._begin(X)
+        policy._refuse_changes()
         X = check_features(policy, X, learner=policy._learner(), reset=False)
         refuse_huge(X)
     elif not is_frame(X) and not hasattr(X, "tocsr"):
