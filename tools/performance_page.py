@@ -49,8 +49,8 @@ times as fast for up to 64 actions and 100,000 rows, 15 times from 1024 actions 
 
 What the offset tree costs on top of the fits of its learner, {overhead_rows} rows: above the learner alone, the same
 fits on blocks of rows made beforehand, as a user calls them; and above the time inside the learner in the same run,
-where scikit-learn's checks are left out, as the log has been judged before. Goals, above the learner alone: 2 % at k = 64 and
-5 % at k = 1024 for trees, 10 % for linear learners.
+where scikit-learn's checks are left out, as the log has been judged before. Goals, above the learner alone: 2 % at
+k = 64 and 5 % at k = 1024 for trees, 10 % for linear learners.
 
     python benchmarks/training_overhead.py
 

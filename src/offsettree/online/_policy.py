@@ -199,7 +199,7 @@ class OnlinePolicy(BasePolicy):
 
     def _settings(self) -> tuple[Any, ...]:
         """Return the parameters that a model is made by."""
-        return tuple(self.reward_range) if np.iterable(self.reward_range) else (), id(self.actions)
+        return tuple(self.reward_range) if np.iterable(self.reward_range) else ()
 
     def _refuse_changes(self) -> None:
         if self._settings() != self._made_by:

@@ -150,7 +150,7 @@ class OnlineOffsetTree(OnlinePolicy):
 
     def _settings(self) -> tuple[Any, ...]:
         names = ("loss", "learning_rate", "offset", "realizable", "n_bits")
-        return *super()._settings(), id(self.tree), *(getattr(self, name) for name in names)
+        return *super()._settings(), *(getattr(self, name) for name in names)
 
     @property
     def _kernels(self) -> ModuleType:
