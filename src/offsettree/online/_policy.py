@@ -11,6 +11,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from offsettree._available import Available
 from offsettree._features import Features, as_one_row, check_features, count_rows
 from offsettree._validation import (
     check_actions,
@@ -130,13 +131,15 @@ class OnlinePolicy(BasePolicy):
         """Return the action for one context, and the probability with which it was chosen: this policy is certain."""
         return self.decide(x), 1.0
 
-    def decide(self, x: Any) -> Any:
+    def decide(self, x: Any, available: ArrayLike | None = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
 
         Parameters
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context. An array of one dimension is the fastest.
+        available : None
+            An online policy chooses among all its actions.
 
         Returns
         -------
@@ -144,13 +147,19 @@ class OnlinePolicy(BasePolicy):
             A label of `actions_`, as a plain Python value.
         """
         known = self.__dict__.get("_known")
-        if known is not None and type(x) is np.ndarray and x.dtype in KINDS and x.shape == known[3]:
+        if (
+            available is None
+            and known is not None
+            and type(x) is np.ndarray
+            and x.dtype in KINDS
+            and x.shape == known[3]
+        ):
             position = self._kernels.choose_one(*self._asked, *self._room_for_one(), x)
             if position >= 0:
                 return self._labels[position]
         if "_model" not in self.__dict__ and self.actions is not None:
             self._begin_deciding(x)
-        return super().decide(x)
+        return super().decide(x, available)
 
     def _fit(
         self,
@@ -158,7 +167,13 @@ class OnlinePolicy(BasePolicy):
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
+        available: Available | None = None,
     ) -> None:
+        if available is not None:
+            raise ParameterError(
+                f"available must be None for {type(self).__name__}, which learns with all actions to choose from. Use "
+                "OffsetTree, whose partial_fit takes a mask."
+            )
         self._make_ready(X)
         refuse_huge(X)
         self._learn(X, action, reward, propensity)

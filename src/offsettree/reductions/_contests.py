@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from offsettree._available import Available
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import (
@@ -79,16 +80,18 @@ def train_separately(
     *,
     folds: NDArray[np.uint8] | None = None,
     share: float = 0.0,
+    available: Available | None = None,
 ) -> tuple[list[Any], NDArray[np.int64], NDArray[np.float64]]:
     """Train one classifier per node, children first: a parent learns from the rows they let through (Algorithm 2).
 
     Return the classifiers, how many rows trained each, and how much these weighed in all.
 
     `folds` of the rows make the filter ask classifiers that were trained without the row's fold; `share` is the part
-    of their weight that rows keep for each contest below that they lost.
+    of their weight that rows keep for each contest below that they lost. Where the other side has nothing `available`
+    to a row, the row passes.
     """
     trainer = Trainer(learner, X, votes, seeds, folds, may_assume_finite(learner.estimator, X))
-    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share)
+    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share, available)
     classifiers: list[Any] = [None] * tree.n_nodes
     n_rows = np.zeros(tree.n_nodes, dtype=np.int64)
     weight = np.zeros(tree.n_nodes)

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from offsettree._available import Available
 from offsettree._features import is_sparse
+from offsettree.compiled import over_tables
 from offsettree.compiled.graph import SplitGraph, graph_from_tables
 from offsettree.learners import HistogramTree
-from offsettree.learners._binning import KINDS, Bins
+from offsettree.learners._binning import KINDS, Bins, tables
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
 from offsettree.learners.histogram_tree import LEAF_SCALES
+from offsettree.reductions._sides import LeafRanges
 from offsettree.topology import ActionTree, RewardModels
 
 __all__ = ["BinnedLog", "NativeContests", "is_native"]
@@ -47,6 +50,30 @@ class NativeContests(Sequence[HistogramTree]):
         """Return all contests as one graph of splits."""
         tables = self.tables
         return graph_from_tables(tree, self.start, *(*tables.arrays(), tables.answer, self.scores))
+
+    def choose_within(self, tree: ActionTree, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Choose among the actions that the mask of each row leaves."""
+        from offsettree.reductions._kernels_within import choose_within
+
+        out = np.empty(X.shape[0], dtype=np.intp)
+        scores = np.empty((0, 0), dtype=np.float32) if self.scores is None else self.scores
+        nodes = (tree.left.astype(np.int32), tree.right.astype(np.int32), tree.leaves.astype(np.int32))
+        nodes = (*nodes, *LeafRanges.of(tree))
+        contests = (self.start, *self.tables.arrays(), self.tables.answer, scores)
+        n_features = X.shape[1]
+
+        def walk(values: NDArray[Any], first: int, last: int) -> int:
+            table = values.reshape(-1, n_features)
+            choose_within(nodes, contests, table, mask[first:last], out[first:last])
+            return 0
+
+        numbers = self.bins.numbers(X)
+        if not is_sparse(numbers):
+            over_tables(walk, numbers, KINDS[::-1])
+            return out
+        for part, table in tables(numbers):
+            walk(table, part.start, part.start + len(table))
+        return out
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -82,10 +109,16 @@ class BinnedLog:
     own_vote: NDArray[np.float32]  # for (above 0) or against its own side, by weight
     rows: NDArray[np.int32]  # those with any weight
     linear: Linear | None = None  # where contests have scores
+    mask: NDArray[np.bool_] | None = None  # where rows may not choose every action
 
     @classmethod
     def make(
-        cls, X: Any, position: NDArray[np.intp], own_vote: NDArray[np.float32], models: RewardModels | None = None
+        cls,
+        X: Any,
+        position: NDArray[np.intp],
+        own_vote: NDArray[np.float32],
+        models: RewardModels | None = None,
+        available: Available | None = None,
     ) -> BinnedLog:
         """Bin X; without `models` X itself is not needed any more.
 
@@ -95,7 +128,8 @@ class BinnedLog:
         rows = _heard(own_vote)  # before there are codes: this takes some room of its own
         bins = Bins.fit(X)
         numbers = bins.numbers(X)
-        log = cls(bins.codes(numbers), bins, position.astype(np.int32), own_vote, rows)
+        mask = None if available is None else available.dense()
+        log = cls(bins.codes(numbers), bins, position.astype(np.int32), own_vote, rows, mask=mask)
         if models is None or models.slopes is None or models.centre is None or is_sparse(numbers):
             return log
         if numbers.dtype not in KINDS or not numbers.dtype.isnative:
@@ -116,14 +150,14 @@ class BinnedLog:
         if learner.random_state is not None:  # its own seed counts, in every contest, as with any learner
             seeds = np.full(tree.n_nodes, check_random_state(learner.random_state).randint(np.iinfo(np.int32).max))
         climb = self._climb(tree, self.rows)
-        scores = self._scores(tree)
+        scores, choice = self._scores(tree), self._open(tree)
         is_category, edges = self._columns()
         settings = learner.settings(len(is_category), leaf_scale)
 
         def train_group(nodes: NDArray[np.int32]) -> Any:
             # The last row of edges is written to: every group has its own.
             return nodes, train(
-                self.codes, is_category, edges.copy(), self.own_vote, climb, nodes, seeds, settings, scores
+                self.codes, is_category, edges.copy(), self.own_vote, climb, nodes, seeds, settings, scores, choice
             )
 
         groups, top = _groups(tree, 8 * n_threads)
@@ -143,7 +177,7 @@ class BinnedLog:
 
         Contests are given to committees of `n_trees`. A forest takes half of what is best for them: its trees, over
         different orders of the actions, average away more. At most 16 actions and 20,000 rows take part, so that the
-        search is short however long the log is.
+        search is short however long the log is; which actions were available makes no difference to it.
         """
         learner.check_parameters()
         if learner.leaf_scale != "auto":
@@ -198,6 +232,12 @@ class BinnedLog:
             return Scores(nothing, nothing, np.empty(0, dtype=np.float32))
         weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.linear.slopes)
         return Scores(self.linear.numbers, weights, self.linear.centre)
+
+    def _open(self, tree: ActionTree) -> Any:
+        from offsettree.reductions._kernels_contests import Open
+
+        mask = np.empty((0, 0), dtype=bool) if self.mask is None else self.mask
+        return Open(mask, tree.leaves.astype(np.int32), *LeafRanges.of(tree))
 
     def _climb(self, tree: ActionTree, rows: NDArray[np.int32]) -> Any:
         from offsettree.reductions._kernels_contests import Climb, order_by_leaf

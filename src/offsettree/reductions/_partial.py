@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import ConstantClassifier
@@ -143,6 +144,7 @@ def teach_chunk(
     action: NDArray[np.intp],
     votes: Votes,
     share: float,
+    available: Available | None = None,
 ) -> tuple[list[Any], Memory]:
     """Teach the contests that a chunk reaches, children first; return all classifiers, and what is to be remembered.
 
@@ -176,7 +178,7 @@ def teach_chunk(
             raise
 
     with node_settings(assume_finite=may_assume_finite(estimator, X)):
-        climb(Ladder.at_leaves(tree, action, audible, share), hold, _nodes_above(tree, action[audible]))
+        climb(Ladder.at_leaves(tree, action, audible, share, available), hold, _nodes_above(tree, action[audible]))
     return after, memory
 
 

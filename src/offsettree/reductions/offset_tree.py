@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 
+from offsettree._available import Available
 from offsettree._features import Features
 from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
@@ -24,6 +25,7 @@ from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
 from offsettree.reductions._partial import Memory, check_growing, teach_chunk, teaches_chunks, warn_of_short_start
 from offsettree.reductions._shared import train_shared
+from offsettree.reductions._sides import descend_within
 from offsettree.topology import ActionTree, RewardModels, tree_from
 
 __all__ = ["OffsetTree"]
@@ -131,7 +133,12 @@ class OffsetTree(CompilablePolicy):
 
     _default_learner = staticmethod(default_classifier)
 
-    __metadata_request__partial_fit = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
+    __metadata_request__partial_fit = {  # noqa: RUF012
+        "action": UNUSED,
+        "reward": True,
+        "propensity": True,
+        "available": True,
+    }
 
     tree_: ActionTree
     estimators_: Sequence[Any]
@@ -169,6 +176,7 @@ class OffsetTree(CompilablePolicy):
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
+        available: Available | None = None,
     ) -> None:
         if self.node_models not in ("separate", "shared"):
             raise ParameterError(f"node_models must be 'separate' or 'shared'; got {self.node_models!r}.")
@@ -192,8 +200,8 @@ class OffsetTree(CompilablePolicy):
         if is_native(learner.estimator, self.path_filter) and self.node_models == "separate":
             own_vote = votes.signed()
             del votes
-            log = BinnedLog.make(X, action, own_vote)
-            del X, action, own_vote  # the log has what it needs of them
+            log = BinnedLog.make(X, action, own_vote, available=available)
+            del X, action, own_vote, available  # the log has what it needs of them
             scale = log.leaf_scale(learner.estimator, random)
             self.estimators_, self.node_rows_ = log.train(
                 self.tree_, learner.estimator, scale, seeds, effective_n_jobs(self.n_jobs)
@@ -201,12 +209,21 @@ class OffsetTree(CompilablePolicy):
         elif self.node_models == "separate":
             folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
             self.estimators_, self.node_rows_, weight = train_separately(
-                self.tree_, learner, X, action, votes, seeds, self.n_jobs, folds=folds, share=share
+                self.tree_,
+                learner,
+                X,
+                action,
+                votes,
+                seeds,
+                self.n_jobs,
+                folds=folds,
+                share=share,
+                available=available,
             )
             self._memory = Memory.of_fit(seeds, self.estimators_, self.node_rows_, weight)
         else:
             self.estimators_, self.node_rows_, self.n_rounds_ = train_shared(
-                self.tree_, learner, X, action, votes, int(seeds[0]), self.max_rounds
+                self.tree_, learner, X, action, votes, int(seeds[0]), self.max_rounds, available
             )
 
     @available_if(teaches_chunks)  # type: ignore[untyped-decorator]
@@ -217,6 +234,7 @@ class OffsetTree(CompilablePolicy):
         *,
         reward: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
+        available: Any = None,
     ) -> Self:
         """Learn from one more chunk of a log; there is such a method where the estimator has one.
 
@@ -236,6 +254,8 @@ class OffsetTree(CompilablePolicy):
             What the chosen action earned, within `reward_range`. Must be given.
         propensity : array of shape (n_rows,) or float
             The probability with which the logging policy chose it, in (0, 1]. Must be given.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there were to choose from in each row, as in `fit`.
 
         Notes
         -----
@@ -253,8 +273,8 @@ class OffsetTree(CompilablePolicy):
         """
         with self._all_or_nothing():
             first = "tree_" not in self.__dict__
-            log = self._check_log(X, action, reward, propensity, first=first)
-            X, position, gain, chance = log[::-1]
+            log = self._check_log(X, action, reward, propensity, available, first=first)
+            X, position, gain, chance, sets = log[::-1]
             share = check_growing(self.node_models, self.path_filter, self.offset)
             random = check_random_state(self.random_state)
             if first:
@@ -267,7 +287,7 @@ class OffsetTree(CompilablePolicy):
                 votes.warn_if_one_sided(stacklevel=3)
             memory = self._memory or Memory.of_fit(self._node_seeds(random), self.estimators_)
             self.estimators_, self._memory = teach_chunk(
-                self.tree_, self._learner(), self.estimators_, memory, X, position, votes, share
+                self.tree_, self._learner(), self.estimators_, memory, X, position, votes, share, sets
             )
             self.node_rows_ = self.node_rows_ + (self._memory.n_rows - memory.n_rows)
             self._prepare_anew()
@@ -326,3 +346,8 @@ class OffsetTree(CompilablePolicy):
 
     def _ask_contests(self, X: Features) -> NDArray[np.intp]:
         return descend(self.tree_, self.estimators_, X)
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        if isinstance(self.estimators_, NativeContests):
+            return self.estimators_.choose_within(self.tree_, X, mask)
+        return descend_within(self.tree_, self.estimators_, X, Available(mask))
