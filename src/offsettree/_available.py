@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from offsettree._features import is_sparse
 from offsettree._validation import check_actions, encode_actions, some_labels
 from offsettree.exceptions import ActionError
 
@@ -38,7 +39,7 @@ class Available:
 
     def dense(self) -> NDArray[np.bool_]:
         """Write the mask out."""
-        return np.asarray(self.mask.toarray() if sp.issparse(self.mask) else self.mask, dtype=bool)
+        return np.asarray(self.mask.toarray() if is_sparse(self.mask) else self.mask, dtype=bool)
 
     def take(self, rows: NDArray[np.intp]) -> Available:
         """Return the actions of some rows."""
@@ -50,19 +51,19 @@ class Available:
 
     def count(self) -> NDArray[np.intp]:
         """Count the actions available to each row."""
-        if sp.issparse(self.mask):
-            return np.diff(self.mask.indptr).astype(np.intp)
+        if is_sparse(self.mask):
+            return np.asarray(np.diff(self.mask.indptr), dtype=np.intp)
         return np.asarray(np.count_nonzero(self.mask, axis=1))
 
     def any_of(self, rows: NDArray[np.intp], begin: int, end: int) -> NDArray[np.bool_]:
         """Tell which of the rows may choose any of the columns from `begin` to `end` - 1."""
-        if sp.issparse(self.mask):
+        if is_sparse(self.mask):
             return np.asarray(np.diff(self.mask[rows][:, begin:end].indptr) > 0)
         return np.asarray(self.mask[:, begin:end][rows].any(axis=1))
 
     def has(self, position: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Tell for each row whether the action at its own position is available."""
-        if sp.issparse(self.mask):
+        if is_sparse(self.mask):
             own = sp.csr_array(
                 (np.ones(len(position), dtype=bool), position, np.arange(len(position) + 1)), shape=self.mask.shape
             )
@@ -90,8 +91,8 @@ def best_of(score: NDArray[np.float64], n: int, mask: NDArray[np.bool_] | None) 
 def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted: int = 1) -> Available:
     """Return the mask, checked: of the right shape, with at least `n_wanted` actions in every row."""
     n_actions = len(actions)
-    if sp.issparse(available):
-        mask: Any = sp.csr_array(available, dtype=bool, copy=True)
+    if is_sparse(available):
+        mask: Any = sp.csr_array(available).astype(bool)  # a copy: the caller's stays as it is
         mask.sum_duplicates()
         mask.eliminate_zeros()
         mask.sort_indices()
@@ -136,9 +137,9 @@ def check_available_to_log(sets: Available, position: NDArray[np.intp], actions:
         )
 
 
-def check_available_for_one(available: ArrayLike, actions: NDArray[Any]) -> Available:
+def check_available_for_one(available: Any, actions: NDArray[Any]) -> Available:
     """Return the mask of one context: of shape (1, n_actions), given as truth values or as labels."""
-    if sp.issparse(available):
+    if is_sparse(available):
         return check_available(available, 1, actions)
     values = np.asarray(list(available) if isinstance(available, set | frozenset) else available)
     if values.dtype.kind == "b":

@@ -168,7 +168,7 @@ class BasePolicy(BaseEstimator, ABC):
         probability[np.arange(len(position)), position] = 1.0
         return probability
 
-    def decide(self, x: Any, available: ArrayLike | None = None) -> Any:
+    def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
 
         Parameters

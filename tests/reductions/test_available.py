@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -226,14 +227,15 @@ def test_masks_are_the_same_in_both_forms() -> None:
     _, mask = a_log(50)
     dense, sparse = Available(mask), Available(sp.csr_array(mask))
     rows, order = np.array([3, 1, 40]), np.array([5, 0, 1, 2, 3, 4])
-    for get in (
+    views: list[Callable[[Available], Any]] = [
         lambda sets: sets.count(),
         lambda sets: sets.dense(),
         lambda sets: sets.part(slice(2, 9)),
         lambda sets: sets.in_order(order).dense(),
         lambda sets: sets.any_of(rows, 1, 3),
         lambda sets: sets.has(np.arange(50) % 6),
-    ):
+    ]
+    for get in views:
         np.testing.assert_array_equal(get(dense), get(sparse))
 
 

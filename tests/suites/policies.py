@@ -107,6 +107,10 @@ class AsClassifier(BasePolicy):
 
 
 class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
+    @property
+    def needs_failures(self) -> bool:  # type: ignore[override]
+        return self.reward_model is not None  # which rewards that are all alike leave nothing to learn from
+
     @available_if(teaches_chunks)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
         """The checks name the labels in the first call, where a policy is told of them when it is made."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -217,11 +218,12 @@ def test_online_policies_say_that_they_take_no_masks(online: Any) -> None:
     with pytest.raises(ParameterError, match="available must be None"):
         clone(online).fit(**log.arrays(), available=everything)
     policy = clone(online).fit(**log.arrays())
-    for use in (
+    uses: list[Callable[[], Any]] = [
         lambda: policy.predict(log.X, everything),
         lambda: policy.decide(log.X[0], [0, 1]),
         lambda: policy.rank(log.X, 2),
-    ):
+    ]
+    for use in uses:
         with pytest.raises(ParameterError, match="available must be None"):
             use()
     np.testing.assert_array_equal(policy.rank(log.X, 1)[:, 0], policy.predict(log.X))

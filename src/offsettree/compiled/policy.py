@@ -80,7 +80,7 @@ class CompilablePolicy(BasePolicy):
         # To look up 0 as the label of 0 is a tenth of the time that a thousand decisions take.
         return position if self._prepared.labels_are_positions else np.asarray(self.actions_[position])
 
-    def decide(self, x: Any, available: ArrayLike | None = None) -> Any:
+    def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
 
         Parameters

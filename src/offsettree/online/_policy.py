@@ -131,7 +131,7 @@ class OnlinePolicy(BasePolicy):
         """Return the action for one context, and the probability with which it was chosen: this policy is certain."""
         return self.decide(x), 1.0
 
-    def decide(self, x: Any, available: ArrayLike | None = None) -> Any:
+    def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
 
         Parameters

@@ -13,16 +13,37 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._available import Available
-from offsettree._features import Features, count_rows, take_rows
+from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._traits import tags_of
+from offsettree.learners import NominalEncoder
 from offsettree.learners._template import Template
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 
-__all__ = ["Corrections", "fit_corrections"]
+__all__ = ["CorrectionForest", "Corrections", "fit_corrections"]
 
 MOST_TARGETS = 32
 VALUES_AT_ONCE = 1 << 24
-FORESTS = (ExtraTreesRegressor, RandomForestRegressor)
+LEAST_ROWS, LEAST_COLUMNS = 5, 4
+
+
+class CorrectionForest(ExtraTreesRegressor):
+    """Extra-trees that take frames with nominal columns, which `ForestCorrections` encodes for them.
+
+    See `adapt` for leaves and columns.
+    """
+
+    categorical_features = "nominal"  # how a learner says so: see `takes_nominal`
+
+    def adapt(self, n_rows: int, n_columns: int) -> None:
+        """Set the size of leaves and the columns tried, for a log of some size.
+
+        Errors are noise for the most part: leaves are larger in a longer log, though there are more of them.
+        """
+        leaf = max(LEAST_ROWS, round(np.sqrt(n_rows) / 4))
+        self.set_params(min_samples_leaf=leaf, max_features=min(1.0, max(1 / 3, LEAST_COLUMNS / n_columns)))
+
+
+FORESTS = (CorrectionForest, ExtraTreesRegressor, RandomForestRegressor)
 
 
 class Corrections(ABC):
@@ -52,6 +73,8 @@ class ForestCorrections(Corrections):
         available: Available | None,
     ) -> None:
         self._before = estimator[:-1] if isinstance(estimator, Pipeline) else None
+        if isinstance(estimator, CorrectionForest) and is_frame(X):
+            self._before = NominalEncoder()
         self._forest = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         X = X if self._before is None else self._before.fit_transform(X)
         combined = np.eye(n_actions) if n_actions <= MOST_TARGETS else random.standard_normal((n_actions, MOST_TARGETS))

@@ -57,8 +57,8 @@ class NativeContests(Sequence[HistogramTree]):
 
         out = np.empty(X.shape[0], dtype=np.intp)
         scores = np.empty((0, 0), dtype=np.float32) if self.scores is None else self.scores
-        nodes = (tree.left.astype(np.int32), tree.right.astype(np.int32), tree.leaves.astype(np.int32))
-        nodes = (*nodes, *LeafRanges.of(tree))
+        shape = (tree.left.astype(np.int32), tree.right.astype(np.int32), tree.leaves.astype(np.int32))
+        nodes = (*shape, *LeafRanges.of(tree))
         contests = (self.start, *self.tables.arrays(), self.tables.answer, scores)
         n_features = X.shape[1]
 

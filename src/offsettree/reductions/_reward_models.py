@@ -54,9 +54,7 @@ class LinearRewards(RewardModel):
         design = Design(self._numbers(X), random)
         self._mean, self._scale = float(reward.mean()), float(reward.std())
         target = (reward - self._mean) / self._scale if self._scale > 1e-12 else np.zeros_like(reward)
-        coefficients, shrinkage = fit_shrunken(
-            design, action, target, n_actions, propensity=propensity, random=random
-        )
+        coefficients, shrinkage = fit_shrunken(design, action, target, n_actions, propensity=propensity, random=random)
         self._weights = coefficients @ shrinkage.basis.T
         self._design = design.of(None)
 

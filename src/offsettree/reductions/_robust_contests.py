@@ -32,7 +32,9 @@ class RobustTrainer:
     seeds: NDArray[np.int64]
     folds: NDArray[np.uint8] | None
 
-    def train(self, node: int, ahead: NDArray[np.float64], rows: NDArray[np.intp]) -> tuple[Any, NDArray[np.bool_], int]:
+    def train(
+        self, node: int, ahead: NDArray[np.float64], rows: NDArray[np.intp]
+    ) -> tuple[Any, NDArray[np.bool_], int]:
         """Train a contest on rows by how far the left is ahead.
 
         Return the classifier, which of the rows it sends left, and how many it was trained on.

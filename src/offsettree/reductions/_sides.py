@@ -26,7 +26,7 @@ class LeafRanges(NamedTuple):
 
     @classmethod
     def of(cls, tree: ActionTree) -> Self:
-        """Number the leaves of a tree."""
+        """Count the leaves of a tree."""
         n_leaves = np.ones(tree.n_nodes + tree.n_actions, dtype=np.int32)  # by child, ~action from the end
         for node in range(tree.n_nodes - 1, -1, -1):
             n_leaves[node] = n_leaves[tree.left[node]] + n_leaves[tree.right[node]]
@@ -65,9 +65,7 @@ class Sides:
         return self.available.any_of(rows, begin, middle), self.available.any_of(rows, middle, end)
 
 
-def descend_within(
-    tree: ActionTree, classifiers: Sequence[Any], X: Features, available: Available
-) -> NDArray[np.intp]:
+def descend_within(tree: ActionTree, classifiers: Sequence[Any], X: Features, available: Available) -> NDArray[np.intp]:
     """Send each row from the root to a leaf available to it: only contests between two open sides are asked."""
     sides = Sides.of(tree, available)
     action = np.empty(count_rows(X), dtype=np.intp)

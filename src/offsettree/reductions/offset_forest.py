@@ -197,9 +197,7 @@ class OffsetForest(CompilablePolicy):
             OffsetTree.assembled(self, tree, contests, n_rows)
             for tree, (contests, n_rows) in zip(trees, fitted, strict=True)
         ]
-        self.oob_value_ = (
-            self._out_of_bag(X, action, reward, propensity, seeds, available) if self.bootstrap else None
-        )
+        self.oob_value_ = self._out_of_bag(X, action, reward, propensity, seeds, available) if self.bootstrap else None
 
     def _trainer(
         self,
@@ -236,7 +234,9 @@ class OffsetForest(CompilablePolicy):
             counts = np.zeros((count_rows(rows), len(self.actions_)), dtype=np.int32)
             for member, judged in zip(self.estimators_, left_out, strict=True):
                 here = np.flatnonzero(judged[piece])
-                chosen = member._choose(rows) if available is None else member._choose_within(rows, available.part(piece))
+                chosen = (
+                    member._choose(rows) if available is None else member._choose_within(rows, available.part(piece))
+                )
                 counts[here, chosen[here]] += 1
             matched[piece] = (counts.argmax(axis=1) == action[piece]) & (counts.max(axis=1) > 0)
         if not matched.any():

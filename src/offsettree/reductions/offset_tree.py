@@ -257,9 +257,7 @@ class OffsetTree(CompilablePolicy):
         check_reward_model(self.reward_model)
         self._settle(X, action, reward, propensity, random)
         n_actions = len(self.actions_)
-        estimates = CrossFit.make(
-            self.reward_model, X, action, reward, propensity, n_actions, random, self.n_jobs
-        )
+        estimates = CrossFit.make(self.reward_model, X, action, reward, propensity, n_actions, random, self.n_jobs)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
         self._memory = None
         self.estimators_, self.node_rows_ = train_robustly(
