@@ -42,6 +42,8 @@ reproduce: .venv/ready-dev
 	$(BIN)/offsettree reproduce table1 --learners weka --out docs/results
 	$(BIN)/offsettree reproduce table1 --learners weka --out docs/results --readings
 	$(BIN)/offsettree reproduce table1 --learners sklearn --out docs/results
+	$(BIN)/offsettree reproduce banditron --data synsep --out docs/results
+	$(BIN)/offsettree reproduce banditron --data synnonsep --out docs/results
 	$(BIN)/python tools/experiments_page.py
 
 clean:

@@ -70,7 +70,8 @@ def count_rows(X: Features) -> int:
 def take_rows(X: Features, rows: NDArray[np.intp]) -> Features:
     """Copy the rows of the given positions, in the given order."""
     if isinstance(X, np.ndarray):
-        return np.take(X, rows, axis=0)  # half the time of X[rows]
+        # Half the time of X[rows]; but an X stored by columns, as a frame's is, would be copied as a whole first.
+        return np.take(X, rows, axis=0) if X.flags.c_contiguous else X[rows]
     if is_sparse(X):
         return X[rows]
     return _safe_indexing(X, rows)

@@ -24,6 +24,7 @@ from offsettree.exceptions import (
 __all__ = [
     "check_actions",
     "check_labels",
+    "check_n_jobs",
     "check_positions",
     "check_propensity",
     "check_range",
@@ -269,6 +270,16 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any], what: str = "act
             "the policy is made: actions=[...]."
         )
     return position
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse a number of workers that nobody can have meant."""
+    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and n_jobs != 0):
+        raise ParameterError(
+            "n_jobs must be None, a number of workers of at least 1, or -1 for one worker per core (-2 for one less, "
+            f"and so on); got {n_jobs!r}. Leave it out to train in one."
+        )
 
 
 def check_positions(action: ArrayLike | None, n_rows: int, n_actions: int | None) -> tuple[NDArray[np.intp], int]:

@@ -26,6 +26,7 @@ from offsettree._features import Features, as_one_row, check_features, count_row
 from offsettree._traits import check_learner, take_over_input_tags
 from offsettree._validation import (
     check_actions,
+    check_n_jobs,
     check_propensity,
     check_range,
     check_reward,
@@ -112,13 +113,19 @@ class BasePolicy(BaseEstimator, ABC):
         available: Any = None,
         *,
         first: bool = True,
+        names_expected: bool = True,
     ) -> list[Any]:
         """Return what `_fit` takes, in reverse. The `first` log settles columns and actions for those that follow."""
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
         low, high = check_range(self.reward_range)
+        check_n_jobs(getattr(self, "n_jobs", None))
         check_learner(self._learner(), self._learner_kind, "estimator")
-        X = check_features(self, X, learner=self._learner(), reset=True) if first else self._checked(X)
+        X = (
+            check_features(self, X, learner=self._learner(), reset=True)
+            if first
+            else self._checked(X, names_expected=names_expected)
+        )
         n_rows = count_rows(X)
         labels = check_actions(action, n_rows)
         reward = check_reward(reward, n_rows, copy=False)

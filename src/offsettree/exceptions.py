@@ -3,6 +3,7 @@
 ::
 
     OffsetTreeError
+    ├── DatasetError        (ValueError)   a dataset that cannot be downloaded, or a file that is not one
     ├── LogError            (ValueError)   rows that cannot be learned from or scored on
     │   ├── ActionError                    labels of the wrong kind, unknown, or too few
     │   ├── RewardError                    rewards missing, not finite, or outside ``reward_range``
@@ -19,6 +20,7 @@ All that judge input are also ``ValueError``, so that scikit-learn's tools treat
 
 __all__ = [
     "ActionError",
+    "DatasetError",
     "FeatureError",
     "JavaError",
     "LogError",
@@ -38,6 +40,10 @@ class OffsetTreeError(Exception):
 
 class OffsetTreeWarning(UserWarning):
     """Something can be meant as it stands, but is more likely a slip, and would spoil the result."""
+
+
+class DatasetError(OffsetTreeError, ValueError):
+    """A dataset cannot be downloaded, or a file does not hold one."""
 
 
 class LogError(OffsetTreeError, ValueError):

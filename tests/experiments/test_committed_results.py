@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offsettree.experiments import report, table1
+from offsettree.experiments import banditron, banditron_report, report, table1
+from offsettree.experiments.banditron import AGNOSTIC, HINGE_AGNOSTIC, HINGE_REALIZABLE, METHODS, REALIZABLE
 from offsettree.experiments.paper import TABLE_1
+from offsettree.experiments.streams import GENERATED, open_stream
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -74,3 +76,46 @@ def test_the_default_reading_is_the_nearest_of_those_tried() -> None:
         assert distance >= nearest
     for reading in table1.WEIGHTINGS["weka"]:
         assert report.distance(weka, reading, "weighting") >= report.distance(weka, "weighting", "weighting")
+
+
+def online_errors(data: str) -> dict[str, list[float]]:
+    records = banditron.open_records(RESULTS, data)
+    return banditron_report.errors_by_method(banditron.select(records, data, 1_000_000, 5))
+
+
+@pytest.mark.parametrize("data", GENERATED)
+def test_the_documented_error_rates_are_made_of_the_committed_records(data: str) -> None:
+    errors = online_errors(data)
+    assert list(errors) == list(METHODS)
+    assert all(len(values) == 5 for values in errors.values())
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    assert banditron_report.table(errors) in text
+    assert banditron_report.grid(errors) in text
+    for line in banditron_report.verdict(errors).splitlines():
+        assert f"- {line}" in text
+    for suffix in ("png", "svg"):
+        assert (RESULTS / f"banditron-{data}.{suffix}").exists()
+
+
+def test_a_pass_over_a_million_rows_run_again_gives_the_committed_result() -> None:
+    # A perceptron of ones and whole steps: no rounding, so that every machine has the same.
+    (record,) = (
+        record
+        for record in banditron.open_records(RESULTS, "synsep")
+        if record["method"] == REALIZABLE and record["seed"] == 0
+    )
+    stream = open_stream("synsep")
+    again = banditron.run_one(stream, *stream.draw(0), 0, REALIZABLE)
+    assert (again["error"], again["curve"]) == (record["error"], record["curve"])
+
+
+def test_with_noisy_labels_our_own_loss_is_ahead_of_all_perceptrons() -> None:
+    errors = {method: np.mean(values) for method, values in online_errors("synnonsep").items()}
+    others = [error for method, error in errors.items() if "hinge" not in method]
+    assert 0.05 < errors[HINGE_REALIZABLE] < errors[HINGE_AGNOSTIC] < min(others)
+
+
+def test_on_separable_rows_the_order_of_the_methods_is_the_papers() -> None:
+    errors = {method: np.mean(values) for method, values in online_errors("synsep").items()}
+    best = errors[banditron_report.best_banditron(online_errors("synsep"))]
+    assert errors[REALIZABLE] < best < errors[AGNOSTIC]

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from offsettree.exceptions import FeatureError, LogError, ParameterError
+from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners import HistogramTree
 from tests.strategies import seeds
 
@@ -84,6 +84,15 @@ def test_sparse_rows_are_written_out_in_blocks(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("offsettree.learners._binning.MOST_CODES", 1000)
     with pytest.raises(FeatureError, match=r"500 x 4: too many"):
         tree.fit(sp.csr_matrix(X), label)
+
+
+def test_a_sparse_X_that_grows_large_when_binned_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, label = make_rows()
+    text = sp.csr_matrix(np.hstack([X, np.zeros((len(X), 50))]))
+    monkeypatch.setattr("offsettree.learners._binning.MANY_CODES", 1000)
+    with pytest.warns(OffsetTreeWarning, match=r"one byte per row and column, here 500 x 54: .* MB.*SGDClassifier"):
+        HistogramTree().fit(text, label)
+    HistogramTree().fit(sp.csr_matrix(X), label)  # which takes more as it is than binned
 
 
 def test_extreme_values_are_told_apart_as_far_as_float32_can() -> None:

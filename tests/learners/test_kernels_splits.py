@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offsettree.learners import _kernels_splits as kernels
+from offsettree.learners import _kernels_counts as counts
+from offsettree.learners import _kernels_splits as splits
 
 
 @settings(max_examples=60, deadline=None)
@@ -33,21 +34,21 @@ def test_columns_side_by_side_give_the_split_of_columns_one_by_one(
     random = np.random.default_rng(seed)
     codes = random.integers(0, n_values, (n_rows, n_columns)).astype(np.uint8)
     if with_missing:
-        codes[random.random(codes.shape) < 0.05] = kernels.MISSING
+        codes[random.random(codes.shape) < 0.05] = counts.MISSING
     is_category = random.random(n_columns) < (0.3 if with_categories else 0)
     # Few different votes, so that there are ties.
     vote = (heavy * random.choice([-2, -1, 1, 2], n_rows)).astype(np.float32)
     row = random.permutation(n_rows).astype(np.int32)
-    grown = kernels.Settings(6, 0.0, n_columns, random_cuts, 0.0, np.inf)
-    room = kernels.make_room(1, n_columns, grown)
+    grown = counts.Settings(6, 0.0, n_columns, random_cuts, 0.0, np.inf)
+    room = counts.make_room(1, n_columns, grown)
     votes, weight = np.float32(vote.astype(float).sum()), np.float32(np.abs(vote).astype(float).sum())
-    kernels.count(codes, row, vote, 0, n_rows, grown, room.histograms[0])
+    counts.count(codes, row, vote, 0, n_rows, grown, room.histograms[0])
     rows = (codes, is_category, row, vote, 0, n_rows)
     means = (votes, weight, np.float32(1), grown, room)
     room.random[0] = seed
-    expected = kernels.best_of_drawn(*rows, -1, *means)
+    expected = splits.best_of_drawn(*rows, -1, *means)
     left_over = room.random[0]
     for slot in (-1, 0):
         room.random[0] = seed
-        assert kernels.find_split(*rows, slot, *means) == expected
+        assert splits.find_split(*rows, slot, *means) == expected
         assert room.random[0] == left_over

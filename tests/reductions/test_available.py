@@ -187,6 +187,15 @@ def test_a_chunk_with_masks_is_taught_as_a_fit_with_masks() -> None:
     assert (with_all.node_rows_ != taught.node_rows_).any()
 
 
+def test_contests_with_scores_are_asked_as_without_a_mask() -> None:
+    log, mask = a_log(2000)
+    forest = OffsetForest(n_trees=5, random_state=0).fit(**log)
+    everything = np.ones_like(mask)
+    np.testing.assert_array_equal(forest.predict_proba(log["X"], everything), forest.predict_proba(log["X"]))
+    for tree in forest.estimators_:
+        np.testing.assert_array_equal(tree.predict(log["X"], everything), tree.predict(log["X"]))
+
+
 def test_a_forest_counts_the_votes_of_trees_that_stay_within_the_mask() -> None:
     log, mask = a_log()
     forest = OffsetForest(n_trees=7, random_state=0).fit(**log, available=mask)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -80,6 +81,17 @@ def test_subtrees_climbed_apart_bring_the_same_rows_to_the_nodes_above(
         done += level
     assert sorted(done) == list(range(tree.n_nodes))
     for one, two in zip(whole.waiting_at(0), apart.waiting_at(0), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_long_log_is_sorted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.RandomState(0)
+    tree, action = random_tree(9, random), random.randint(9, size=500)
+    audible = random.random_sample(500) < 0.8
+    whole = Ladder.at_leaves(tree, action, audible)
+    monkeypatch.setattr("offsettree.reductions._ladder.PIECE", 32)
+    pieces = Ladder.at_leaves(tree, action, audible)
+    for one, two in zip((whole.rows, whole.begin, whole.count), (pieces.rows, pieces.begin, pieces.count), strict=True):
         np.testing.assert_array_equal(one, two)
 
 

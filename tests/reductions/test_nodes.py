@@ -169,3 +169,12 @@ def test_a_regressor_that_predicts_tables_is_refused() -> None:
 def test_rounding_makes_no_votes_of_rewards_at_the_offset() -> None:
     policy = OffsetTree(reward_range=(0.1, 0.3)).fit(X[:40], [0, 1] * 20, reward=np.full(40, 0.2), propensity=0.5)
     assert policy.node_rows_.tolist() == [0]
+
+
+def test_an_X_stored_by_columns_gives_the_same_policy() -> None:
+    policies = [
+        OffsetTree(LogisticRegression(), random_state=0).fit(**log.arrays() | {"X": form(log.X)})
+        for form in (np.ascontiguousarray, np.asfortranarray)
+    ]
+    np.testing.assert_array_equal(policies[0].node_rows_, policies[1].node_rows_)
+    np.testing.assert_array_equal(policies[0].predict(X), policies[1].predict(X))

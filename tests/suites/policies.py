@@ -18,12 +18,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from offsettree import (
+    Banditron,
     BinaryOffset,
     DoublyRobust,
     ImportanceWeighted,
     LoggedData,
     OffsetForest,
     OffsetTree,
+    OnlineOffsetTree,
     RewardRegression,
     simulate_log,
 )
@@ -47,6 +49,9 @@ POLICIES: dict[str, BasePolicy] = {
     "offset tree, reward model": OffsetTree(reward_model="linear", random_state=0),
     "offset forest": OffsetForest(n_trees=10, random_state=0),
     "offset forest, logistic": OffsetForest(LogisticRegression(), n_trees=3, bootstrap=True, random_state=0),
+    "online offset tree": OnlineOffsetTree(random_state=0),
+    "online offset tree, hashed": OnlineOffsetTree(loss="logistic", tree="random", n_bits=12, random_state=0),
+    "banditron": Banditron(random_state=0),
     "binary offset": BinaryOffset(random_state=0),
     "reward regression": RewardRegression(random_state=0),
     "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),
@@ -55,6 +60,12 @@ POLICIES: dict[str, BasePolicy] = {
     "importance weighted": ImportanceWeighted(random_state=0),
     "importance weighted, no draws": ImportanceWeighted(LogisticRegression(), n_draws=None, random_state=0),
 }
+
+
+def worth_at_least(policy: BasePolicy) -> float:
+    """What a policy is worth after a fair number of rows of `make_log`, where chance has a third."""
+    # No intercept and one pass: of the three actions it can tell apart the outer two.
+    return 0.4 if isinstance(policy, Banditron) else 0.85
 
 
 def n_actions_of(policy: BasePolicy) -> int:
@@ -106,6 +117,18 @@ class AsClassifier(BasePolicy):
         return float((self.predict(X) == y).mean())
 
 
+def partial_fit_on_labels(policy: Any, partial_fit: Any, X: Any, y: Any, classes: Any) -> Any:
+    """The checks name the labels in the first call, where a policy is told of them when it is made."""
+    actions = policy.actions
+    try:
+        policy.set_params(actions=actions if classes is None else classes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OffsetTreeWarning)  # that all rewards are 1
+            return partial_fit(policy, X, y, reward=np.ones(len(y)), propensity=0.5)
+    finally:
+        policy.set_params(actions=actions)
+
+
 class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
     @property
     def needs_failures(self) -> bool:  # type: ignore[override]
@@ -113,17 +136,21 @@ class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
 
     @available_if(teaches_chunks)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """The checks name the labels in the first call, where a policy is told of them when it is made."""
-        actions = self.actions
-        try:
-            return self.set_params(actions=actions if classes is None else classes)._partial_fit_rewarded(X, y)
-        finally:
-            self.set_params(actions=actions)
+        return partial_fit_on_labels(self, OffsetTree.partial_fit, X, y, classes)
 
-    def _partial_fit_rewarded(self, X: Any, y: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OffsetTreeWarning)  # that all rewards are 1
-            return OffsetTree.partial_fit(self, X, y, reward=np.ones(len(y)), propensity=0.5)
+
+class OnlineOffsetTreeAsClassifier(AsClassifier, OnlineOffsetTree):
+    needs_failures = True
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:  # type: ignore[override]
+        return partial_fit_on_labels(self, OnlineOffsetTree.partial_fit, X, y, classes)
+
+
+class BanditronAsClassifier(AsClassifier, Banditron):
+    needs_failures = True
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:  # type: ignore[override]
+        return partial_fit_on_labels(self, Banditron.partial_fit, X, y, classes)
 
 
 class OffsetForestAsClassifier(AsClassifier, OffsetForest):
@@ -150,6 +177,8 @@ def as_classifier(policy: BasePolicy) -> Any:
     adapted = {
         OffsetTree: OffsetTreeAsClassifier,
         OffsetForest: OffsetForestAsClassifier,
+        OnlineOffsetTree: OnlineOffsetTreeAsClassifier,
+        Banditron: BanditronAsClassifier,
         BinaryOffset: BinaryOffsetAsClassifier,
         DoublyRobust: DoublyRobustAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,

@@ -26,7 +26,10 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@pytest.fixture(params=POLICIES)
+WITH_SETS = [name for name, policy in POLICIES.items() if not isinstance(policy, OnlineOffsetTree | Banditron)]
+
+
+@pytest.fixture(params=WITH_SETS)
 def policy(request: pytest.FixtureRequest) -> BasePolicy:
     return clone(POLICIES[request.param])  # type: ignore[no-any-return]
 

@@ -30,7 +30,7 @@ from offsettree.exceptions import (
     PropensityError,
     RewardError,
 )
-from tests.suites.policies import POLICIES, make_log, n_actions_of
+from tests.suites.policies import POLICIES, make_log, n_actions_of, worth_at_least
 
 
 @pytest.fixture(params=POLICIES)
@@ -53,7 +53,7 @@ def test_it_answers_with_the_labels_it_was_taught(policy: BasePolicy, labels: An
 def test_it_learns(policy: BasePolicy) -> None:
     policy.fit(**make_log(policy, n_rows=2000).arrays())
     test = make_log(policy, n_rows=1000, seed=1)
-    assert policy.score(**test.arrays()) > 0.85
+    assert policy.score(**test.arrays()) > worth_at_least(policy)
 
 
 def test_fitting_twice_gives_the_same_policy(policy: BasePolicy) -> None:
@@ -110,7 +110,9 @@ def test_sparse_is_the_same_as_dense(policy: BasePolicy) -> None:
     if "node_models" in policy.get_params():
         policy.set_params(node_models="separate")
     is_regression = policy._learner_kind == "regressor"
-    policy.set_params(estimator=Ridge() if is_regression else LogisticRegression(solver="newton-cholesky", tol=1e-10))
+    if "estimator" in policy.get_params():
+        learner = Ridge() if is_regression else LogisticRegression(solver="newton-cholesky", tol=1e-10)
+        policy.set_params(estimator=learner)
     expected = clone(policy).fit(X, log.action, reward=log.reward, propensity=log.propensity).predict(X)
     for form in (sp.csr_matrix, sp.csr_array, sp.csc_matrix):
         policy.fit(form(X), log.action, reward=log.reward, propensity=log.propensity)
@@ -153,21 +155,21 @@ def test_the_reward_range_scales_and_shifts_without_a_trace(policy: BasePolicy) 
 
 
 def test_grid_search_routes_reward_and_propensity(policy: BasePolicy) -> None:
-    log = make_log(policy)
+    log = make_log(policy, n_rows=900)
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(policy, {"random_state": [0, 1]}, cv=3).fit(**renamed(log.arrays()))
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
         scores = cross_val_score(
             policy, log.X, log.action, params={"reward": log.reward, "propensity": log.propensity}, cv=3
         )
-    assert (scores > 0.5).all()
+    assert (scores > min(0.5, worth_at_least(policy))).all()
 
 
 def test_a_pipeline_routes_reward_and_propensity(policy: BasePolicy) -> None:
     log = make_log(policy)
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(StandardScaler(), policy).fit(**renamed(log.arrays()))
-        assert pipeline.score(**renamed(log.arrays())) > 0.5
+        assert pipeline.score(**renamed(log.arrays())) > min(0.5, worth_at_least(policy))
     name = pipeline.steps[-1][0]
     legacy = make_pipeline(StandardScaler(), clone(policy))
     legacy.fit(log.X, log.action, **{f"{name}__reward": log.reward, f"{name}__propensity": log.propensity})
@@ -256,7 +258,9 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "actions named twice": (lambda log: {"actions": [1, 1, 2]}, ParameterError, "1 is named twice"),
     "one action named": (lambda log: {"actions": [1]}, ParameterError, "at least two"),
     "an offset outside the range": (lambda log: {"offset": 1.5}, ParameterError, "offset must be from 0 to 1"),
-    "an offset that is nothing": (lambda log: {"offset": "mode"}, ParameterError, "'mean', 'median', or a regressor"),
+    "an offset that is nothing": (lambda log: {"offset": "mode"}, ParameterError, "offset must be .*'mean'"),
+    "no workers": (lambda log: {"n_jobs": 0}, ParameterError, "n_jobs must be None, .*; got 0"),
+    "workers by word": (lambda log: {"n_jobs": "all"}, ParameterError, "n_jobs must be None, .*; got 'all'"),
     "a range upside down": (lambda log: {"reward_range": (1, 0)}, ParameterError, "low < high"),
     "a range of one": (lambda log: {"reward_range": 5}, ParameterError, "pair"),
     "a learner that is none": (lambda log: {"estimator": "tree"}, ParameterError, "estimator must be a .*got 'tree'"),
@@ -275,10 +279,13 @@ def test_bad_input_is_refused_before_any_work(policy: BasePolicy, bad: str) -> N
     log = make_log(policy).arrays()
     changes = change(log)
     parameters = {name: changes.pop(name) for name in list(changes) if name not in log}
-    if "offset" in parameters and "offset" not in policy.get_params():
-        pytest.skip("this policy has no offset")
-    if "learner" in parameters:
-        wants_regressor = (policy._learner_kind == "regressor") == (parameters.pop("learner") == "linear")
+    learner = parameters.pop("learner", None)
+    has = set(policy.get_params())
+    needed = {"offset", "n_jobs", "estimator"} & set(parameters) | ({"estimator"} if learner == "wrong" else set())
+    if missing := needed - has:
+        pytest.skip(f"this policy has no {missing.pop()}")
+    if learner is not None and "estimator" in has:
+        wants_regressor = (policy._learner_kind == "regressor") == (learner == "linear")
         parameters["estimator"] = Ridge() if wants_regressor else LogisticRegression()
     with pytest.raises(error, match=f"(?s){message}") as caught:
         policy.set_params(**parameters).fit(**(log | changes))

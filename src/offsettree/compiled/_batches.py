@@ -33,9 +33,10 @@ def usable_threads() -> int:
     return max(1, min([int(effective_n_jobs(-1)), *(int(limit) for limit in limits if limit.isdigit())]))
 
 
-def _over_chunks(work: Work, n_rows: int) -> int:
+def _over_chunks(work: Work, n_rows: int, n_walks: int) -> int:
     """Call `work(begin, end)` until all rows are done, in threads where there are many; join what they return by or."""
-    n_chunks = 1 if n_rows < 2 * ROWS_PER_THREAD else min(usable_threads(), n_rows // ROWS_PER_THREAD)
+    enough = n_rows * n_walks // ROWS_PER_THREAD
+    n_chunks = 1 if enough < 2 else min(usable_threads(), enough, n_rows)
     if n_chunks == 1:
         return work(0, n_rows)
     ends = np.linspace(0, n_rows, n_chunks + 1).astype(int).tolist()
@@ -45,17 +46,18 @@ def _over_chunks(work: Work, n_rows: int) -> int:
     return int(np.bitwise_or.reduce(results))
 
 
-def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[np.dtype[Any], ...]) -> int:
+def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[np.dtype[Any], ...], n_walks: int = 1) -> int:
     """Call `walk(values, first, last)` until all rows are done; `values` are rows first to last - 1 as one long array.
 
-    Their type is one of the `kinds`, and the last of them where X is of none.
+    Their type is one of the `kinds`, and the last of them where X is of none. `n_walks` are the trees that each row
+    goes through.
     """
     X = np.asarray(X)
     if len(X) == 0:
         return 0
     fits = X.dtype in kinds
     as_it_is = fits and X.flags.c_contiguous
-    if as_it_is and len(X) < 2 * ROWS_PER_THREAD:
+    if as_it_is and len(X) * n_walks < 2 * ROWS_PER_THREAD:
         return walk(X.reshape(-1), 0, len(X))
 
     def work(begin: int, end: int) -> int:
@@ -68,10 +70,10 @@ def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[np.dtype[Any], ...]) -
             found |= walk(table.reshape(-1), first, last)
         return found
 
-    return _over_chunks(work, len(X))
+    return _over_chunks(work, len(X), n_walks)
 
 
-def over_csr(walk: WalkCsr, X: Any, kinds: tuple[np.dtype[Any], ...]) -> None:
+def over_csr(walk: WalkCsr, X: Any, kinds: tuple[np.dtype[Any], ...], n_walks: int = 1) -> None:
     """Call `walk(data, indices, indptr, first, last)` until all rows of a CSR matrix are done."""
     data = X.data
     if data.dtype not in kinds:
@@ -80,6 +82,7 @@ def over_csr(walk: WalkCsr, X: Any, kinds: tuple[np.dtype[Any], ...]) -> None:
     _over_chunks(
         lambda begin, end: walk(data, X.indices, X.indptr[begin : end + 1], begin, end),
         X.shape[0],
+        n_walks,
     )
 
 

@@ -8,14 +8,15 @@ import numpy as np
 
 from offsettree._jit import kernel
 from offsettree.compiled._kernels_graph import walk
-from offsettree.compiled._kernels_linear import dot
 from offsettree.compiled._kernels_rows import load
 from offsettree.compiled.layout import BY_LEAF, BY_MARGIN, BY_SPLITS
+from offsettree.learners._kernels_scores import dot
 
 __all__ = ["choose_csr", "choose_rows"]
 
 
 NO_SCORES = np.empty((0, 0), np.float32)
+NOT_CENTRED = np.empty(0, np.float32)
 
 
 @kernel
@@ -40,11 +41,11 @@ def _sends_left(
                 right += shares[at, 0]
                 left += shares[at, 1]
             elif kind[member] == BY_SPLITS:
-                leaf = walk(nodes, thresholds, flags, sets, NO_SCORES, at, row)
+                leaf = walk(nodes, thresholds, flags, sets, NO_SCORES, at, row, NOT_CENTRED)
                 right += shares[leaf, 0]
                 left += shares[leaf, 1]
             else:
-                margin = dot(weights, at, wide) + bias[at]
+                margin = dot(weights, at * wide.shape[0], wide, 0, wide.shape[0]) + bias[at]
                 share = np.float64(margin > 0) if kind[member] == BY_MARGIN else 1.0 / (1.0 + np.exp(-margin))
                 right += 1.0 - share
                 left += share

@@ -1,6 +1,7 @@
 """Walking a graph of splits from many roots, and counting where the walks end: numba only, loaded when needed.
 
-`graph` and its parts are those of `_kernels_graph`.
+`nodes`, `flags`, `sets` and `scores` are those of `_kernels_graph`; `lanes` and `starts` are the same graph and its
+roots as `_kernels_scored` takes them.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from offsettree._jit import kernel
-from offsettree.compiled._kernels_graph import BLOCK, walk, walk_all
-from offsettree.compiled._kernels_rows import load
+from offsettree.compiled._kernels_graph import LANES, walk
+from offsettree.compiled._kernels_scored import answer_lanes, load_scored
 from offsettree.compiled.layout import HAS_NAN
+from offsettree.learners._kernels_scores import centre_row
 
 __all__ = ["vote_csr", "vote_one", "vote_rows"]
+
+BLOCK = 32 * LANES  # rows at a time: a tree comes from far off, and once for all of them
 
 
 @kernel
@@ -32,41 +36,67 @@ def _most_voted(answers: Any, counts: Any) -> Any:
 
 
 @kernel
+def _centre(scores: Any) -> Any:
+    return scores[0] if scores.shape[0] > 0 else np.empty(0, np.float32)
+
+
+@kernel
 def vote_rows(
-    graph: Any, roots: Any, values: Any, out: Any, votes: Any, n_actions: Any, plain: Any, refused: Any
+    graph: Any,
+    lanes: Any,
+    roots: Any,
+    starts: Any,
+    values: Any,
+    out: Any,
+    votes: Any,
+    n_actions: Any,
+    refused: Any,
 ) -> Any:
     """Walk every row from every root. The winners go to `out`; to `votes`, if it has rows, the count of each action."""
+    nodes, flags, sets, scores = graph
+    centre = _centre(scores)
+    n_centred = centre.shape[0]
     width = values.shape[0] // out.shape[0]
+    apart = width + 1 if n_centred > 0 else width
     n_trees = roots.shape[0]
-    rows = np.empty(BLOCK * width, np.float32)
-    answers = np.empty((n_trees, BLOCK), np.int64)
+    block = min(BLOCK, (out.shape[0] + LANES - 1) // LANES * LANES)
+    thresholds = nodes.view(np.float32)
+    rows = np.zeros(block * apart, np.float32)
+    centred = np.zeros(block * n_centred, np.float32)
+    answers = np.empty((n_trees, block), np.int64)
     of_row = np.empty(n_trees, np.int64)
     counts = np.zeros(n_actions, np.int32)
     found = 0
-    for first in range(0, out.shape[0], BLOCK):
-        n_rows = min(BLOCK, out.shape[0] - first)
-        here = load(values, first * width, (first + n_rows) * width, rows)
+    for first in range(0, out.shape[0], block):
+        n_rows = min(block, out.shape[0] - first)
+        here = load_scored(values, first, n_rows, width, centre, rows, centred)
         found |= here
         if found & refused:
             return found
         # Tree by tree, so that one's splits stay in the cache for all rows of the block.
         for tree in range(n_trees):
-            walk_all(graph, roots[tree], rows, n_rows, width, plain and not here & HAS_NAN, answers[tree])
-        for lane in range(n_rows):
+            if sets.shape[0] == 0 and not here & HAS_NAN:
+                for begin in range(0, n_rows, LANES):  # after the last row, whatever stands there walks along
+                    places = answers[tree, begin : begin + LANES]
+                    places[:] = starts[tree]
+                    answer_lanes(lanes, rows, begin * apart, apart, centred, begin * n_centred, n_centred, places)
+            else:
+                for i in range(n_rows):
+                    row = rows[i * apart : i * apart + width]
+                    of_centre = centred[i * n_centred : (i + 1) * n_centred]
+                    answers[tree, i] = walk(nodes, thresholds, flags, sets, scores, roots[tree], row, of_centre)
+        for i in range(n_rows):
             for tree in range(n_trees):
-                of_row[tree] = answers[tree, lane]
+                of_row[tree] = answers[tree, i]
                 if votes.shape[0] > 0:
-                    votes[first + lane, of_row[tree]] += 1
-            out[first + lane] = _most_voted(of_row, counts)
+                    votes[first + i, of_row[tree]] += 1
+            out[first + i] = _most_voted(of_row, counts)
     return found
 
 
 @kernel
 def vote_csr(
-    nodes: Any,
-    flags: Any,
-    sets: Any,
-    scores: Any,
+    graph: Any,
     roots: Any,
     data: Any,
     indices: Any,
@@ -77,15 +107,19 @@ def vote_csr(
     n_actions: Any,
 ) -> Any:
     """Do as `vote_rows`, for a CSR matrix."""
+    nodes, flags, sets, scores = graph
     thresholds = nodes.view(np.float32)
     row = np.zeros(n_features, np.float32)
+    centre = _centre(scores)
+    centred = np.empty(centre.shape[0], np.float32)
     of_row = np.empty(roots.shape[0], np.int64)
     counts = np.zeros(n_actions, np.int32)
     for i in range(out.shape[0]):
         for j in range(indptr[i], indptr[i + 1]):
             row[indices[j]] = data[j]
+        centre_row(row, centre, centred)
         for tree in range(roots.shape[0]):
-            of_row[tree] = walk(nodes, thresholds, flags, sets, scores, roots[tree], row)
+            of_row[tree] = walk(nodes, thresholds, flags, sets, scores, roots[tree], row, centred)
             if votes.shape[0] > 0:
                 votes[i, of_row[tree]] += 1
         out[i] = _most_voted(of_row, counts)
@@ -95,13 +129,27 @@ def vote_csr(
 
 
 @kernel
-def vote_one(nodes: Any, flags: Any, sets: Any, scores: Any, roots: Any, x: Any, n_actions: Any, refused: Any) -> Any:
+def vote_one(graph: Any, lanes: Any, roots: Any, starts: Any, x: Any, n_actions: Any, refused: Any) -> Any:
     """Return the action with most votes for one row; -1 where it holds something that is refused."""
-    row = np.empty(x.shape[0], np.float32)
-    if load(x, 0, x.shape[0], row) & refused:
+    nodes, flags, sets, scores = graph
+    centre = _centre(scores)
+    width = x.shape[0]
+    # Twelve trees walk in turn, each over a row of its own where it has a score of its own.
+    apart = width + 1 if centre.shape[0] > 0 else 0
+    rows = np.empty(width + LANES * apart, np.float32)
+    centred = np.empty(centre.shape[0], np.float32)
+    found = load_scored(x, 0, 1, width, centre, rows, centred)
+    if found & refused:
         return -1
-    thresholds = nodes.view(np.float32)
-    answers = np.empty(roots.shape[0], np.int64)
-    for tree in range(roots.shape[0]):
-        answers[tree] = walk(nodes, thresholds, flags, sets, scores, roots[tree], row)
-    return _most_voted(answers, np.zeros(n_actions, np.int32))
+    answers = np.empty(starts.shape[0], np.int64)
+    if sets.shape[0] == 0 and not found & HAS_NAN:
+        for lane in range(1, LANES if apart > 0 else 1):
+            rows[lane * apart : lane * apart + width] = rows[:width]
+        answers[:] = starts
+        for begin in range(0, starts.shape[0], LANES):
+            answer_lanes(lanes, rows, 0, apart, centred, 0, 0, answers[begin : begin + LANES])
+    else:
+        thresholds = nodes.view(np.float32)
+        for tree in range(roots.shape[0]):
+            answers[tree] = walk(nodes, thresholds, flags, sets, scores, roots[tree], rows[:width], centred)
+    return _most_voted(answers[: roots.shape[0]], np.zeros(n_actions, np.int32))

@@ -3,8 +3,8 @@
 `nodes` has four 32-bit words a split: feature, threshold (float32), left and right. Words below zero are ``~answer``.
 `flags` tell what rows without NaN and splits without categories never ask: where NaN goes, and whether the threshold
 word is an index into `sets`. A split by score has a row of `scores` for its feature, the weights of the columns; row 0
-is where columns count from. `loops` are the same splits for the fastest walk: children are places in the long array,
-and each action, far after the splits, is an entry that leads to itself.
+is where columns count from, and `centred` a row less that. `loops` are the same splits for the fastest walk: children
+are places in the long array, and each action, far after the splits, is an entry that leads to itself.
 """
 
 from __future__ import annotations
@@ -16,9 +16,20 @@ import numpy as np
 from offsettree._jit import kernel
 from offsettree.compiled._kernels_rows import load, scan
 from offsettree.compiled.layout import BY_CATEGORY, BY_SCORE, HAS_NAN, MISSING_LEFT
-from offsettree.learners._kernels_scores import score
+from offsettree.learners._kernels_scores import centre_row, weigh
 
-__all__ = ["BLOCK", "choose_csr", "choose_finite", "choose_one", "choose_rows", "merge", "walk", "walk_all"]
+__all__ = [
+    "BLOCK",
+    "LANES",
+    "choose_csr",
+    "choose_finite",
+    "choose_one",
+    "choose_rows",
+    "merge",
+    "walk",
+    "walk_all",
+    "walk_lanes",
+]
 
 LANES = 12
 BLOCK = 96  # rows copied at a time: enough to forget what a block costs, few enough for the first cache
@@ -95,7 +106,7 @@ def _goes_right(nodes: Any, thresholds: Any, flags: Any, sets: Any, at: Any, val
 
 
 @kernel
-def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, scores: Any, root: Any, row: Any) -> Any:
+def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, scores: Any, root: Any, row: Any, centred: Any) -> Any:
     """Walk one row, whatever it holds."""
     at = root
     last = -1
@@ -104,7 +115,8 @@ def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, scores: Any, root: 
         column = nodes[at, 0]
         if flags[at] & BY_SCORE:
             if column != last:  # the splits of a contest, which come together, have the same score
-                last, last_score = column, score(scores[column], scores[0], row)
+                width = centred.shape[0]
+                last, last_score = column, weigh(scores.reshape(-1), column * width, centred, 0, width)
             value = last_score
         else:
             value = np.float32(row[column])
@@ -120,15 +132,27 @@ def _step(loops: Any, thresholds: Any, at: Any, rows: Any, lane: Any) -> Any:
 
 
 @kernel
-def _walk_lanes(loops: Any, thresholds: Any, root: Any, end: Any, rows: Any, width: Any, begin: Any, out: Any) -> Any:
-    """Walk twelve rows in turn: while one waits for memory the others go on.
+def walk_lanes(loops: Any, thresholds: Any, end: Any, rows: Any, first: Any, width: Any, places: Any) -> Any:
+    """Walk twelve rows in turn, each from its place on: while one waits for memory the others go on.
 
     A row that has arrived goes round in the loop of its action until the last has arrived too, which is cheaper than to
     ask for each whether it has. That all have is seen at once, as actions are places from a power of two, `end`, on.
-    The rows are number `begin` and following of the long array, the answers of `out`.
+    The first row begins at `first` of the long array, each of the others `width` further.
     """
-    first = np.uint64(begin) * width
-    a = b = c = d = e = f = g = h = i = j = k = m = root
+    a, b, c, d, e, f, g, h, i, j, k, m = (
+        np.uint64(places[0]),
+        np.uint64(places[1]),
+        np.uint64(places[2]),
+        np.uint64(places[3]),
+        np.uint64(places[4]),
+        np.uint64(places[5]),
+        np.uint64(places[6]),
+        np.uint64(places[7]),
+        np.uint64(places[8]),
+        np.uint64(places[9]),
+        np.uint64(places[10]),
+        np.uint64(places[11]),
+    )
     while (a & b & c & d & e & f & g & h & i & j & k & m) < end:
         a = _step(loops, thresholds, a, rows, first)
         b = _step(loops, thresholds, b, rows, first + width)
@@ -142,18 +166,28 @@ def _walk_lanes(loops: Any, thresholds: Any, root: Any, end: Any, rows: Any, wid
         j = _step(loops, thresholds, j, rows, first + width * np.uint64(9))
         k = _step(loops, thresholds, k, rows, first + width * np.uint64(10))
         m = _step(loops, thresholds, m, rows, first + width * np.uint64(11))
-    out[begin] = (a - end) >> np.uint64(2)
-    out[begin + 1] = (b - end) >> np.uint64(2)
-    out[begin + 2] = (c - end) >> np.uint64(2)
-    out[begin + 3] = (d - end) >> np.uint64(2)
-    out[begin + 4] = (e - end) >> np.uint64(2)
-    out[begin + 5] = (f - end) >> np.uint64(2)
-    out[begin + 6] = (g - end) >> np.uint64(2)
-    out[begin + 7] = (h - end) >> np.uint64(2)
-    out[begin + 8] = (i - end) >> np.uint64(2)
-    out[begin + 9] = (j - end) >> np.uint64(2)
-    out[begin + 10] = (k - end) >> np.uint64(2)
-    out[begin + 11] = (m - end) >> np.uint64(2)
+    places[0] = a
+    places[1] = b
+    places[2] = c
+    places[3] = d
+    places[4] = e
+    places[5] = f
+    places[6] = g
+    places[7] = h
+    places[8] = i
+    places[9] = j
+    places[10] = k
+    places[11] = m
+
+
+@kernel
+def _from_root(loops: Any, thresholds: Any, start: Any, end: Any, rows: Any, width: Any, begin: Any, out: Any) -> Any:
+    """Answer twelve rows, number `begin` and following."""
+    here = out[begin : begin + LANES]
+    here[:] = start
+    walk_lanes(loops, thresholds, np.uint64(end), rows, np.uint64(begin * width), np.uint64(width), here)
+    for lane in range(LANES):
+        here[lane] = (here[lane] - end) >> 2
 
 
 @kernel
@@ -162,12 +196,16 @@ def walk_all(graph: Any, root: Any, rows: Any, n_rows: Any, width: Any, plain: A
     nodes, flags, sets, scores, loops, end = graph
     thresholds = nodes.view(np.float32)
     loop_thresholds = loops.view(np.float32)
-    start = np.uint64(4 * root if root >= 0 else end + 4 * ~root)
+    start = 4 * root if root >= 0 else end + 4 * ~root
     whole = n_rows - n_rows % LANES if plain else 0
     for begin in range(0, whole, LANES):
-        _walk_lanes(loops, loop_thresholds, start, np.uint64(end), rows, np.uint64(width), begin, out)
+        _from_root(loops, loop_thresholds, start, end, rows, width, begin, out)
+    centred = np.empty(scores.shape[1], np.float32)
     for i in range(whole, n_rows):
-        out[i] = walk(nodes, thresholds, flags, sets, scores, root, rows[i * width : (i + 1) * width])
+        row = rows[i * width : (i + 1) * width]
+        if scores.shape[0] > 0:
+            centre_row(row, scores[0], centred)
+        out[i] = walk(nodes, thresholds, flags, sets, scores, root, row, centred)
 
 
 @kernel
@@ -195,23 +233,14 @@ def choose_finite(loops: Any, root: Any, end: Any, values: Any, out: Any) -> Any
     n_rows = out.shape[0]
     width = values.shape[0] // n_rows
     thresholds = loops.view(np.float32)
-    start = np.uint64(4 * root if root >= 0 else end + 4 * ~root)
+    start = 4 * root if root >= 0 else end + 4 * ~root
     for first in range(0, n_rows, BLOCK):
         last = min(first + BLOCK, n_rows)
         if scan(values[first * width : last * width]):
             return -1
         for begin in range(first, last, LANES):
             # The last twelve may overlap with those before, who get the same answers once more.
-            _walk_lanes(
-                loops,
-                thresholds,
-                start,
-                np.uint64(end),
-                values,
-                np.uint64(width),
-                min(begin, n_rows - LANES),
-                out,
-            )
+            _from_root(loops, thresholds, start, end, values, width, min(begin, n_rows - LANES), out)
     return 0
 
 
@@ -223,7 +252,10 @@ def choose_one(nodes: Any, flags: Any, sets: Any, scores: Any, root: Any, x: Any
         return -1
     thresholds = nodes.view(np.float32)
     if found & HAS_NAN or sets.shape[0] > 0 or scores.shape[0] > 0:
-        return walk(nodes, thresholds, flags, sets, scores, root, x)
+        centred = np.empty(scores.shape[1], np.float32)
+        if scores.shape[0] > 0:
+            centre_row(x, scores[0], centred)
+        return walk(nodes, thresholds, flags, sets, scores, root, x, centred)
     at = root
     while at >= 0:
         here = np.uint64(at)
@@ -248,10 +280,13 @@ def choose_csr(
     """Walk the rows of a CSR matrix, one at a time spread out in a scratch row that is wiped afterwards."""
     thresholds = nodes.view(np.float32)
     row = np.zeros(n_features, np.float32)
+    centred = np.empty(scores.shape[1], np.float32)
     for i in range(out.shape[0]):
         for j in range(indptr[i], indptr[i + 1]):
             row[indices[j]] = data[j]
-        out[i] = walk(nodes, thresholds, flags, sets, scores, root, row)
+        if scores.shape[0] > 0:
+            centre_row(row, scores[0], centred)
+        out[i] = walk(nodes, thresholds, flags, sets, scores, root, row, centred)
         for j in range(indptr[i], indptr[i + 1]):
             row[indices[j]] = 0
     return 0

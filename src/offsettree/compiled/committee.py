@@ -86,5 +86,5 @@ class CommitteeTree(CompiledTree):
             (self.member_start, self.part_divisor, self.weight, self.hard),
             (self.kind, self.place),
             (self.nodes, self.flags, self.sets, self.shares),
-            (self.weights, self.bias),
+            (self.weights.reshape(-1), self.bias),
         )

@@ -68,10 +68,8 @@ def _as_planes(tree: ActionTree, members: Sequence[Any]) -> LinearTree:
     constant = [member.label if isinstance(member, Constant) else None for member in members]
     real, left, right, root = way_past_constants(tree, constant)
     return LinearTree(
-        np.array([members[node].weights for node in real], dtype=np.float64),
-        np.array([members[node].bias for node in real], dtype=np.float64),
-        left,
-        right,
+        np.array([np.append(members[node].weights, members[node].bias) for node in real], dtype=np.float64),
+        np.stack([left, right], axis=1),
         root,
         tree.n_actions,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.compiled._batches import is_csr, over_csr, over_tables
+from offsettree.compiled._lanes import lanes_of
 from offsettree.compiled.graph import KINDS, SplitGraph
 from offsettree.compiled.layout import BY_CATEGORY, BY_SCORE, CompiledTree, OneRow
 
@@ -61,8 +63,8 @@ class CompiledForest(CompiledTree):
 
         graph, roots, n_actions = self._graph, self._roots, self.n_actions
         if not self._others:
-            parts = (graph.nodes, graph.flags, graph.sets, graph.scores)
-            return lambda x: vote_one(*parts, roots, x, n_actions, refused)
+            parts, (lanes, starts) = graph.parts, self._for_lanes
+            return lambda x: vote_one(parts, lanes, roots, starts, x, n_actions, refused)
         ask = [tree.one_row(refused) for tree in (*self._single_graphs(), *self._others)]
 
         def most_voted(x: NDArray[Any]) -> int:
@@ -77,33 +79,35 @@ class CompiledForest(CompiledTree):
         out = np.zeros(X.shape[0], dtype=np.intp)
         if len(self._roots) == 0:
             return out
-        graph = self._graph
-        parts = (graph.nodes, graph.flags, graph.sets, graph.scores, self._roots)
+        parts, roots, n_actions = self._graph.parts, self._roots, self.n_actions
         if is_csr(X):
             over_csr(
                 lambda data, indices, indptr, first, last: kernels.vote_csr(
-                    *parts, data, indices, indptr, X.shape[1], out[first:last], counts[first:last], self.n_actions
+                    parts, roots, data, indices, indptr, X.shape[1], out[first:last], counts[first:last], n_actions
                 ),
                 X,
                 KINDS,
+                n_walks=len(roots),
             )
             return out
-        plain = graph.is_plain
+        lanes, starts = self._for_lanes
         found = over_tables(
             lambda values, first, last: kernels.vote_rows(
-                graph.for_rows,
-                self._roots,
-                values,
-                out[first:last],
-                counts[first:last],
-                self.n_actions,
-                plain,
-                refused,
+                parts, lanes, roots, starts, values, out[first:last], counts[first:last], n_actions, refused
             ),
             X,
             KINDS,
+            n_walks=len(roots),
         )
         return None if found & refused else out
+
+    @cached_property
+    def _for_lanes(self) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+        """The graph, and the places where each tree begins, as kernels take them that walk trees or rows in turn."""
+        return lanes_of(self._graph, self._roots)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_for_lanes"}
 
     def _single_graphs(self) -> list[SplitGraph]:
         graph = self._graph

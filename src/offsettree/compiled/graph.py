@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.compiled._batches import is_csr, over_csr, over_tables
+from offsettree.compiled._lanes import loops_of
 from offsettree.compiled.layout import BY_CATEGORY, BY_SCORE, MISSING_LEFT, CompiledTree, OneRow
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class SplitGraph(CompiledTree):
     scores: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
 
     @property
+    def parts(self) -> tuple[Any, ...]:
+        """The arrays alone."""
+        return self.nodes, self.flags, self.sets, self.scores
+
+    @property
     def is_plain(self) -> bool:
         """Whether all splits are thresholds on columns."""
         return len(self.sets) == 0 and len(self.scores) == 0
@@ -49,17 +55,10 @@ class SplitGraph(CompiledTree):
     def for_rows(self) -> tuple[Any, ...]:
         """The graph as kernels take it that walk many rows.
 
-        The splits once more as one long array, then the actions, from a power of two on, each a split that leads to
-        itself either way. What is between the two is never touched, and takes no memory.
+        The splits once more as `_lanes` has them.
         """
-        n_splits = len(self.nodes)
-        end = 1 << (max(n_splits, self.n_actions) - 1).bit_length()
-        loops = np.zeros((end + self.n_actions, 4), dtype=np.uint32)
-        children = self.nodes[:, 2:].astype(np.int64)
-        loops[:n_splits, :2] = self.nodes[:, :2].view(np.uint32)
-        loops[:n_splits, 2:] = 4 * np.where(children >= 0, children, end + ~children)
-        loops[end:, 2:] = 4 * np.arange(end, end + self.n_actions)[:, np.newaxis]
-        return self.nodes, self.flags, self.sets, self.scores, loops.reshape(-1), 4 * end
+        loops, end = loops_of(self.nodes, self.n_actions)
+        return *self.parts, loops.reshape(-1), 4 * end
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "for_rows"}

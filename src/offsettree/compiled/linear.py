@@ -19,16 +19,14 @@ KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
 @dataclass(frozen=True, eq=False)
 class LinearTree(CompiledTree):
-    """The left side wins where ``weights[contest] @ x + bias[contest] > 0``.
+    """The left side wins where ``planes[contest, :-1] @ x + planes[contest, -1] > 0``.
 
     Margins are added up in float64 in an order of their own: a margin that is zero but for rounding may come out with
     the other sign than a classifier's own `predict` has it.
     """
 
-    weights: NDArray[np.float64]  # of shape (n_contests, n_features), contests as near to each other as on the way down
-    bias: NDArray[np.float64]
-    left: NDArray[np.int32]  # a contest, or ~action
-    right: NDArray[np.int32]
+    planes: NDArray[np.float64]  # of shape (n_contests, n_features + 1): weights, then bias
+    ways: NDArray[np.int32]  # of shape (n_contests, 2), for the left and the right side: a contest, or ~action
     root: int
     n_actions: int
 
@@ -37,7 +35,7 @@ class LinearTree(CompiledTree):
         from offsettree.compiled import _kernels_linear as kernels
 
         out = np.empty(X.shape[0], dtype=np.intp)
-        parts = (self.weights, self.bias, self.left, self.right, self.root)
+        parts = (self.planes.reshape(-1), self.ways, self.root)
         if is_csr(X):
             over_csr(
                 lambda data, indices, indptr, first, last: kernels.choose_csr(
@@ -56,14 +54,7 @@ class LinearTree(CompiledTree):
 
     def one_row(self, refused: int) -> OneRow:
         """See `CompiledTree`."""
-        from offsettree.compiled._kernels_linear import choose_rows
+        from offsettree.compiled._kernels_linear import choose_one
 
-        parts = (self.weights, self.bias, self.left, self.right, self.root)
-        empty, intp = np.empty, np.intp
-
-        def choose_one(x: NDArray[Any]) -> int:
-            # By the kernel of batches: another one might add up a margin in another order.
-            out = empty(1, intp)
-            return -1 if choose_rows(*parts, x, out, refused) & refused else out.item()
-
-        return choose_one
+        planes, ways, root = self.planes.reshape(-1), self.ways, self.root
+        return lambda x: choose_one(planes, ways, root, x, refused)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +28,8 @@ class _Prepared:
     Two threads may prepare the same at once; both get the same, and one of the two is kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, for_part: bool = False) -> None:
+        self.for_part = for_part
         self.is_compiled = False
         self.compiled: CompiledTree | None = None
         self.refused = 0
@@ -41,7 +43,8 @@ class _Prepared:
 class CompilablePolicy(BasePolicy):
     """Base of policies that may be flattened: a subclass defines `_compile`, and `_ask_contests` for when it cannot.
 
-    Flattening waits for the first decision, so that fitting does not pay for it.
+    Flattening waits for the first decision, so that fitting does not pay for it; or for being pickled, where it is
+    slow, so that not every process that reads the pickle pays for it.
     """
 
     _prepared: _Prepared
@@ -111,8 +114,9 @@ class CompilablePolicy(BasePolicy):
         available: Any = None,
         *,
         first: bool = True,
+        names_expected: bool = True,
     ) -> list[Any]:
-        log = super()._check_log(X, action, reward, propensity, available, first=first)
+        log = super()._check_log(X, action, reward, propensity, available, first=first, names_expected=names_expected)
         if first:
             self._prepare_anew()
         return log
@@ -122,11 +126,22 @@ class CompilablePolicy(BasePolicy):
         self._prepared = _Prepared()
 
     def _take_over(self, other: BasePolicy) -> None:
-        """Become fitted to the log of another policy, as far as all policies are alike."""
+        """Become fitted to the log of another policy, as a part of it, as far as all policies are alike."""
         for name in ("actions_", "_frame_like", "n_features_in_", "feature_names_in_"):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
-        self._prepare_anew()
+        self._prepared = _Prepared(for_part=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        prepared: _Prepared | None = self.__dict__.get("_prepared")
+        if prepared is not None and not prepared.for_part and self._is_slow_to_flatten():
+            _ = self.compiled_
+        state: dict[str, Any] = super().__getstate__()
+        return state
+
+    def _is_slow_to_flatten(self) -> bool:
+        """Tell whether `_compile` must look into many classifiers."""
+        return True
 
     def _positions(self, X: Features) -> NDArray[np.intp]:
         if (
@@ -182,13 +197,20 @@ def _label_function(compiled: CompiledTree, refused: int, n_features: int, label
     shape = (n_features,)
     # A row of 8-byte numbers or of float32, without gaps: what the kernel has been compiled for.
     wide, narrow, whole = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64)
-    array = np.ndarray
+    array, empty = np.ndarray, np.empty
+    write: Callable[..., None] = struct.Struct(f"{n_features}d").pack_into
 
     def label_of(x: Any) -> Any:
         if type(x) is list or type(x) is tuple:
             try:
-                x = np.asarray(x)
-            except ValueError:  # ragged: let the error be that of the longer way
+                if x and type(x[0]) is float:
+                    # As `asarray` would, in half the time; with a whole number first it might make whole numbers.
+                    numbers = empty(n_features)
+                    write(numbers, 0, *x)
+                    x = numbers
+                else:
+                    x = np.asarray(x)
+            except (ValueError, struct.error):  # ragged, too few, no numbers: let the error be that of the longer way
                 return None
         if type(x) is not array or x.shape != shape:
             return None

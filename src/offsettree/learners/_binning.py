@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from offsettree._features import (
     refuse_dates,
     take_rows,
 )
-from offsettree.exceptions import FeatureError
+from offsettree.exceptions import FeatureError, OffsetTreeWarning
 
 __all__ = ["Bins", "tables"]
 
@@ -28,6 +29,7 @@ N_VALUES = 63
 SAMPLE = 20_000  # rows from which quantiles are taken
 SORTED = 1 << 18  # values of the sample that are sorted at once
 BLOCK = 1 << 22  # values that are written out at once, of an X that kernels do not take as it is
+MANY_CODES = 1 << 28  # values of a sparse X of which to tell
 MOST_CODES = 1 << 33
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))  # what kernels are compiled for
 
@@ -101,6 +103,8 @@ class Bins:
                 f"a histogram tree holds one byte per row and column, and X is {n_rows:,} x {n_columns:,}: too many. "
                 "Give a linear estimator, such as LogisticRegression(), which keeps X sparse, or select columns."
             )
+        if is_sparse(numbers):
+            _warn_if_wide(numbers)
         codes = np.empty((n_rows, n_columns), dtype=np.uint8)
         for part, table in tables(numbers):
             bin_columns(table, self.edges, self.is_category, codes[part])
@@ -116,6 +120,19 @@ def tables(numbers: Features) -> Iterator[tuple[slice, NDArray[Any]]]:
     step = max(1, BLOCK // n_columns)
     for begin in range(0, n_rows, step):
         yield slice(begin, begin + step), _dense(numbers[begin : begin + step])
+
+
+def _warn_if_wide(X: Features) -> None:
+    n_rows, n_columns = X.shape
+    n_bytes, n_own = n_rows * n_columns, X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    if n_bytes > max(MANY_CODES, n_own):
+        warnings.warn(
+            f"X is sparse and takes {n_own / 1e6:,.0f} MB, but a histogram tree holds one byte per row and column, "
+            f"here {n_rows:,} x {n_columns:,}: {n_bytes / 1e6:,.0f} MB, and time to match. For text and the like, give "
+            "a linear estimator, such as SGDClassifier() or LogisticRegression(), which keeps X sparse.",
+            OffsetTreeWarning,
+            stacklevel=5,
+        )
 
 
 def _dense(part: Features) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._jit import kernel
-from offsettree.learners._kernels_splits import (
+from offsettree.learners._kernels_counts import (
     FEW_ROWS,
     MISSING,
     N_BINS,
@@ -22,10 +22,10 @@ from offsettree.learners._kernels_splits import (
     Settings,
     count,
     draw_below,
-    find_split,
     make_room,
     take_away,
 )
+from offsettree.learners._kernels_splits import find_split
 
 __all__ = [
     "MISSING",

@@ -30,7 +30,7 @@ def learn_rows(
     """Learn from rows in their order."""
     values = np.zeros(size, np.float32)
     for i in range(action.shape[0]):
-        n = read_row(layout, None, data, indices, indptr, i, True, values, keys)
+        n = read_row(layout, None, None, data, indices, indptr, i, values, keys)
         learn_row(layout, weights, values, keys, n, action[i], reward[i], propensity[i])
 
 
@@ -42,7 +42,7 @@ def learn_one(
     if not within_bounds(x):
         return False
     values = np.zeros(size, np.float32)
-    n = read_row(layout, None, x.reshape(1, -1), None, None, 0, True, values, keys)
+    n = read_row(layout, None, None, x.reshape(1, -1), None, None, 0, values, keys)
     learn_row(layout, weights, values, keys, n, action, reward, propensity)
     return True
 
@@ -52,7 +52,7 @@ def choose_rows(layout: Any, weights: Any, size: Any, keys: Any, data: Any, indi
     """Choose for each row."""
     values = np.zeros(size, np.float32)
     for i in range(out.shape[0]):
-        n = read_row(layout, None, data, indices, indptr, i, False, values, keys)
+        n = read_row(layout, None, None, data, indices, indptr, i, values, keys)
         out[i] = choose_row(layout, weights, values, keys, n)
 
 
@@ -62,7 +62,7 @@ def choose_one(layout: Any, weights: Any, size: Any, keys: Any, x: Any) -> Any:
     if not within_bounds(x):
         return -1
     values = np.zeros(size, np.float32)
-    n = read_row(layout, None, x.reshape(1, -1), None, None, 0, False, values, keys)
+    n = read_row(layout, None, None, x.reshape(1, -1), None, None, 0, values, keys)
     return choose_row(layout, weights, values, keys, n)
 
 
@@ -87,7 +87,7 @@ def run(
     values = np.zeros(size, np.float32)
     n_actions = np.int64(layout[N_MODELS])
     for i in range(chosen.shape[0]):
-        n = read_row(layout, None, data, indices, indptr, i, True, values, keys)
+        n = read_row(layout, None, None, data, indices, indptr, i, values, keys)
         greedy = choose_row(layout, weights, values, keys, n)
         action = explore(greedy, n_actions, rate[i], draws[i, 0], draws[i, 1])
         chosen[i], propensity[i] = action, propensity_of(action, greedy, n_actions, rate[i])

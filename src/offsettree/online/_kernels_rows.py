@@ -33,35 +33,36 @@ def within_bounds(x: Any) -> Any:
 def read_row(
     layout: Any,
     scales: Any,
+    growing: Any,
     data: Any,
     indices: Any,
     indptr: Any,
     at: Any,
-    learning: Any,
     values: Any,
     keys: Any,
 ) -> Any:
     """Fill `values`, and `keys` where rows are lists; return the number of entries.
 
+    `growing` are the scales again where they are to grow with the row, and None where they are not to be touched.
     The row is one of a CSR matrix, or of the array `data` where that has two dimensions.
     """
     n_features = np.int64(layout[N_FEATURES])
     if keys is None:
         if data.ndim == 2:
-            _spread(scales, data, at, n_features, learning, values)
+            _spread(scales, growing, data, at, n_features, values)
         else:
             values[:] = 0
             for i in range(indptr[at], indptr[at + 1]):
-                values[indices[i]] = _scaled(scales, indices[i], data[i], learning)
+                values[indices[i]] = _scaled(scales, growing, indices[i], data[i])
         values[n_features] = np.float32(layout[BIAS])
         return np.int64(layout[WIDTH])
     n = 0
     if data.ndim == 2:
         for j in range(n_features):
-            n = _append(layout, scales, np.uint64(j), data[at, j], learning, values, keys, n)
+            n = _append(layout, scales, growing, np.uint64(j), data[at, j], values, keys, n)
     else:
         for i in range(indptr[at], indptr[at + 1]):
-            n = _append(layout, scales, np.uint64(indices[i]), data[i], learning, values, keys, n)
+            n = _append(layout, scales, growing, np.uint64(indices[i]), data[i], values, keys, n)
     if layout[BIAS] > 0:
         keys[n] = layout[N_FEATURES] * layout[FACTOR]
         values[n] = np.float32(layout[BIAS])
@@ -70,37 +71,37 @@ def read_row(
 
 
 @part
-def _append(layout: Any, scales: Any, feature: Any, value: Any, learning: Any, values: Any, keys: Any, n: Any) -> Any:
+def _append(layout: Any, scales: Any, growing: Any, feature: Any, value: Any, values: Any, keys: Any, n: Any) -> Any:
     if value == 0:
         return n
     keys[n] = feature * layout[FACTOR]
-    values[n] = _scaled(scales, (feature * layout[SCALE_FACTOR]) >> layout[SHIFT], value, learning)
+    values[n] = _scaled(scales, growing, (feature * layout[SCALE_FACTOR]) >> layout[SHIFT], value)
     return n + 1
 
 
 @part
-def _spread(scales: Any, X: Any, at: Any, n_features: Any, learning: Any, values: Any) -> Any:
+def _spread(scales: Any, growing: Any, X: Any, at: Any, n_features: Any, values: Any) -> Any:
     if scales is None:
         for j in range(n_features):
             values[j] = X[at, j]
     else:
-        if learning:
+        if growing is not None:
             for j in range(n_features):
                 size = np.float32(abs(X[at, j]))
-                scales[j] = size if size > scales[j] else scales[j]
+                growing[j] = size if size > growing[j] else growing[j]
         for j in range(n_features):
             # Never seen: no weight has been learned for it either.
             values[j] = np.float32(X[at, j]) / (scales[j] if scales[j] > 0 else np.float32(np.inf))
 
 
 @part
-def _scaled(scales: Any, at: Any, value: Any, learning: Any) -> Any:
+def _scaled(scales: Any, growing: Any, at: Any, value: Any) -> Any:
     if scales is None:
         return np.float32(value)
     size = scales[at]
-    if learning and abs(np.float32(value)) > size:
+    if growing is not None and abs(np.float32(value)) > size:
         size = abs(np.float32(value))
-        scales[at] = size
+        growing[at] = size
     return np.float32(value) / size if size > 0 else np.float32(0)
 
 

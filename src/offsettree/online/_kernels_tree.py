@@ -53,7 +53,7 @@ def learn_rows(
     """Learn from rows in their order."""
     values, directions, gathered = _room(size)
     for i in range(action.shape[0]):
-        n = read_row(layout, scales, data, indices, indptr, i, True, values, keys)
+        n = read_row(layout, scales, scales, data, indices, indptr, i, values, keys)
         learn_row(
             layout, weights, powers, contests, totals, links, settings,
             values, keys, directions, gathered, n, action[i], reward[i], propensity[i],
@@ -81,7 +81,7 @@ def learn_one(
     if not within_bounds(x):
         return False
     values, directions, gathered = _room(size)
-    n = read_row(layout, scales, x.reshape(1, -1), None, None, 0, True, values, keys)
+    n = read_row(layout, scales, scales, x.reshape(1, -1), None, None, 0, values, keys)
     learn_row(
         layout, weights, powers, contests, totals, links, settings,
         values, keys, directions, gathered, n, action, reward, propensity,
@@ -105,7 +105,7 @@ def choose_rows(
     """Choose for each row."""
     values = np.zeros(size, np.float32)
     for i in range(out.shape[0]):
-        n = read_row(layout, scales, data, indices, indptr, i, False, values, keys)
+        n = read_row(layout, scales, None, data, indices, indptr, i, values, keys)
         out[i] = choose_row(layout, weights, links, values, keys, n)
 
 
@@ -115,7 +115,7 @@ def choose_one(layout: Any, weights: Any, scales: Any, links: Any, size: Any, ke
     if not within_bounds(x):
         return -1
     values = np.zeros(size, np.float32)
-    n = read_row(layout, scales, x.reshape(1, -1), None, None, 0, False, values, keys)
+    n = read_row(layout, scales, None, x.reshape(1, -1), None, None, 0, values, keys)
     return choose_row(layout, weights, links, values, keys, n)
 
 
@@ -146,12 +146,12 @@ def run(
     values, directions, gathered = _room(size)
     n_actions = links.shape[1]
     for i in range(chosen.shape[0]):
-        n = read_row(layout, scales, data, indices, indptr, i, False, values, keys)
+        n = read_row(layout, scales, None, data, indices, indptr, i, values, keys)
         greedy = choose_row(layout, weights, links, values, keys, n)
         action = explore(greedy, n_actions, rate[i], draws[i, 0], draws[i, 1])
         chosen[i], propensity[i] = action, propensity_of(action, greedy, n_actions, rate[i])
         reward[i] = earned(label, rewards, i, action)
-        n = read_row(layout, scales, data, indices, indptr, i, True, values, keys)
+        n = read_row(layout, scales, scales, data, indices, indptr, i, values, keys)
         learn_row(
             layout, weights, powers, contests, totals, links, settings,
             values, keys, directions, gathered, n, action, reward[i], propensity[i],
@@ -191,7 +191,11 @@ def learn_row(
     reward: Any,
     propensity: Any,
 ) -> Any:
-    """Walk up from the action's leaf while the contests passed choose it, each having learned from the row first."""
+    """Walk up from the action's leaf while the contests passed choose it, as they did before they learned from the row.
+
+    What a row earned must not decide whether it climbs: asked after they have learned, contests would let rows that
+    earned much climb and stop those that earned little, and the contest above would hear mostly good of either side.
+    """
     squares = np.float64(sum_of_squares(values, n))
     totals[N_ROWS] += 1
     totals[SQUARES] += squares
@@ -212,6 +216,7 @@ def learn_row(
     while node >= 0:
         margin = np.float64(product(layout, weights, node, values, keys, n))
         from_left = links[LEFT, node] == child
+        passed = (margin > 0) == from_left
         # +1 is a vote for the left side.
         vote = 1.0 if from_left == (reward > offset) else -1.0
         contests[node, HEARD] += 1
@@ -228,13 +233,12 @@ def learn_row(
                 )
             if gain > 0:
                 step = _step(loss, vote * margin, weight, gain)
-                margin += vote * step * gain
                 stride = np.float32(vote * step * rate)
                 if powers is None:
                     add_row(layout, weights, node, values, keys, n, stride)
                 else:
                     add_row(layout, weights, node, directions, keys, n, stride)
-        if (margin > 0) != from_left:
+        if not passed:
             break
         child, node = node, links[PARENT, node]
 

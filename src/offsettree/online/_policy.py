@@ -13,15 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from offsettree._available import Available
 from offsettree._features import Features, as_one_row, check_features, count_rows
-from offsettree._validation import (
-    check_actions,
-    check_propensity,
-    check_range,
-    check_reward,
-    check_reward_within,
-    encode_actions,
-    find_actions,
-)
+from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.compiled import over_csr, over_tables
 from offsettree.exceptions import FeatureError, ParameterError
@@ -80,16 +72,7 @@ class OnlinePolicy(BasePolicy):
         propensity : array of shape (n_rows,) or float
             The probability with which it was chosen, in (0, 1]. Must be given.
         """
-        before = dict(self.__dict__)
-        try:
-            if not self._has_begun():
-                self._begin(X)
-            log = self._check_chunk(X, action, reward, propensity)
-        except BaseException:
-            self.__dict__ = before
-            raise
-        self._learn(*log)
-        return self
+        return self._learn_checked(X, action, reward, propensity, names_expected=True)
 
     def learn(self, x: Any, action: Any, reward: float, propensity: float) -> Self:
         """Learn from one row: the same as `partial_fit` with a table of that row, and much faster for an array.
@@ -117,6 +100,7 @@ class OnlinePolicy(BasePolicy):
                 and type(propensity) in (float, int)
                 and 0 <= (share := (reward - low) / span) <= 1
                 and 1e-300 < propensity <= 1
+                and self._model.weights.flags.writeable
                 and self._kernels.learn_one(
                     *self._model, *self._room_for_one(), x, position, float(share), float(propensity)
                 )
@@ -125,10 +109,30 @@ class OnlinePolicy(BasePolicy):
         row = as_one_row(x, getattr(self, "feature_names_in_", None), None)
         if count_rows(row) != 1:
             raise FeatureError(f"learn takes one row; got {count_rows(row)}. Use partial_fit for many.")
-        return self.partial_fit(row, [action], reward=[reward], propensity=[propensity])
+        return self._learn_checked(row, [action], [reward], [propensity], names_expected=False)
+
+    def _learn_checked(
+        self,
+        X: Features,
+        action: ArrayLike | None,
+        reward: ArrayLike | None,
+        propensity: ArrayLike | None,
+        *,
+        names_expected: bool,
+    ) -> Self:
+        with self._all_or_nothing():
+            if "_model" not in self.__dict__:
+                self._begin(X)
+            log = self._check_log(X, action, reward, propensity, first=False, names_expected=names_expected)
+            refuse_huge(log[-1])
+        X, position, gain, chance, _ = reversed(log)
+        self._learn(X, position, gain, chance)
+        return self
 
     def choose(self, x: Any) -> tuple[Any, float]:
         """Return the action for one context, and the probability with which it was chosen: this policy is certain."""
+        if "_model" not in self.__dict__:
+            self._begin_deciding(x)
         return self.decide(x), 1.0
 
     def decide(self, x: Any, available: Any = None) -> Any:
@@ -178,16 +182,12 @@ class OnlinePolicy(BasePolicy):
         refuse_huge(X)
         self._learn(X, action, reward, propensity)
 
-    def _has_begun(self) -> bool:
-        return "_model" in self.__dict__
-
     def _begin(self, X: Features) -> None:
         """Make an empty model for rows such as these."""
         if self.actions is None:
             raise ParameterError(
                 f"{type(self).__name__} must know all actions before the first row: name them, actions=[...]."
             )
-        check_range(self.reward_range)
         self.actions_ = find_actions(np.empty(0), self.actions)
         X = check_features(self, X, learner=self._learner(), reset=True)
         self._frame_like = None
@@ -195,12 +195,8 @@ class OnlinePolicy(BasePolicy):
 
     def _begin_deciding(self, x: Any) -> None:
         """Be ready to decide before anything was learned: the first decision comes before the first reward."""
-        before = dict(self.__dict__)
-        try:
+        with self._all_or_nothing():
             self._begin(as_one_row(x, None, None))
-        except BaseException:
-            self.__dict__ = before
-            raise
 
     def _make_ready(self, X: Features) -> None:
         low, high = check_range(self.reward_range)
@@ -211,22 +207,15 @@ class OnlinePolicy(BasePolicy):
         position_of = {label: position for position, label in enumerate(self._labels)}
         self._known = (position_of, low, high - low, (X.shape[1],))
 
+    def _own_numbers(self) -> None:
+        """Copy a model that cannot be written to, such as one mapped from a file, before learning goes on."""
+        if not self._model.weights.flags.writeable:
+            self._model = type(self._model)(*(None if array is None else array.copy() for array in self._model))
+            self._asked = self._model.for_choosing()
+
     def _room_for_one(self) -> tuple[int, NDArray[np.uint64] | None]:
         # Threads may decide at the same time: no room of its own for what they write to.
         return (self._width, None) if self._width else room_for(self._model.layout, self.n_features_in_)
-
-    def _check_chunk(
-        self, X: Features, action: ArrayLike | None, reward: ArrayLike | None, propensity: ArrayLike | None
-    ) -> tuple[Features, NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-        low, high = check_range(self.reward_range)
-        X = check_features(self, X, learner=self._learner(), reset=False)
-        refuse_huge(X)
-        n_rows = count_rows(X)
-        position = encode_actions(check_actions(action, n_rows), self.actions_)
-        reward = check_reward(reward, n_rows, copy=False)
-        check_reward_within(reward, (low, high))
-        propensity = check_propensity(propensity, n_rows, copy=False)
-        return X, position, (reward - low) / (high - low), np.ascontiguousarray(propensity)
 
     def _learn(
         self,
@@ -235,6 +224,7 @@ class OnlinePolicy(BasePolicy):
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
     ) -> None:
+        self._own_numbers()
         self._kernels.learn_rows(*self._model, *self._table(X), action, reward, np.ascontiguousarray(propensity))
 
     def _run(
@@ -251,12 +241,14 @@ class OnlinePolicy(BasePolicy):
         """
         n_rows = len(rates)
         chosen, reward, propensity = np.empty(n_rows, dtype=np.intp), np.empty(n_rows), np.empty(n_rows)
+        self._own_numbers()
         table = self._table(X)
         self._kernels.run(*self._model, *table, label, rewards, rates, draws, chosen, reward, propensity)
         return chosen, propensity
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         check_is_fitted(self, "_model")
+        refuse_huge(X)
         kernels, model, layout = self._kernels, self._asked, self._model.layout
         out = np.empty(count_rows(X), dtype=np.intp)
         n_features = X.shape[1]
@@ -298,5 +290,10 @@ def as_floats(values: NDArray[Any]) -> NDArray[Any]:
 def refuse_huge(X: Features) -> None:
     """Refuse what float32 cannot hold the square of."""
     values = X.data if hasattr(X, "indptr") else X
-    if values.size and (largest := max(values.max(), -values.min())) > LARGEST:
+    if values.dtype in KINDS and values.flags.c_contiguous:
+        flat = values.reshape(-1)
+        with np.errstate(over="ignore"):
+            if np.dot(flat, flat) <= LARGEST:  # the fastest look at all of them; beyond, one by one
+                return
+    if values.size and (largest := max(float(values.max()), -float(values.min()))) > LARGEST:
         raise FeatureError(f"X must be within {LARGEST:g} of zero; got {largest:g}. Scale the features.")

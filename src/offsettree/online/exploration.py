@@ -80,6 +80,7 @@ class Explorer(Explores, BaseEstimator):
 
         A policy that has learned nothing yet, and cannot decide, is explored around uniformly.
         """
+        self._check_policy()
         labels = self.actions_.tolist()
         try:
             greedy = labels.index(self.policy.decide(x))
@@ -167,7 +168,6 @@ class EpsilonGreedy(Explorer):
         self.random_state = random_state
 
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
-        self._check_policy()
         return np.full(n_rows, check_share(self.epsilon, "epsilon"))
 
 
@@ -224,7 +224,6 @@ class EpochGreedy(Explorer):
         self.random_state = random_state
 
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
-        self._check_policy()
         powers = {"agnostic": -1 / 3, "realizable": -1 / 2}
         if self.exploration not in powers:
             raise ParameterError(f"exploration must be 'agnostic' or 'realizable'; got {self.exploration!r}.")

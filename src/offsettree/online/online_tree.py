@@ -42,10 +42,10 @@ class TreeModel(NamedTuple):
 class OnlineOffsetTree(OnlinePolicy):
     """Offset tree with linear contests that learns from one row at a time, each row once.
 
-    A row walks up from the leaf of its action. Each contest on the way first learns from it: a reward above the offset
-    is a vote for the side the action came from, one below a vote against it, with weight
-    abs(reward - offset) / propensity. The row goes on to the next contest as long as those it has passed choose its
-    action. A decision walks down from the root: about log2 k dot products.
+    A row walks up from the leaf of its action. Each contest on the way learns from it: a reward above the offset is a
+    vote for the side the action came from, one below a vote against it, with weight abs(reward - offset) / propensity.
+    The row goes on to the next contest as long as those it has passed chose its action, before they learned from it. A
+    decision walks down from the root: about log2 k dot products.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class OnlineOffsetTree(OnlinePolicy):
             return float("nan")
         if not is_number(self.offset) or not 0 <= self.offset <= 1:
             raise ParameterError(
-                f"offset must be 'mean', or from 0 to 1 as a share of the reward range; got {self.offset!r}."
+                f"offset must be from 0 to 1, as a share of the reward range, or 'mean'; got {self.offset!r}."
             )
         return float(self.offset)
 

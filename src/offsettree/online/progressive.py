@@ -27,7 +27,7 @@ N_POINTS = 400  # of the curve
 class ProgressiveResult:
     """What a run over the rows came to.
 
-    Attributes
+    Parameters
     ----------
     error : float
         What was lost per row against its best action; with labels, the share of wrong decisions.

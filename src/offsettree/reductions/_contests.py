@@ -11,7 +11,6 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from offsettree._available import Available
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import (
@@ -47,51 +46,46 @@ class Trainer:
     folds: NDArray[np.uint8] | None
     finite: bool
 
-    def train(self, contest: Contest) -> tuple[Any, NDArray[np.bool_]]:
-        """Train one contest; return its classifier, and which rows the filter takes to be sent left."""
+    def train(self, contest: Contest) -> tuple[Trained, NDArray[np.bool_] | None]:
+        """Train one contest; return what is kept of it, and which rows it sends left, for the filter (root: None)."""
         rows, seed = contest.rows, int(self.seeds[contest.node])
         where = f"in the contest at node {contest.node} of the tree"
         # A contest that all rows reach, as with two actions, needs no copy of them.
         X = self.X if len(rows) == len(self.votes.weight) else take_rows(self.X, rows)
         label = self.votes.for_left(rows, contest.from_left)
-        weight = self.votes.loudness(rows, contest.standing)
-        if self.folds is None or contest.node == 0:  # nobody climbs further than the root
-            return train_and_ask(self.learner, X, label, weight, seed, where)
-        # About one row only, as some learners fail no sooner than they are asked.
-        classifier, _ = train_and_ask(
-            self.learner, X, label, weight, seed, where, take_rows(X, np.arange(len(rows))[:1])
-        )
-        return classifier, ask_out_of_fold(self.learner, X, label, weight, seed, where, self.folds[rows])
-
-    def summary(self, contest: Contest, classifier: Any) -> Trained:
-        """Tell what is kept of a contest that has been trained."""
-        weight = self.votes.standing_weight(contest.rows, contest.standing)
-        return contest.node, classifier, len(contest.rows), float(weight.sum())
+        weight, total = self.votes.loudness(rows, contest.standing)
+        is_root = contest.node == 0  # from where nobody climbs further
+        sent_left: NDArray[np.bool_] | None
+        if self.folds is None and not is_root:
+            classifier, sent_left = train_and_ask(self.learner, X, label, weight, seed, where)
+        else:
+            # About one row only, as some learners fail no sooner than they are asked.
+            one_row = take_rows(X, np.arange(len(rows))[:1])
+            classifier, _ = train_and_ask(self.learner, X, label, weight, seed, where, one_row)
+            sent_left = None
+            if self.folds is not None and not is_root:
+                sent_left = ask_out_of_fold(self.learner, X, label, weight, seed, where, self.folds[rows])
+        return (contest.node, classifier, len(rows), total), sent_left
 
 
 def train_separately(
-    tree: ActionTree,
+    ladder: Ladder,
     learner: NodeLearner,
     X: Features,
-    action: NDArray[np.intp],
     votes: Votes,
     seeds: NDArray[np.int64],
     n_jobs: int | None,
     *,
     folds: NDArray[np.uint8] | None = None,
-    share: float = 0.0,
-    available: Available | None = None,
 ) -> tuple[list[Any], NDArray[np.int64], NDArray[np.float64]]:
     """Train one classifier per node, children first: a parent learns from the rows they let through (Algorithm 2).
 
     Return the classifiers, how many rows trained each, and how much these weighed in all.
 
-    `folds` of the rows make the filter ask classifiers that were trained without the row's fold; `share` is the part
-    of their weight that rows keep for each contest below that they lost. Where the other side has nothing `available`
-    to a row, the row passes.
+    `folds` of the rows make the filter ask classifiers that were trained without the row's fold.
     """
+    tree = ladder.tree
     trainer = Trainer(learner, X, votes, seeds, folds, may_assume_finite(learner.estimator, X))
-    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share, available)
     classifiers: list[Any] = [None] * tree.n_nodes
     n_rows = np.zeros(tree.n_nodes, dtype=np.int64)
     weight = np.zeros(tree.n_nodes)
@@ -117,8 +111,8 @@ def train_separately(
                 results = [_train_contest(trainer, contests[0])]
             else:
                 results = parallel(delayed(_train_contest)(trainer, contest) for contest in contests)
-            for contest, (classifier, sent_left) in zip(contests, results, strict=True):
-                note([trainer.summary(contest, classifier)])
+            for contest, (trained_here, sent_left) in zip(contests, results, strict=True):
+                note([trained_here])
                 ladder.settle(contest, sent_left)
     return classifiers, n_rows, weight
 
@@ -147,9 +141,9 @@ def _share_out(ladder: Ladder, n_parts: int) -> tuple[list[int], list[list[int]]
 def _train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list[Trained]:
     trained: list[Trained] = []
 
-    def hold(contest: Contest) -> NDArray[np.bool_]:
-        classifier, sent_left = trainer.train(contest)
-        trained.append(trainer.summary(contest, classifier))
+    def hold(contest: Contest) -> NDArray[np.bool_] | None:
+        trained_here, sent_left = trainer.train(contest)
+        trained.append(trained_here)
         return sent_left
 
     with node_settings(assume_finite=trainer.finite, parameters_checked=trainer.learner.parameters_checked):
@@ -162,7 +156,7 @@ def _train_subtree(trainer: Trainer, ladder: Ladder, root: int) -> tuple[list[Tr
     return trained, ladder.waiting_at(root)
 
 
-def _train_contest(trainer: Trainer, contest: Contest) -> tuple[Any, NDArray[np.bool_]]:
+def _train_contest(trainer: Trainer, contest: Contest) -> tuple[Trained, NDArray[np.bool_] | None]:
     with node_settings(assume_finite=trainer.finite, parameters_checked=trainer.learner.parameters_checked):
         return trainer.train(contest)
 

@@ -26,7 +26,7 @@ from offsettree.learners._kernels_histogram import (
     seeded,
     weight_wrong,
 )
-from offsettree.learners._kernels_scores import score
+from offsettree.learners._kernels_scores import centre_row, weigh
 
 __all__ = ["Climb", "Open", "Scores", "directions", "held_out_error", "order_by_leaf", "train"]
 
@@ -153,10 +153,13 @@ def with_scores(codes: Any, scores: Scores, node: int, row: Any, block: Any, edg
     n_rows = row.shape[0]
     last = codes.shape[1]
     value = np.empty(n_rows, np.float32)
+    centred = np.empty(last, np.float32)
+    weights = scores.weights.reshape(-1)
     for q in range(n_rows):
         for j in range(last):
             block[q, j] = codes[row[q], j]
-        value[q] = score(scores.weights[node], scores.centre, scores.numbers[row[q]])
+        centre_row(scores.numbers[row[q]], scores.centre, centred)
+        value[q] = weigh(weights, node * last, centred, 0, last)
     in_order = np.sort(value)
     n_edges = 0
     edges[last, :] = np.inf

@@ -68,16 +68,19 @@ class Votes:
         """Label the rows of a contest: true where the left side gets the vote."""
         return np.equal(from_left, self.for_own_side.take(rows))
 
-    def loudness(self, rows: NDArray[np.intp], standing: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Weigh the rows of a contest, with mean 1; the contests below may have left them a part of their weight.
+    def loudness(
+        self, rows: NDArray[np.intp], standing: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.float64], float]:
+        """Weigh the rows of a contest, with mean 1, and all together; those below may have left them a part of it.
 
         Only ratios count in the weighted loss; at mean 1 a learner's own settings, such as the strength of a penalty,
         mean the same whatever the propensities.
         """
         weight = self.standing_weight(rows, standing)
+        total = float(np.add.reduce(weight))
         if len(rows):
-            weight /= weight.mean()
-        return weight
+            weight /= total / len(rows)
+        return weight, total
 
     def standing_weight(
         self, rows: NDArray[np.intp], standing: NDArray[np.float64] | None = None
@@ -90,7 +93,8 @@ class Votes:
 
     def signed(self) -> NDArray[np.float32]:
         """Return the weights with mean 1, as float32 can hold them whatever 1 / p is, negative for a vote against."""
-        own_vote = (self.weight / (self.weight.mean() or 1.0)).astype(np.float32)
+        own_vote = np.empty(len(self.weight), dtype=np.float32)
+        np.divide(self.weight, self.weight.mean() or 1.0, out=own_vote, casting="same_kind")
         # A weight that is too small beside the others still counts, where the others are not.
         np.maximum(own_vote, np.finfo(np.float32).tiny, out=own_vote, where=self.weight > 0)
         return np.negative(own_vote, out=own_vote, where=~self.for_own_side)

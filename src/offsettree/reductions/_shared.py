@@ -65,7 +65,7 @@ def train_shared(
             node = np.repeat([contest.node for contest in contests], [len(contest.rows) for contest in contests])
             label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in contests])
             union = append_indicator(take_rows(X, rows), node, tree.n_nodes, "node")
-            classifier = learner.fit(union, label, votes.loudness(rows), seed)
+            classifier = learner.fit(union, label, votes.loudness(rows)[0], seed)
             n_rows = np.bincount(node, minlength=tree.n_nodes)
             n_left = np.bincount(node, weights=label, minlength=tree.n_nodes)
             # As with separate classifiers, who heard one side or nobody has no opinion of its own.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, check_features, count_rows, take_rows
 from offsettree._traits import take_over_input_tags
-from offsettree._validation import check_labels, check_weight
+from offsettree._validation import check_labels, check_n_jobs, check_weight
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left, train_and_ask
 
 __all__ = ["AllPairs"]
@@ -84,6 +84,7 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight : array of shape (n_rows,), optional
             What it costs to mislabel each row; all the same if not given. Rows of weight zero are left out.
         """
+        check_n_jobs(self.n_jobs)
         X = check_features(self, X, learner=self.estimator, reset=True)
         target = check_labels(y, count_rows(X))
         weight = check_weight(sample_weight, len(target))

@@ -33,7 +33,8 @@ class DoublyRobust(BasePolicy):
         Learns the corrections. It is trained on all rows with a target per action: (reward - prediction) / propensity
         for the action logged, 0 for the others; one regressor per action where it takes a single target. By default
         extra-trees, of 100 trees with leaves of at least 5 rows and more in a long log, a quarter of the square root
-        of its rows, that try a third of the columns at each split, and at least 4. Forests are the fastest by far where there are many actions: see the notes.
+        of its rows, that try a third of the columns at each split, and at least 4. Forests are the fastest by far
+        where there are many actions: see the notes.
     reward_model : regressor, optional
         Predicts rewards, trained on each action's own rows. By default linear models of all actions that learn from
         each other: each is shrunk towards their mean, by as much as the log suggests.

@@ -18,9 +18,11 @@ from offsettree.base import snips
 from offsettree.compiled import CompilablePolicy, CompiledForest, CompiledTree
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._contests import train_separately
-from offsettree.reductions._ladder import share_kept
-from offsettree.reductions._native import BinnedLog, NativeContests, is_native
+from offsettree.reductions._ladder import Ladder, share_kept
+from offsettree.reductions._leaf_scale import choose_leaf_scale
+from offsettree.reductions._native import NativeContests, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds, releases_the_interpreter
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
 from offsettree.reductions.offset_tree import OffsetTree
@@ -213,7 +215,7 @@ class OffsetForest(CompilablePolicy):
         self.leaf_scale_ = None
         if is_native(learner.estimator, self.path_filter):
             log = BinnedLog.make(X, action, votes.signed(), models, available)
-            self.leaf_scale_ = log.leaf_scale(learner.estimator, random, COMMITTEE)
+            self.leaf_scale_ = choose_leaf_scale(log, learner.estimator, random, COMMITTEE)
             return partial(_train_native, log, learner.estimator, self.leaf_scale_, self.bootstrap)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
         share = share_kept(self.path_filter)
@@ -279,6 +281,9 @@ class OffsetForest(CompilablePolicy):
         whole = [tree for tree in trees if tree is not None]
         return CompiledForest(whole, len(self.actions_)) if len(whole) == len(trees) else None
 
+    def _is_slow_to_flatten(self) -> bool:
+        return any(member._is_slow_to_flatten() for member in self.estimators_)
+
     def _as_numbers(self, X: Features) -> Features | None:
         return self.estimators_[0]._as_numbers(X)
 
@@ -317,7 +322,7 @@ def _train_native(
 ) -> tuple[NativeContests, NDArray[np.int64]]:
     if bootstrap:
         log = log.drawn(_draw(seed, len(log.own_vote)))
-    return log.train(tree, learner, leaf_scale, _node_seeds(seed, tree))
+    return log.training(tree, learner, leaf_scale, _node_seeds(seed, tree)).grow().joined()
 
 
 def _train_any(
@@ -334,7 +339,6 @@ def _train_any(
 ) -> tuple[list[Any], NDArray[np.int64]]:
     if bootstrap:
         votes = Votes(votes.for_own_side, votes.weight * _draw(seed, len(votes.weight)))
-    classifiers, n_rows, _ = train_separately(
-        tree, learner, X, action, votes, _node_seeds(seed, tree), 1, folds=folds, share=share, available=available
-    )
+    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share, available)
+    classifiers, n_rows, _ = train_separately(ladder, learner, X, votes, _node_seeds(seed, tree), 1, folds=folds)
     return classifiers, n_rows

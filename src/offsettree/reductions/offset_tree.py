@@ -18,10 +18,12 @@ from offsettree._features import Features
 from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, default_classifier
+from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._contests import descend, train_separately
 from offsettree.reductions._cross_fit import CrossFit
-from offsettree.reductions._ladder import share_kept
-from offsettree.reductions._native import BinnedLog, NativeContests, is_native
+from offsettree.reductions._ladder import Ladder, share_kept
+from offsettree.reductions._leaf_scale import choose_leaf_scale
+from offsettree.reductions._native import NativeContests, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
 from offsettree.reductions._partial import Memory, check_growing, teach_chunk, teaches_chunks, warn_of_short_start
@@ -219,23 +221,18 @@ class OffsetTree(CompilablePolicy):
             del votes
             log = BinnedLog.make(X, action, own_vote, available=available)
             del X, action, own_vote, available  # the log has what it needs of them
-            scale = log.leaf_scale(learner.estimator, random)
-            self.estimators_, self.node_rows_ = log.train(
-                self.tree_, learner.estimator, scale, seeds, effective_n_jobs(self.n_jobs)
-            )
+            scale = choose_leaf_scale(log, learner.estimator, random)
+            training = log.training(self.tree_, learner.estimator, scale, seeds)
+            del log  # here and below: the policy itself may be large, and takes the place of what is used up
+            grown = training.grow(effective_n_jobs(self.n_jobs))
+            del training
+            self.estimators_, self.node_rows_ = grown.joined()
         elif self.node_models == "separate":
             folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
+            ladder = Ladder.at_leaves(self.tree_, action, votes.weight > 0, share, available)
+            del action  # the ladder has what it needs of it
             self.estimators_, self.node_rows_, weight = train_separately(
-                self.tree_,
-                learner,
-                X,
-                action,
-                votes,
-                seeds,
-                self.n_jobs,
-                folds=folds,
-                share=share,
-                available=available,
+                ladder, learner, X, votes, seeds, self.n_jobs, folds=folds
             )
             self._memory = Memory.of_fit(seeds, self.estimators_, self.node_rows_, weight)
         else:
@@ -378,6 +375,9 @@ class OffsetTree(CompilablePolicy):
         if isinstance(self.estimators_, NativeContests):
             return self.estimators_.compiled(self.tree_)
         return compile_contests(self.tree_, self.estimators_, self.n_features_in_)
+
+    def _is_slow_to_flatten(self) -> bool:
+        return not isinstance(self.estimators_, NativeContests)
 
     def _as_numbers(self, X: Features) -> Features | None:
         return self.estimators_.bins.numbers(X) if isinstance(self.estimators_, NativeContests) else None

@@ -1,0 +1,63 @@
+"""``offsettree reproduce banditron``: the online comparison of section 7.2."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from offsettree._optional import require
+from offsettree.exceptions import ParameterError
+from offsettree.experiments import banditron, banditron_report, streams
+
+__all__ = ["configure"]
+
+EXAMPLE = """examples:
+  offsettree reproduce banditron --data synsep --rows 30000 --seeds 3
+  offsettree reproduce banditron --data synnonsep --jobs 2 --out results
+  offsettree reproduce banditron --data news20.svm"""
+
+
+def configure(results: Any) -> None:
+    """Add this result to those that can be reproduced."""
+    parser = results.add_parser(
+        "banditron",
+        help="error rates of the Banditron and of two offset trees, online (section 7.2)",
+        description="One pass over labelled rows: decide, be told whether that was right, learn. Perceptrons all.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--data",
+        default="synsep",
+        metavar="NAME|FILE",
+        help="synsep, synnonsep (both generated), rcv1 (downloaded, the paper's) or an svmlight file (default: synsep)",
+    )
+    parser.add_argument("--rows", type=int, metavar="N", help="rows shown (default: all, or a million if generated)")
+    parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs with rows of their own (default: 5)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of records, table and figure")
+    parser.set_defaults(run=run_banditron)
+
+
+def run_banditron(options: argparse.Namespace) -> int:
+    """Run what the records lack; write the table and the figure, and print the table with a verdict."""
+    if options.seeds < 1 or options.jobs < 1:
+        raise ParameterError(f"--seeds and --jobs must be at least 1; got {options.seeds} and {options.jobs}.")
+    require("matplotlib", extra="plots")
+    stream = streams.open_stream(options.data, options.rows)
+    options.out.mkdir(parents=True, exist_ok=True)
+    records = banditron.open_records(options.out, stream.name)
+    banditron.run(records, stream, n_seeds=options.seeds, n_jobs=options.jobs)
+    done = banditron.select(records, stream.identity, stream.n_rows, options.seeds)
+    text = banditron_report.page(done, stream.name)
+    # A part of the rows does not take the place of all of them.
+    stem = f"banditron-{stream.name}" + ("" if stream.whole else f"-{stream.n_rows}-rows")
+    path = options.out / f"{stem}.md"
+    path.write_text(text, encoding="utf-8")
+    figures = banditron_report.draw(done, stream.name, options.out, stem)
+    written = ", ".join(str(file) for file in (records.path, path, *figures))
+    sys.stdout.write(f"{text}\nWritten: {written}\n")
+    return 0

@@ -1,0 +1,98 @@
+"""``offsettree reproduce table1``: Table 1 and Figure 1."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from offsettree import datasets
+from offsettree._optional import require
+from offsettree.exceptions import ParameterError
+from offsettree.experiments import figure1, report, table1
+from offsettree.learners import make_learner
+
+__all__ = ["configure"]
+
+EXAMPLE = """examples:
+  offsettree reproduce table1 --learners sklearn --datasets glass vehicle --splits 3
+  offsettree reproduce table1 --learners weka --jobs 2 --out results"""
+
+
+def configure(results: Any) -> None:
+    """Add this result to those that can be reproduced."""
+    table = results.add_parser(
+        "table1",
+        help="test errors on the 13 datasets (Table 1) and the scatter plots (Figure 1)",
+        description="Random splits, two thirds to learn from; of every row one reward is revealed, the same to all.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    table.add_argument("--learners", choices=table1.LEARNERS, default="sklearn", help="weka: as in the paper")
+    table.add_argument("--datasets", nargs="+", metavar="NAME", default=list(datasets.NAMES), help="default: all 13")
+    table.add_argument("--methods", nargs="+", metavar="NAME", help="columns or readings to run; default: all columns")
+    table.add_argument("--readings", action="store_true", help="run the other readings of the protocol")
+    table.add_argument("--splits", type=int, default=10, help="random splits (default: 10)")
+    table.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
+    table.add_argument("--out", type=Path, default=Path("results"), help="folder of records, table and figure")
+    table.set_defaults(run=run_table1)
+
+
+def run_table1(options: argparse.Namespace) -> int:
+    """Run what the records lack; write the table and the figure, and print the table with a summary."""
+    known, columns = table1.policies(options.learners), list(table1.COLUMNS[options.learners])
+    others = [name for name in known if name not in (*columns, table1.NEAREST)]
+    methods = list(dict.fromkeys(options.methods or (others if options.readings else columns)))
+    names = list(dict.fromkeys(options.datasets))
+    _check_names(names, datasets.NAMES, "--datasets")
+    _check_names(methods, known, "--methods")
+    if options.splits < 1 or options.jobs < 1:
+        raise ParameterError(f"--splits and --jobs must be at least 1; got {options.splits} and {options.jobs}.")
+    regressions = [method for method in methods if method.startswith("separate")]
+    draws_figure = "offset tree" in methods and "weighting" in methods and bool(regressions)
+    _check_means(options, draws_figure)
+    records = table1.open_records(options.out, options.learners)
+    table1.run(
+        records,
+        learners=options.learners,
+        names=names,
+        methods=methods,
+        n_splits=options.splits,
+        n_jobs=options.jobs,
+    )
+    errors = report.mean_errors(
+        record
+        for record in records
+        if record["dataset"] in names and record["method"] in methods and record["split"] < options.splits
+    )
+    title = f"Mean test error over {options.splits} splits; the paper's figure in brackets"
+    text = f"{title}\n\n{report.markdown(errors, methods)}\n\n{report.summary(errors, methods)}\n"
+    # A part of the table does not take the place of the whole.
+    whole = methods == columns and len(names) == len(datasets.NAMES)
+    part = "" if whole else "-readings" if options.readings and not options.methods else "-part"
+    path = options.out / f"table1-{options.learners}{part}.md"
+    path.write_text(text, encoding="utf-8")
+    written = [records.path, path]
+    if draws_figure:
+        written += figure1.draw(errors, options.out, regressions=regressions, stem=f"figure1-{options.learners}{part}")
+    sys.stdout.write(f"{text}\nWritten: {', '.join(str(file) for file in written)}\n")
+    return 0
+
+
+def _check_means(options: argparse.Namespace, draws_figure: bool) -> None:
+    """Fail now rather than after hours: the folder, the plots, and Java."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    if draws_figure:
+        require("matplotlib", extra="plots")
+    if options.learners == "weka":
+        make_learner("j48").fit([[0.0], [1.0]], [0, 1])
+
+
+def _check_names(given: Collection[str], known: Collection[str], option: str) -> None:
+    for name in given:
+        if name not in known:
+            listed = ", ".join(repr(choice) for choice in known)
+            raise ParameterError(f"{option} must be among {listed}; got {name!r}.")

@@ -1,0 +1,119 @@
+"""Files in the format of SVMlight and LIBSVM: a label and index:value pairs per line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import re
+import zlib
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_svmlight_file
+
+from offsettree.exceptions import DatasetError
+
+__all__ = ["load_svmlight"]
+
+NUMBER = rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+LABEL = re.compile(NUMBER)
+SEVERAL = re.compile(rb"%b(,%b)+" % (NUMBER, NUMBER))
+PAIR = re.compile(rb"(\d+):%b|qid:\d+" % NUMBER)
+LARGEST = 2**31 - 1  # what scikit-learn's reader can count to
+
+
+def load_svmlight(path: str | Path) -> tuple[csr_matrix, NDArray[np.int64]]:
+    r"""Load a file of labelled rows, such as those of the LIBSVM collection.
+
+    Parameters
+    ----------
+    path : path
+        Its lines read ``label index:value index:value ...`` with rising indices. Files that end in ``.gz`` or ``.bz2``
+        are unpacked.
+
+    Returns
+    -------
+    X : CSR matrix of shape (n_rows, n_features)
+        As float32. Indices count from 0 where the file has an index 0, else from 1.
+    y : array of shape (n_rows,)
+        The labels, which must be whole numbers.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "two.svm")
+    ...     _ = file.write_text("1 1:0.5 3:2\n-1 2:1\n")
+    ...     X, y = load_svmlight(file)
+    >>> X.shape, y
+    ((2, 3), array([ 1, -1]))
+    """
+    path = Path(path)
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "not there"
+        raise DatasetError(f"{path} must be a file in svmlight format; it is {what}.")
+    try:
+        X, label = load_svmlight_file(str(path), dtype=np.float32)
+    except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
+        raise DatasetError(f"{_what_is_wrong(path) or f'{path} cannot be read: {error}.'}") from error
+    _check_labels(label, path)
+    if not np.isfinite(X.data).all():
+        row = int(np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data))[0], side="right")) - 1
+        raise DatasetError(f"{path} must hold finite values; data row {row + 1} has NaN or infinity. Leave it out.")
+    # Built anew from its parts, the matrix has 32-bit indices where these suffice.
+    return csr_matrix((X.data, X.indices, X.indptr), shape=X.shape), label.astype(np.int64)
+
+
+def _check_labels(label: NDArray[np.float64], path: Path) -> None:
+    whole = np.isfinite(label) & (label == np.round(label))
+    if not whole.all():
+        row = int(np.flatnonzero(~whole)[0])
+        raise DatasetError(
+            f"{path} must have one whole number per row as its label, the class; data row {row + 1} has {label[row]}. "
+            "Targets of a regression are no classes."
+        )
+    n_classes = len(np.unique(label))
+    if n_classes < 2:
+        raise DatasetError(f"{path} must have rows of at least 2 classes; it has {len(label)} rows of {n_classes}.")
+
+
+def _what_is_wrong(path: Path) -> str | None:
+    """Find the first line that is not one of the format; None where the lines themselves cannot be read."""
+    try:
+        with _open(path) as file:
+            for number, line in enumerate(file, start=1):
+                trouble = _trouble(line)
+                if trouble:
+                    return f"{path} is not in svmlight format (label index:value ...): line {number} {trouble}"
+    except (OSError, EOFError, zlib.error):
+        pass
+    return None
+
+
+def _trouble(line: bytes) -> str | None:
+    label, *pairs = line.split(b"#")[0].split() or [b"0"]
+    shown = repr(label[:40].decode(errors="replace"))
+    if SEVERAL.fullmatch(label):
+        return f"has several labels, {shown}. Keep the rows with one, and give each a whole number."
+    if not LABEL.fullmatch(label):
+        return f"begins with {shown}, which is no number."
+    before = -1
+    for pair in pairs:
+        found = PAIR.fullmatch(pair)
+        shown = repr(pair[:40].decode(errors="replace"))
+        if not found:
+            return f"has {shown}, which is no index:value pair."
+        if found[1]:
+            index = int(found[1])
+            if not before < index < LARGEST:
+                return f"has {shown} where indices must rise, and be below 2^31 - 1."
+            before = index
+    return None
+
+
+def _open(path: Path) -> IO[bytes]:
+    opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
+    return opener(path, "rb")  # type: ignore[operator,no-any-return]

@@ -1,0 +1,104 @@
+"""Errors of online learners as they go: one line per method over the rows seen, both axes logarithmic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._optional import require
+
+__all__ = ["draw"]
+
+# Told apart by people who see colours differently, and in print by the dashes.
+COLOURS = ("#d55e00", "#0072b2", "#009e73", "#56b4e9", "#b5a100")
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (2, 1)))
+# Before that the error of a few rows is all chance.
+FIRST_ROW = 100
+OTHERS = "Banditron, other gammas"
+
+Curves = Sequence[Sequence[Sequence[float]]]
+
+
+def draw(
+    methods: Mapping[str, Curves],
+    folder: str | Path,
+    *,
+    title: str,
+    background: Mapping[str, Curves] | None = None,
+    floor: float | None = None,
+    stem: str = "error-curves",
+) -> list[Path]:
+    """Draw the mean over the seeds and the band between the lowest and the highest; return the PNG and the SVG.
+
+    `background` are curves that only give an idea, all in grey; `floor` is an error below which nobody can go.
+    """
+    matplotlib = require("matplotlib", extra="plots")
+    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(8, 5.8), layout="constrained")
+    axes = figure.subplots()
+    _lines(axes, methods, background or {})
+    if floor:
+        axes.axhline(100 * floor, color="0.35", linewidth=1, linestyle="--", zorder=1)
+        axes.annotate(
+            "label noise", (0.01, 100 * floor), xycoords=("axes fraction", "data"), xytext=(0, 4),
+            textcoords="offset points", color="0.35", fontsize=9,
+        )  # fmt: skip
+    _dress(axes, title)
+    # Below the axes: within them there is no place that no line crosses.
+    figure.legend(handles=_by_last_error(axes), loc="outside lower center", ncols=2, frameon=False)
+    paths = [Path(folder) / f"{stem}.{suffix}" for suffix in ("png", "svg")]
+    # The same records give the same files, so that committed ones change only with the results.
+    with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
+        for path, metadata in zip(paths, ({"Software": None}, {"Date": None}), strict=True):
+            figure.savefig(path, dpi=150, metadata=metadata, bbox_inches="tight")
+    return paths
+
+
+def _lines(axes: Any, methods: Mapping[str, Curves], background: Mapping[str, Curves]) -> None:
+    for place, curves in enumerate(background.values()):
+        rows, mean, _, _ = _over_seeds(curves)
+        label = OTHERS if place == 0 else None
+        axes.plot(rows, mean, color="0.78", linewidth=1, zorder=2, label=label)
+    for (method, curves), colour, dash in zip(methods.items(), COLOURS, DASHES, strict=False):
+        rows, mean, lowest, highest = _over_seeds(curves)
+        axes.fill_between(rows, lowest, highest, color=colour, alpha=0.2, linewidth=0, zorder=3)
+        label = f"{method}: {100 * np.mean([curve[-1][1] for curve in curves]):.2f} %"
+        axes.plot(rows, mean, color=colour, linestyle=dash, linewidth=2, zorder=4, label=label)
+
+
+def _dress(axes: Any, title: str) -> None:
+    ticker = require("matplotlib.ticker", extra="plots")
+    axes.set(xscale="log", yscale="log")
+    axes.margins(x=0)
+    axes.set_xlabel("rows seen")
+    axes.set_ylabel("mean error so far (%)")
+    axes.set_title(title)
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda rows, _: f"{rows:,.0f}"))
+    # Errors seldom span many decades: 1, 2 and 5 of each are written out.
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda error, _: f"{error:g}"))
+    axes.yaxis.set_minor_formatter(ticker.NullFormatter())
+    axes.grid(which="major", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _by_last_error(axes: Any) -> list[Any]:
+    """List the lines of the legend as they end, the highest first, and those in grey last."""
+    handles, labels = axes.get_legend_handles_labels()
+    named = [line for line, label in zip(handles, labels, strict=True) if label != OTHERS]
+    return sorted(named, key=lambda line: -line.get_ydata()[-1]) + [line for line in handles if line not in named]
+
+
+def _over_seeds(curves: Curves) -> tuple[NDArray[np.float64], ...]:
+    """Return the rows, and the mean, lowest and highest error in percent; the curves have their points in common."""
+    points = np.array(curves)
+    rows = points[0, :, 0]
+    shown = rows >= min(FIRST_ROW, rows[-1])
+    # A logarithmic axis has no place for 0: who has made no mistake yet is drawn as if it were half a one.
+    errors = 100 * np.maximum(points[:, shown, 1], 0.5 / rows[shown])
+    return rows[shown], errors.mean(axis=0), errors.min(axis=0), errors.max(axis=0)

@@ -1,0 +1,89 @@
+"""Labelled rows in an order, which the seed decides: what the online learners of section 7.2 are shown."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree import datasets
+from offsettree.exceptions import ParameterError
+
+__all__ = ["GENERATED", "Stream", "open_stream"]
+
+# Label noise by name.
+GENERATED = {"synsep": 0.0, "synnonsep": 0.05}
+N_GENERATED = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """A source of rows to be shown once, in the order of a seed.
+
+    Parameters
+    ----------
+    name : str
+        What files are called after.
+    identity : str
+        What tells its records from those of other rows, even of a file with the same name.
+    n_rows : int
+        How many rows are shown.
+    whole : bool
+        Whether these are all there are, or as many as the experiment has.
+    actions : array
+        The labels.
+    draw : callable
+        Takes a seed; returns the rows and their labels.
+    """
+
+    name: str
+    identity: str
+    n_rows: int
+    whole: bool
+    actions: NDArray[Any]
+    draw: Callable[[int], tuple[Any, NDArray[Any]]]
+
+
+def open_stream(data: str, n_rows: int | None = None) -> Stream:
+    """Open a source by name: synsep, synnonsep, rcv1, or the path of an svmlight file; n_rows of it, or all."""
+    if n_rows is not None and n_rows < 1:
+        raise ParameterError(f"rows must be at least 1; got {n_rows}. Leave it out for all rows.")
+    if data in GENERATED:
+        return _generated(data, N_GENERATED if n_rows is None else n_rows)
+    if data == "rcv1":
+        return _loaded(data, data, *datasets.load_rcv1_topics(), n_rows)
+    path = Path(data)
+    if not path.exists():
+        raise ParameterError(
+            f"data must be {', '.join(GENERATED)}, rcv1 or an svmlight file; {data!r} is none of these names, and no "
+            "such file is there."
+        )
+    X, y = datasets.load_svmlight(path)
+    content = 0
+    for part in (X.data, X.indices, X.indptr, y):
+        content = zlib.crc32(part.data, content)
+    return _loaded(path.name, f"{path.name}:{content:08x}", X, y, n_rows)
+
+
+def _generated(name: str, n_rows: int) -> Stream:
+    def draw(seed: int) -> tuple[Any, NDArray[Any]]:
+        return datasets.make_synsep(n_rows, label_noise=GENERATED[name], random_state=seed)
+
+    return Stream(name, name, n_rows, n_rows == N_GENERATED, np.arange(9), draw)
+
+
+def _loaded(name: str, identity: str, X: Any, y: NDArray[Any], n_rows: int | None) -> Stream:
+    n_shown = len(y) if n_rows is None else n_rows
+    if n_shown > len(y):
+        raise ParameterError(f"rows must be at most the {len(y):,} of {name}; got {n_rows:,}.")
+
+    def draw(seed: int) -> tuple[Any, NDArray[Any]]:
+        order = np.random.RandomState(seed).permutation(len(y))[:n_shown]
+        return X[order], y[order]
+
+    return Stream(name, identity, n_shown, n_shown == len(y), np.unique(y), draw)

@@ -1,0 +1,215 @@
+"""A log made ready for our own tree learner: X is binned once, contests are slices of rows."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from offsettree._available import Available
+from offsettree._features import is_sparse
+from offsettree.learners import HistogramTree
+from offsettree.learners._binning import KINDS, Bins
+from offsettree.reductions._native import Grown
+from offsettree.reductions._sides import LeafRanges
+from offsettree.topology import ActionTree, RewardModels
+
+__all__ = ["BinnedLog", "Training"]
+
+
+class Linear(NamedTuple):
+    """Linear models of the reward of each action, and the numbers that they take."""
+
+    numbers: NDArray[Any]  # X
+    slopes: NDArray[np.float64]
+    centre: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedLog:
+    """A log that trees of contests can be trained on, one after the other or at once: nothing in it changes."""
+
+    codes: NDArray[np.uint8]
+    bins: Bins
+    position: NDArray[np.int32]  # of the action
+    own_vote: NDArray[np.float32]  # for (above 0) or against its own side, by weight
+    rows: NDArray[np.int32]  # those with any weight
+    linear: Linear | None = None  # where contests have scores
+    mask: NDArray[np.bool_] | None = None  # where rows may not choose every action
+
+    @classmethod
+    def make(
+        cls,
+        X: Any,
+        position: NDArray[np.intp],
+        own_vote: NDArray[np.float32],
+        models: RewardModels | None = None,
+        available: Available | None = None,
+    ) -> BinnedLog:
+        """Bin X; without `models` X itself is not needed any more.
+
+        With them every contest has one more column: by how much the rewards that linear models predict for the actions
+        on its left exceed those on its right, in the mean.
+        """
+        rows = _heard(own_vote)  # before there are codes: this takes some room of its own
+        bins = Bins.fit(X)
+        numbers = bins.numbers(X)
+        mask = None if available is None else available.dense()
+        log = cls(bins.codes(numbers), bins, position.astype(np.int32), own_vote, rows, mask=mask)
+        if models is None or models.slopes is None or models.centre is None or is_sparse(numbers):
+            return log
+        if numbers.dtype not in KINDS or not numbers.dtype.isnative:
+            numbers = numbers.astype(np.float32)
+        return replace(log, linear=Linear(numbers, models.slopes, models.centre.astype(np.float32)))
+
+    def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
+        """Return the log with each row counted so many times."""
+        own_vote = self.own_vote * times.astype(np.float32)
+        return replace(self, own_vote=own_vote, rows=_heard(own_vote))
+
+    def training(
+        self, tree: ActionTree, learner: HistogramTree, leaf_scale: float, seeds: NDArray[np.int64]
+    ) -> Training:
+        """Return what it takes to train every contest of a tree."""
+        if learner.random_state is not None:  # its own seed counts, in every contest, as with any learner
+            seeds = np.full(tree.n_nodes, check_random_state(learner.random_state).randint(np.iinfo(np.int32).max))
+        has_scores = self.linear is not None
+        return Training(
+            self.codes,
+            self.bins,
+            self.own_vote,
+            tree,
+            learner,
+            leaf_scale,
+            seeds,
+            self.climb(tree),
+            self.scores(tree),
+            self.choice(tree),
+            *self.columns(),
+            has_scores,
+        )
+
+    def columns(self) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+        """Return which columns are categories, and the edges of bins; with scores, those of one more column."""
+        extra = int(self.linear is not None)
+        edges = np.full((len(self.bins.edges) + extra, self.bins.edges.shape[1]), np.inf, dtype=np.float32)
+        edges[: len(self.bins.edges)] = self.bins.edges
+        return np.append(self.bins.is_category, [False] * extra), edges
+
+    def scores(self, tree: ActionTree) -> Any:
+        """Return what it takes to give every contest its own column; nothing where there are no models."""
+        from offsettree.reductions._kernels_contests import Scores, directions
+
+        if self.linear is None:
+            nothing = np.empty((0, 0), dtype=np.float32)
+            return Scores(nothing, nothing, np.empty(0, dtype=np.float32))
+        weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.linear.slopes)
+        return Scores(self.linear.numbers, weights, self.linear.centre)
+
+    def choice(self, tree: ActionTree) -> Any:
+        """Return what it takes to tell who has a choice in a contest; nothing where all rows may choose every action."""
+        from offsettree.reductions._kernels_contests import Open
+
+        mask = np.empty((0, 0), dtype=bool) if self.mask is None else self.mask
+        return Open(mask, tree.leaves.astype(np.int32), *LeafRanges.of(tree))
+
+    def climb(self, tree: ActionTree) -> Any:
+        """Place the rows at the leaves of a tree."""
+        from offsettree.reductions._kernels_contests import Climb, order_by_leaf
+
+        place = np.empty(tree.n_actions, dtype=np.int32)  # from left to right
+        place[tree.leaves] = np.arange(tree.n_actions, dtype=np.int32)
+        row, leaf_begin = order_by_leaf(self.rows, self.position, place)
+        return Climb(
+            row,
+            _by_place(tree.left, place),
+            _by_place(tree.right, place),
+            leaf_begin,
+            *(np.zeros(tree.n_nodes, dtype=np.int32) for _ in range(3)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """All contests of one tree, about to be trained: what else is in the log need not be held meanwhile."""
+
+    codes: NDArray[np.uint8]
+    bins: Bins
+    own_vote: NDArray[np.float32]
+    tree: ActionTree
+    learner: HistogramTree
+    leaf_scale: float
+    seeds: NDArray[np.int64]
+    climb: Any
+    scores: Any
+    choice: Any
+    is_category: NDArray[np.bool_]
+    edges: NDArray[np.float32]
+    has_scores: bool
+
+    def grow(self, n_threads: int = 1) -> Grown:
+        """Train every contest."""
+        from offsettree.reductions._kernels_contests import train
+
+        settings = self.learner.settings(len(self.is_category), self.leaf_scale)
+
+        def train_group(nodes: NDArray[np.int32]) -> Any:
+            # The last row of edges is written to: every group has its own.
+            edges = self.edges.copy()
+            return nodes, train(
+                self.codes,
+                self.is_category,
+                edges,
+                self.own_vote,
+                self.climb,
+                nodes,
+                self.seeds,
+                settings,
+                self.scores,
+                self.choice,
+            )
+
+        # Many, as the one at work has a table with room to spare, and the others have none.
+        groups, top = _groups(self.tree, 32 * n_threads)
+        if n_threads == 1:
+            parts = [train_group(group) for group in groups]
+        else:
+            with ThreadPoolExecutor(n_threads) as threads:
+                parts = list(threads.map(train_group, groups))
+        parts.extend(train_group(group) for group in top)
+        scores = np.vstack([self.scores.centre[np.newaxis], self.scores.weights]) if self.has_scores else None
+        return Grown(parts, self.climb.reached, self.bins, self.learner, self.leaf_scale, scores)
+
+
+def _by_place(child: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.int32]:
+    is_leaf = child < 0
+    return np.where(is_leaf, ~place[np.where(is_leaf, ~child, 0)], child).astype(np.int32)
+
+
+def _heard(own_vote: NDArray[np.float32]) -> NDArray[np.int32]:
+    return np.flatnonzero(own_vote).astype(np.int32)
+
+
+def _groups(tree: ActionTree, n_groups: int) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
+    """Divide the nodes into subtrees that can be trained side by side, and what is above them, each children first."""
+    size = np.ones(tree.n_nodes, dtype=np.int64)
+    for node in range(tree.n_nodes - 1, 0, -1):
+        size[tree.parent[node]] += size[node]
+    most = max(1, tree.n_nodes // n_groups)
+    owner = np.full(tree.n_nodes, -1)
+    for node in range(tree.n_nodes):
+        above = tree.parent[node]
+        if above >= 0 and owner[above] >= 0:
+            owner[node] = owner[above]
+        elif size[node] <= most:
+            owner[node] = node
+    order = np.arange(tree.n_nodes - 1, -1, -1)  # every node comes after its parent, so backwards is children first
+    by_owner = order[np.argsort(owner[order], kind="stable")].astype(np.int32)
+    parts = np.split(by_owner, np.flatnonzero(np.diff(owner[by_owner])) + 1)
+    n_top = int(owner[parts[0][0]] < 0)
+    # Node by node at the top, where contests may be long, so that an interrupt is heard.
+    return parts[n_top:], [node for part in parts[:n_top] for node in np.split(part, len(part))]
