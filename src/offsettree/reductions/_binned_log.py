@@ -111,7 +111,7 @@ class BinnedLog:
         return Scores(self.linear.numbers, weights, self.linear.centre)
 
     def choice(self, tree: ActionTree) -> Any:
-        """Return what it takes to tell who has a choice in a contest; nothing where all rows may choose every action."""
+        """Return what it takes to tell who has a choice in a contest; nothing where everyone has."""
         from offsettree.reductions._kernels_contests import Open
 
         mask = np.empty((0, 0), dtype=bool) if self.mask is None else self.mask
