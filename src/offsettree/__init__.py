@@ -13,6 +13,7 @@ from offsettree.online import (
 from offsettree.reductions import (
     AllPairs,
     BinaryOffset,
+    DoublyRobust,
     ImportanceWeighted,
     OffsetForest,
     OffsetTree,
@@ -26,6 +27,7 @@ __all__ = [
     "Banditron",
     "BinaryOffset",
     "Costing",
+    "DoublyRobust",
     "EpochGreedy",
     "EpsilonGreedy",
     "HistogramTree",

@@ -75,7 +75,9 @@ def takes_missing(learner: Any, *, sparse: bool = False) -> bool:
     if isinstance(learner, ColumnTransformer | FeatureUnion):
         return True  # its parts will speak for themselves
     tags = tags_of(learner)
-    if sparse and type(learner).__module__.startswith(("sklearn.tree", "sklearn.ensemble")):
+    if sparse and any(
+        kind.__module__.startswith(("sklearn.tree", "sklearn.ensemble")) for kind in type(learner).__mro__
+    ):
         return False
     return tags is None or bool(tags.input_tags.allow_nan)
 

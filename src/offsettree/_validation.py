@@ -239,7 +239,7 @@ def _unique_integers(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(low + np.flatnonzero(np.bincount(values.astype(np.int64, copy=False) - low)), dtype=values.dtype)
 
 
-def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.intp]:
+def encode_actions(action: NDArray[Any], actions: NDArray[Any], what: str = "action") -> NDArray[np.intp]:
     """Return each label's position in `actions`; an unknown label is an error."""
     if (action.dtype.kind == "O") != (actions.dtype.kind in "OU"):
         kinds = ("strings", "integers") if action.dtype.kind == "O" else ("integers", "strings")
@@ -265,7 +265,7 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.in
     if unknown.any():
         row = int(unknown.argmax())
         raise ActionError(
-            f"action must be one of the policy's {len(actions)} actions, {some_labels(actions)}; row {row} has "
+            f"{what} must be one of the policy's {len(actions)} actions, {some_labels(actions)}; row {row} has "
             f"{_show(action[row])} ({_count(unknown.sum(), 'row')} in all). Drop those rows, or name every action when "
             "the policy is made: actions=[...]."
         )

@@ -15,6 +15,13 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from offsettree._available import (
+    Available,
+    check_available,
+    check_available_for_one,
+    check_available_to_log,
+    pieces,
+)
 from offsettree._features import Features, as_one_row, check_features, count_rows, equal_column, is_frame, take_rows
 from offsettree._traits import check_learner, take_over_input_tags
 from offsettree._validation import (
@@ -28,7 +35,7 @@ from offsettree._validation import (
     encode_actions,
     find_actions,
 )
-from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning
+from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning, ParameterError
 
 __all__ = ["BasePolicy", "snips"]
 
@@ -51,8 +58,10 @@ class BasePolicy(BaseEstimator, ABC):
     _default_learner: Callable[[], Any]
 
     # Requested by default, so that GridSearchCV and Pipeline pass them on once metadata routing is enabled.
-    __metadata_request__fit = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
-    __metadata_request__score = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
+    __metadata_request__fit = {"action": UNUSED, "reward": True, "propensity": True, "available": True}  # noqa: RUF012
+    __metadata_request__score = {"action": UNUSED, "reward": True, "propensity": True, "available": True}  # noqa: RUF012
+    __metadata_request__predict = {"available": True}  # noqa: RUF012
+    __metadata_request__predict_proba = {"available": True}  # noqa: RUF012
 
     def fit(
         self,
@@ -61,6 +70,7 @@ class BasePolicy(BaseEstimator, ABC):
         *,
         reward: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
+        available: Any = None,
     ) -> Self:
         """Learn from a log.
 
@@ -74,11 +84,14 @@ class BasePolicy(BaseEstimator, ABC):
             What the chosen action earned, within `reward_range`. Must be given.
         propensity : array of shape (n_rows,) or float
             The probability with which the logging policy chose it, in (0, 1]. Must be given.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there were to choose from in each row, in the order of `actions_` (see `actions`). The logged
+            one must be among them. By default all.
         """
         with self._all_or_nothing():
-            log = self._check_log(X, action, reward, propensity)
+            log = self._check_log(X, action, reward, propensity, available)
             # Handed over, not held here: what _fit has used up can be freed while it goes on.
-            self._fit(log.pop(), log.pop(), log.pop(), log.pop())
+            self._fit(log.pop(), log.pop(), log.pop(), log.pop(), log.pop())
         return self
 
     @contextmanager
@@ -97,6 +110,7 @@ class BasePolicy(BaseEstimator, ABC):
         action: ArrayLike | None,
         reward: ArrayLike | None,
         propensity: ArrayLike | None,
+        available: Any = None,
         *,
         first: bool = True,
         names_expected: bool = True,
@@ -122,32 +136,54 @@ class BasePolicy(BaseEstimator, ABC):
             # For `decide` with a mapping: the columns and kinds of a fitted frame, None where the learners see arrays.
             self._frame_like = take_rows(X, np.arange(0)) if is_frame(X) else None
         position = encode_actions(labels, self.actions_)
+        sets = None
+        if available is not None:
+            sets = check_available(available, n_rows, self.actions_)
+            check_available_to_log(sets, position, self.actions_)
         _warn_of_leaks(X, reward, propensity)
-        return [propensity, reward if (low, high) == (0, 1) else (reward - low) / (high - low), position, X]
+        return [sets, propensity, reward if (low, high) == (0, 1) else (reward - low) / (high - low), position, X]
 
-    def predict(self, X: Features) -> NDArray[Any]:
-        """Return the action chosen for each row."""
-        position = self._positions(X)
+    def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
+        """Return the action chosen for each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there are to choose from, in the order of `actions_`: at least one in every row. By default
+            all.
+        """
+        position = self._positions(X) if available is None else self._positions_among(X, available)
         return np.asarray(self.actions_[position])
 
-    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
         """Return the probability with which each action is taken, in the order of `actions_`.
 
         This policy is deterministic: 1 for the action of `predict`, 0 for all others. The array has n_rows times
         n_actions numbers; prefer `predict` where there are many actions.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there are to choose from, as in `predict`.
         """
-        position = self._positions(X)
+        position = self._positions(X) if available is None else self._positions_among(X, available)
         probability = np.zeros((len(position), len(self.actions_)))
         probability[np.arange(len(position)), position] = 1.0
         return probability
 
-    def decide(self, x: Any) -> Any:
+    def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
 
         Parameters
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context.
+        available : labels, or truth values in the order of `actions_`, optional
+            The actions there are to choose from. By default all.
 
         Returns
         -------
@@ -158,7 +194,47 @@ class BasePolicy(BaseEstimator, ABC):
         row = as_one_row(x, getattr(self, "feature_names_in_", None), self._frame_like)
         if count_rows(row) != 1:
             raise FeatureError(f"decide takes one context; got {count_rows(row)} rows. Use predict for many.")
-        return self.actions_[self._choose(self._checked(row, names_expected=False))[0]].item()
+        row = self._checked(row, names_expected=False)
+        if available is None:
+            position = self._choose(row)
+        else:
+            position = self._choose_among(row, check_available_for_one(available, self.actions_))
+        return self.actions_[position[0]].item()
+
+    def rank(self, X: Features, n: int, available: Any = None) -> NDArray[Any]:
+        """Return the n best actions for each row, best first.
+
+        The first is that of `predict`; each of the others is the one that the policy would choose if those before it
+        were not available.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        n : int
+            How many, from 1 to the number of actions.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there are to choose from, as in `predict`: at least n in every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n)
+            Labels of `actions_`, no two of a row the same.
+        """
+        check_is_fitted(self)
+        n_actions = len(self.actions_)
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= n_actions:
+            raise ParameterError(
+                f"n must be a whole number from 1 to the number of actions, which is {n_actions}; got {n!r}."
+            )
+        X = self._checked(X)
+        n_rows = count_rows(X)
+        sets = None if available is None else check_available(available, n_rows, self.actions_, int(n))
+        position = np.empty((n_rows, n), dtype=np.intp)
+        for rows in pieces(n_rows, n_actions):
+            part = take_rows(X, np.arange(rows.start, rows.stop)) if rows.stop - rows.start < n_rows else X
+            position[rows] = self._rank(part, int(n), None if sets is None else sets.part(rows))
+        return np.asarray(self.actions_[position])
 
     def score(
         self,
@@ -168,12 +244,14 @@ class BasePolicy(BaseEstimator, ABC):
         reward: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        available: Any = None,
     ) -> float:
         """Estimate the policy's value, its mean reward per decision, on a log it has not seen.
 
         The self-normalised inverse-propensity estimate: the mean reward of the rows whose logged action is the one
         this policy chooses, each weighted by 1 / propensity. In the units of the reward. A row's `sample_weight`, 1
-        if not given, says how many rows it stands for.
+        if not given, says how many rows it stands for. `available` says which actions there were to choose from, as in
+        `fit`.
         """
         check_is_fitted(self)
         n_rows = count_rows(X)
@@ -181,7 +259,10 @@ class BasePolicy(BaseEstimator, ABC):
         reward = check_reward(reward, n_rows)
         propensity = check_propensity(propensity, n_rows)
         weight = check_weight(sample_weight, n_rows) / propensity
-        return snips(self._positions(X) == logged, reward, weight)
+        if available is None:
+            return snips(self._positions(X) == logged, reward, weight)
+        check_available_to_log(check_available(available, n_rows, self.actions_), logged, self.actions_)
+        return snips(self._positions_among(X, available) == logged, reward, weight)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -191,6 +272,37 @@ class BasePolicy(BaseEstimator, ABC):
     def _positions(self, X: Features) -> NDArray[np.intp]:
         """Check X and return the position in `actions_` of each row's action."""
         return self._choose(self._checked(X))
+
+    def _positions_among(self, X: Features, available: Any) -> NDArray[np.intp]:
+        X = self._checked(X)
+        return self._choose_among(X, check_available(available, count_rows(X), self.actions_))
+
+    def _choose_among(self, X: Features, sets: Available) -> NDArray[np.intp]:
+        """Do as `_choose`, each row among its own actions, in pieces of which the mask can be written out."""
+        position = np.empty(count_rows(X), dtype=np.intp)
+        for rows in pieces(*sets.mask.shape):
+            whole = rows.stop - rows.start == len(position)
+            part = X if whole else take_rows(X, np.arange(rows.start, rows.stop))
+            position[rows] = self._choose_within(part, sets.part(rows))
+        return position
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return the position of each row's action, one of those that its mask leaves; X is checked."""
+        raise ParameterError(
+            f"available must be None for {type(self).__name__}, which cannot yet choose among some of its actions. "
+            "Use OffsetTree, OffsetForest or another policy learned by fit."
+        )
+
+    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        """Return the positions of the n best actions; without a mask, of all."""
+        first = self._choose(X) if mask is None else self._choose_within(X, mask)
+        position = np.empty((len(first), n), dtype=np.intp)
+        position[:, 0] = first
+        left = np.ones((len(first), len(self.actions_)), dtype=bool) if mask is None else mask.copy()
+        for place in range(1, n):
+            left[np.arange(len(first)), position[:, place - 1]] = False
+            position[:, place] = self._choose_within(X, left)
+        return position
 
     def _checked(self, X: Features, *, names_expected: bool = True) -> Features:
         check_is_fitted(self)
@@ -215,6 +327,7 @@ class BasePolicy(BaseEstimator, ABC):
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
+        available: Available | None,
     ) -> None:
         """Learn from a checked log: `action` holds positions in `actions_`, `reward` is scaled to [0, 1]."""
 

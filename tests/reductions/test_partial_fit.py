@@ -158,10 +158,10 @@ def test_who_cannot_be_taught_in_chunks_has_no_such_method(estimator: Any) -> No
     assert hasattr(policy.set_params(estimator=SGDClassifier()), "partial_fit")
 
 
-def test_reward_and_propensity_are_routed() -> None:
+def test_rewards_propensities_and_masks_are_routed() -> None:
     with sklearn.config_context(enable_metadata_routing=True):
         requests = OffsetTree(SGDClassifier()).get_metadata_routing().partial_fit.requests
-    assert requests == {"reward": True, "propensity": True}
+    assert requests == {"reward": True, "propensity": True, "available": True}
 
 
 def test_rows_are_shown_by_their_weight_where_weights_cannot_be_told() -> None:

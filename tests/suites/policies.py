@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length
 from offsettree import (
     Banditron,
     BinaryOffset,
+    DoublyRobust,
     ImportanceWeighted,
     LoggedData,
     OffsetForest,
@@ -45,6 +46,7 @@ POLICIES: dict[str, BasePolicy] = {
     ),
     "offset tree, learned": OffsetTree(tree="learned", random_state=0),
     "offset tree, stochastic gradient": OffsetTree(SGDClassifier(alpha=0.01, average=True), offset=0.4, random_state=0),
+    "offset tree, reward model": OffsetTree(reward_model="linear", random_state=0),
     "offset forest": OffsetForest(n_trees=10, random_state=0),
     "offset forest, logistic": OffsetForest(LogisticRegression(), n_trees=3, bootstrap=True, random_state=0),
     "online offset tree": OnlineOffsetTree(random_state=0),
@@ -53,6 +55,8 @@ POLICIES: dict[str, BasePolicy] = {
     "binary offset": BinaryOffset(random_state=0),
     "reward regression": RewardRegression(random_state=0),
     "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),
+    "doubly robust": DoublyRobust(random_state=0),
+    "doubly robust, ridge": DoublyRobust(Ridge(), DecisionTreeRegressor(min_samples_leaf=5), random_state=0),
     "importance weighted": ImportanceWeighted(random_state=0),
     "importance weighted, no draws": ImportanceWeighted(LogisticRegression(), n_draws=None, random_state=0),
 }
@@ -126,6 +130,10 @@ def partial_fit_on_labels(policy: Any, partial_fit: Any, X: Any, y: Any, classes
 
 
 class OffsetTreeAsClassifier(AsClassifier, OffsetTree):
+    @property
+    def needs_failures(self) -> bool:  # type: ignore[override]
+        return self.reward_model is not None  # which rewards that are all alike leave nothing to learn from
+
     @available_if(teaches_chunks)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
         return partial_fit_on_labels(self, OffsetTree.partial_fit, X, y, classes)
@@ -157,6 +165,10 @@ class RewardRegressionAsClassifier(AsClassifier, RewardRegression):
     needs_failures = True
 
 
+class DoublyRobustAsClassifier(AsClassifier, DoublyRobust):
+    needs_failures = True
+
+
 class ImportanceWeightedAsClassifier(AsClassifier, ImportanceWeighted):
     pass
 
@@ -168,6 +180,7 @@ def as_classifier(policy: BasePolicy) -> Any:
         OnlineOffsetTree: OnlineOffsetTreeAsClassifier,
         Banditron: BanditronAsClassifier,
         BinaryOffset: BinaryOffsetAsClassifier,
+        DoublyRobust: DoublyRobustAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,
         ImportanceWeighted: ImportanceWeightedAsClassifier,
     }

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from offsettree import OffsetForest, RewardRegression
+from offsettree import OffsetForest
 from offsettree.base import BasePolicy
 from offsettree.exceptions import (
     ActionError,
@@ -109,7 +109,7 @@ def test_sparse_is_the_same_as_dense(policy: BasePolicy) -> None:
     X = np.where(np.abs(log.X) < 0.5, 0, log.X)
     if "node_models" in policy.get_params():
         policy.set_params(node_models="separate")
-    is_regression = isinstance(policy, RewardRegression)
+    is_regression = policy._learner_kind == "regressor"
     if "estimator" in policy.get_params():
         learner = Ridge() if is_regression else LogisticRegression(solver="newton-cholesky", tol=1e-10)
         policy.set_params(estimator=learner)
@@ -285,7 +285,7 @@ def test_bad_input_is_refused_before_any_work(policy: BasePolicy, bad: str) -> N
     if missing := needed - has:
         pytest.skip(f"this policy has no {missing.pop()}")
     if learner is not None and "estimator" in has:
-        wants_regressor = isinstance(policy, RewardRegression) == (learner == "linear")
+        wants_regressor = (policy._learner_kind == "regressor") == (learner == "linear")
         parameters["estimator"] = Ridge() if wants_regressor else LogisticRegression()
     with pytest.raises(error, match=f"(?s){message}") as caught:
         policy.set_params(**parameters).fit(**(log | changes))

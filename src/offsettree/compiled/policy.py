@@ -66,19 +66,32 @@ class CompilablePolicy(BasePolicy):
             prepared.is_compiled = True
         return prepared.compiled
 
-    def predict(self, X: Features) -> NDArray[Any]:
-        """Return the action chosen for each row."""
+    def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
+        """Return the action chosen for each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there are to choose from, in the order of `actions_`: at least one in every row. By default
+            all, which is faster.
+        """
+        if available is not None:
+            return super().predict(X, available)
         position = self._positions(X)
         # To look up 0 as the label of 0 is a tenth of the time that a thousand decisions take.
         return position if self._prepared.labels_are_positions else np.asarray(self.actions_[position])
 
-    def decide(self, x: Any) -> Any:
+    def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
 
         Parameters
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context. An array of one dimension is the fastest.
+        available : labels, or truth values in the order of `actions_`, optional
+            The actions there are to choose from. By default all, which is faster.
 
         Returns
         -------
@@ -86,11 +99,11 @@ class CompilablePolicy(BasePolicy):
             A label of `actions_`, as a plain Python value.
         """
         prepared = self.__dict__.get("_prepared")
-        if prepared is not None:
+        if prepared is not None and available is None:
             label = (prepared.label_of or self._prepare_labels())(x)
             if label is not None:
                 return label
-        return super().decide(x)
+        return super().decide(x, available)
 
     def _check_log(
         self,
@@ -98,11 +111,12 @@ class CompilablePolicy(BasePolicy):
         action: ArrayLike | None,
         reward: ArrayLike | None,
         propensity: ArrayLike | None,
+        available: Any = None,
         *,
         first: bool = True,
         names_expected: bool = True,
     ) -> list[Any]:
-        log = super()._check_log(X, action, reward, propensity, first=first, names_expected=names_expected)
+        log = super()._check_log(X, action, reward, propensity, available, first=first, names_expected=names_expected)
         if first:
             self._prepare_anew()
         return log

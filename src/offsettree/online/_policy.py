@@ -13,6 +13,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from offsettree._available import Available
 from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame
 from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
@@ -126,7 +127,8 @@ class OnlinePolicy(BasePolicy):
             self._refuse_changes()
             log = self._check_log(X, action, reward, propensity, first=False, names_expected=names_expected)
             refuse_huge(log[-1])
-        self._learn(*reversed(log))
+        X, position, gain, chance, _ = reversed(log)
+        self._learn(X, position, gain, chance)
         return self
 
     def choose(self, x: Any) -> tuple[Any, float]:
@@ -136,27 +138,29 @@ class OnlinePolicy(BasePolicy):
                 self._begin_deciding(x)
         return self.decide(x), 1.0
 
-    def decide(self, x: Any) -> Any:
+    def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
 
         Parameters
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context. An array of one dimension is the fastest.
+        available : None
+            An online policy chooses among all its actions.
 
         Returns
         -------
         int or str
             A label of `actions_`, as a plain Python value.
         """
-        if "_known" in self.__dict__:
+        if available is None and "_known" in self.__dict__:
             position = self._ask_kernel("choose_one", self._model.for_choosing(), x)
             if position is not None and position >= 0:
                 return self._labels[position]
         with self._all_or_nothing():
             if "_model" not in self.__dict__ and self.actions is not None:
                 x = self._begin_deciding(x)
-            return super().decide(x)
+            return super().decide(x, available)
 
     def _fit(
         self,
@@ -164,7 +168,13 @@ class OnlinePolicy(BasePolicy):
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
+        available: Available | None = None,
     ) -> None:
+        if available is not None:
+            raise ParameterError(
+                f"available must be None for {type(self).__name__}, which learns with all actions to choose from. Use "
+                "OffsetTree, whose partial_fit takes a mask."
+            )
         self._make_ready(X)
         refuse_huge(X)
         self._learn(X, action, reward, propensity)

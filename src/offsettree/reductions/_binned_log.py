@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from offsettree._available import Available
 from offsettree._features import is_sparse
 from offsettree.learners import HistogramTree
 from offsettree.learners._binning import KINDS, Bins
 from offsettree.reductions._native import Grown
+from offsettree.reductions._sides import LeafRanges
 from offsettree.topology import ActionTree, RewardModels
 
 __all__ = ["BinnedLog", "Training"]
@@ -37,10 +39,16 @@ class BinnedLog:
     own_vote: NDArray[np.float32]  # for (above 0) or against its own side, by weight
     rows: NDArray[np.int32]  # those with any weight
     linear: Linear | None = None  # where contests have scores
+    mask: NDArray[np.bool_] | None = None  # where rows may not choose every action
 
     @classmethod
     def make(
-        cls, X: Any, position: NDArray[np.intp], own_vote: NDArray[np.float32], models: RewardModels | None = None
+        cls,
+        X: Any,
+        position: NDArray[np.intp],
+        own_vote: NDArray[np.float32],
+        models: RewardModels | None = None,
+        available: Available | None = None,
     ) -> BinnedLog:
         """Bin X; without `models` X itself is not needed any more.
 
@@ -50,7 +58,8 @@ class BinnedLog:
         rows = _heard(own_vote)  # before there are codes: this takes some room of its own
         bins = Bins.fit(X)
         numbers = bins.numbers(X)
-        log = cls(bins.codes(numbers), bins, position.astype(np.int32), own_vote, rows)
+        mask = None if available is None else available.dense()
+        log = cls(bins.codes(numbers), bins, position.astype(np.int32), own_vote, rows, mask=mask)
         if models is None or models.slopes is None or models.centre is None or is_sparse(numbers):
             return log
         if numbers.dtype not in KINDS or not numbers.dtype.isnative:
@@ -79,6 +88,7 @@ class BinnedLog:
             seeds,
             self.climb(tree),
             self.scores(tree),
+            self.choice(tree),
             *self.columns(),
             has_scores,
         )
@@ -99,6 +109,13 @@ class BinnedLog:
             return Scores(nothing, nothing, np.empty(0, dtype=np.float32))
         weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.linear.slopes)
         return Scores(self.linear.numbers, weights, self.linear.centre)
+
+    def choice(self, tree: ActionTree) -> Any:
+        """Return what it takes to tell who has a choice in a contest; nothing where everyone has."""
+        from offsettree.reductions._kernels_contests import Open
+
+        mask = np.empty((0, 0), dtype=bool) if self.mask is None else self.mask
+        return Open(mask, tree.leaves.astype(np.int32), *LeafRanges.of(tree))
 
     def climb(self, tree: ActionTree) -> Any:
         """Place the rows at the leaves of a tree."""
@@ -129,6 +146,7 @@ class Training:
     seeds: NDArray[np.int64]
     climb: Any
     scores: Any
+    choice: Any
     is_category: NDArray[np.bool_]
     edges: NDArray[np.float32]
     has_scores: bool
@@ -143,7 +161,16 @@ class Training:
             # The last row of edges is written to: every group has its own.
             edges = self.edges.copy()
             return nodes, train(
-                self.codes, self.is_category, edges, self.own_vote, self.climb, nodes, self.seeds, settings, self.scores
+                self.codes,
+                self.is_category,
+                edges,
+                self.own_vote,
+                self.climb,
+                nodes,
+                self.seeds,
+                settings,
+                self.scores,
+                self.choice,
             )
 
         # Many, as the one at work has a table with room to spare, and the others have none.

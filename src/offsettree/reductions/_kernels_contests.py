@@ -28,7 +28,7 @@ from offsettree.learners._kernels_histogram import (
 )
 from offsettree.learners._kernels_scores import centre_row, weigh
 
-__all__ = ["Climb", "Scores", "directions", "held_out_error", "order_by_leaf", "train"]
+__all__ = ["Climb", "Open", "Scores", "directions", "held_out_error", "order_by_leaf", "train"]
 
 
 class Scores(NamedTuple):
@@ -49,6 +49,16 @@ class Climb(NamedTuple):
     begin: NDArray[np.int32]  # of the survivors at each node
     n_kept: NDArray[np.int32]
     reached: NDArray[np.int32]  # rows that took part
+
+
+class Open(NamedTuple):
+    """Which actions each row may choose; without, `mask` has no rows. Leaves below a node are a range of `leaves`."""
+
+    mask: NDArray[np.bool_]
+    leaves: NDArray[np.int32]
+    begin: NDArray[np.int32]
+    middle: NDArray[np.int32]
+    end: NDArray[np.int32]
 
 
 @kernel
@@ -89,6 +99,38 @@ def gather(climb: Climb, node: int) -> Any:
     climb.begin[node] = begin
     climb.reached[node] = n_left + n_right
     return begin, n_left, n_left + n_right
+
+
+@kernel
+def set_aside(climb: Climb, begin: int, n_left: int, n_rows: int, node: int, choice: Open) -> Any:
+    """Move rows that find nothing on the other side behind those that do; return how many do, from the left and in all.
+
+    Both parts keep their order.
+    """
+    row = climb.row[begin : begin + n_rows]
+    aside = np.empty(n_rows, np.int32)
+    n_aside = 0
+    n_here = 0
+    n_here_left = 0
+    for q in range(n_rows):
+        first = choice.middle[node] if q < n_left else choice.begin[node]
+        last = choice.end[node] if q < n_left else choice.middle[node]
+        meets = False
+        for place in range(first, last):
+            if choice.mask[row[q], choice.leaves[place]]:
+                meets = True
+                break
+        if meets:
+            row[n_here] = row[q]
+            n_here += 1
+            n_here_left += q < n_left
+        else:
+            aside[n_aside] = row[q]
+            n_aside += 1
+    for q in range(n_aside):
+        row[n_here + q] = aside[q]
+    climb.reached[node] = n_here
+    return n_here_left, n_here
 
 
 @kernel
@@ -182,6 +224,7 @@ def train(
     seeds: Any,
     settings: Settings,
     scores: Scores,
+    choice: Open,
 ) -> Any:
     """Train the contests of `nodes`, children first; return the table of their trees and where each begins."""
     scored = scores.weights.shape[0] > 0
@@ -200,6 +243,9 @@ def train(
     for place in range(nodes.shape[0]):
         node = nodes[place]
         begin, n_left, n_rows = gather(climb, node)
+        n_all = n_rows
+        if choice.mask.shape[0] > 0:
+            n_left, n_rows = set_aside(climb, begin, n_left, n_rows, node, choice)
         if n_rows > room:
             room = max(n_rows, 2 * room)
             scratch = make_scratch(room, n_columns, settings)
@@ -245,6 +291,10 @@ def train(
             first = n_entries
             n_entries, n_sets = emit(scratch.entries, edges, table, n_entries, n_sets, order)
             climb.n_kept[node] = keep_winners(scratch, order, n_entries - first, row, side)
+        # Those set aside climb as well.
+        for q in range(n_rows, n_all):
+            climb.row[begin + climb.n_kept[node]] = climb.row[begin + q]
+            climb.n_kept[node] += 1
         start[place + 1] = n_entries
     return resized(table, n_entries, n_sets, n_entries, n_sets), start, n_entries, n_sets  # no room left unused
 

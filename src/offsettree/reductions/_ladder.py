@@ -9,8 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._available import Available
 from offsettree._validation import is_number
 from offsettree.exceptions import ParameterError
+from offsettree.reductions._sides import Sides
 from offsettree.topology import ActionTree
 
 __all__ = ["Contest", "Ladder", "climb", "share_kept"]
@@ -23,12 +25,15 @@ class Contest:
     """A node, the rows that reached it (in the order of the log), and whether each came from the left.
 
     `standing` is what the contests below have left of each row's weight; None where all rows here have won them all.
+    `passing` rows find nothing available on the other side: they are not heard here, and climb on as they are.
     """
 
     node: int
     rows: NDArray[np.intp]
     from_left: NDArray[np.bool_]
     standing: NDArray[np.float64] | None = None
+    passing: NDArray[np.intp] | None = None
+    passing_standing: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,8 @@ class Ladder:
 
     Those that climb move to the front of the slice of the node they have won, in the order of the log. `begin` and
     `count` are by child as in `ActionTree`: a node's number, or ``~action``, which counts from the end. Where
-    `standing` is kept, all rows climb, and a row that loses keeps the part `share` of its standing.
+    `standing` is kept, all rows climb, and a row that loses keeps the part `share` of its standing. `sides` tell where
+    rows may not choose every action.
     """
 
     tree: ActionTree
@@ -46,10 +52,16 @@ class Ladder:
     count: NDArray[np.intp]
     share: float = 0.0
     standing: NDArray[np.float64] | None = None
+    sides: Sides | None = None
 
     @classmethod
     def at_leaves(
-        cls, tree: ActionTree, action: NDArray[np.intp], audible: NDArray[np.bool_], share: float = 0.0
+        cls,
+        tree: ActionTree,
+        action: NDArray[np.intp],
+        audible: NDArray[np.bool_],
+        share: float = 0.0,
+        available: Available | None = None,
     ) -> Self:
         """Place the audible rows of a log at their actions."""
         place = np.empty(tree.n_actions, dtype=np.uint16 if tree.n_actions < 1 << 16 else np.int64)
@@ -61,7 +73,8 @@ class Ladder:
         begin[~tree.leaves] = ends - count[~tree.leaves]
         for node in range(tree.n_nodes - 1, -1, -1):
             begin[node] = begin[tree.left[node]]
-        return cls(tree, rows, begin, count, share, np.ones(len(rows)) if share else None)
+        sides = None if available is None else Sides.of(tree, available)
+        return cls(tree, rows, begin, count, share, np.ones(len(rows)) if share else None, sides)
 
     def contest(self, node: int) -> Contest:
         """Bring the rows that wait at the two children of a node together."""
@@ -71,7 +84,11 @@ class Ladder:
         standing = None
         if self.standing is not None:
             standing = np.concatenate([self.standing[left], self.standing[right]])[order]
-        return Contest(node, rows.take(order), order < left.stop - left.start, standing)
+        rows, from_left = rows.take(order), order < left.stop - left.start
+        if self.sides is None or (meets := self.sides.meet(node, rows, from_left)).all():
+            return Contest(node, rows, from_left, standing)
+        parts = [None, None] if standing is None else [standing[meets], standing[~meets]]
+        return Contest(node, rows[meets], from_left[meets], parts[0], rows[~meets], parts[1])
 
     def settle(self, contest: Contest, sent_left: NDArray[np.bool_] | None) -> None:
         """Let those rows climb that the contest sends to the side they came from; all, where it is None."""
@@ -82,6 +99,12 @@ class Ladder:
                 rows = rows.compress(won)
             else:
                 standing = np.where(won, standing, self.share * standing)
+        if contest.passing is not None:
+            rows = np.concatenate([rows, contest.passing])
+            order = np.argsort(rows, kind="stable")
+            rows = rows.take(order)
+            if standing is not None and contest.passing_standing is not None:
+                standing = np.concatenate([standing, contest.passing_standing])[order]
         self.wait_at(contest.node, rows, standing)
 
     def wait_at(self, node: int, rows: NDArray[np.signedinteger], standing: NDArray[np.float64] | None) -> None:

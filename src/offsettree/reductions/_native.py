@@ -9,10 +9,13 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._features import is_sparse
+from offsettree.compiled import over_tables
 from offsettree.compiled.graph import SplitGraph, graph_from_tables
 from offsettree.learners import HistogramTree
-from offsettree.learners._binning import Bins
+from offsettree.learners._binning import KINDS, Bins, tables
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
+from offsettree.reductions._sides import LeafRanges
 from offsettree.topology import ActionTree
 
 __all__ = ["Grown", "NativeContests", "is_native"]
@@ -39,6 +42,30 @@ class NativeContests(Sequence[HistogramTree]):
         """Return all contests as one graph of splits."""
         tables = self.tables
         return graph_from_tables(tree, self.start, *(*tables.arrays(), tables.answer, self.scores))
+
+    def choose_within(self, tree: ActionTree, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Choose among the actions that the mask of each row leaves."""
+        from offsettree.reductions._kernels_within import choose_within
+
+        out = np.empty(X.shape[0], dtype=np.intp)
+        scores = np.empty(0, dtype=np.float32) if self.scores is None else self.scores.reshape(-1)
+        shape = (tree.left.astype(np.int32), tree.right.astype(np.int32), tree.leaves.astype(np.int32))
+        nodes = (*shape, *LeafRanges.of(tree))
+        contests = (self.start, *self.tables.arrays(), self.tables.answer, scores)
+        n_features = X.shape[1]
+
+        def walk(values: NDArray[Any], first: int, last: int) -> int:
+            table = values.reshape(-1, n_features)
+            choose_within(nodes, contests, table, mask[first:last], out[first:last])
+            return 0
+
+        numbers = self.bins.numbers(X)
+        if not is_sparse(numbers):
+            over_tables(walk, numbers, KINDS[::-1])
+            return out
+        for part, table in tables(numbers):
+            walk(table, part.start, part.start + len(table))
+        return out
 
     def __len__(self) -> int:
         return len(self.start) - 1

@@ -17,7 +17,7 @@ from offsettree._validation import is_number, some_labels
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners._template import Template
 
-__all__ = ["Votes", "mean_rewards", "resolve_offset", "warn_of_unlogged"]
+__all__ = ["ROUNDING", "Votes", "mean_rewards", "resolve_offset", "warn_of_unlogged"]
 
 N_FOLDS = 5
 ROUNDING = 1e-12  # what scaling rewards to [0, 1] may leave of a reward that equals the offset

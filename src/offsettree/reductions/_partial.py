@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import ConstantClassifier
@@ -143,6 +144,7 @@ def teach_chunk(
     action: NDArray[np.intp],
     votes: Votes,
     share: float,
+    available: Available | None = None,
 ) -> tuple[list[Any], Memory]:
     """Teach the contests that a chunk reaches, children first; return all classifiers, and what is to be remembered.
 
@@ -176,7 +178,7 @@ def teach_chunk(
             raise
 
     with node_settings(assume_finite=may_assume_finite(estimator, X)):
-        climb(Ladder.at_leaves(tree, action, audible, share), hold, _nodes_above(tree, action[audible]))
+        climb(Ladder.at_leaves(tree, action, audible, share, available), hold, _nodes_above(tree, action[audible]))
     return after, memory
 
 
@@ -202,12 +204,17 @@ def teaches_chunks(policy: Any) -> bool:
     return True
 
 
-def check_growing(node_models: Any, path_filter: Any, offset: Any) -> float:
+def check_growing(node_models: Any, path_filter: Any, offset: Any, reward_model: Any = None) -> float:
     """Refuse parameters that need the whole log at once; return what a lost contest leaves of a row's weight."""
     if node_models != "separate":
         raise ParameterError(
             f"node_models must be 'separate' for partial_fit, as a shared classifier is trained in rounds over the "
             f"whole log; got {node_models!r}. Use fit, or node_models='separate'."
+        )
+    if reward_model is not None:
+        raise ParameterError(
+            "reward_model must be None for partial_fit, as it is cross-fitted on the whole log; got "
+            f"{reward_model!r}. Use fit, or reward_model=None."
         )
     share = share_kept(path_filter)
     if path_filter == "out_of_fold":

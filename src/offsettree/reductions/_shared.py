@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from offsettree._available import Available
 from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree.learners import ConstantClassifier
 from offsettree.reductions._contests import descend
 from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 from offsettree.reductions._offset import Votes
+from offsettree.reductions._sides import descend_within
 from offsettree.topology import ActionTree
 
 __all__ = ["SharedContest", "train_shared"]
@@ -44,6 +46,7 @@ def train_shared(
     votes: Votes,
     seed: int,
     max_rounds: int,
+    available: Available | None = None,
 ) -> tuple[list[SharedContest | ConstantClassifier], NDArray[np.int64], int]:
     """Train the shared classifier over and over, each time on the rows that the one before lets through.
 
@@ -57,7 +60,7 @@ def train_shared(
     with node_settings(assume_finite=may_assume_finite(learner.estimator, X)):
         while n_rounds < max_rounds:
             n_rounds += 1
-            contests = _contests_reached(tree, X, action, votes, views)
+            contests = _contests_reached(tree, X, action, votes, views, available)
             rows = np.concatenate([contest.rows for contest in contests])
             node = np.repeat([contest.node for contest in contests], [len(contest.rows) for contest in contests])
             label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in contests])
@@ -72,7 +75,7 @@ def train_shared(
                 else ConstantClassifier(int(n_left[node] == n_rows[node]))
                 for node in range(tree.n_nodes)
             ]
-            before, policy = policy, descend(tree, views, X)
+            before, policy = policy, _decisions(tree, views, X, available)
             if np.array_equal(before, policy):
                 break
         else:
@@ -85,8 +88,19 @@ def train_shared(
     return views, n_rows, n_rounds
 
 
+def _decisions(tree: ActionTree, views: Sequence[Any], X: Features, available: Available | None) -> NDArray[np.intp]:
+    if available is None:
+        return descend(tree, views, X)
+    return descend_within(tree, views, X, available)
+
+
 def _contests_reached(
-    tree: ActionTree, X: Features, action: NDArray[np.intp], votes: Votes, views: Sequence[Any]
+    tree: ActionTree,
+    X: Features,
+    action: NDArray[np.intp],
+    votes: Votes,
+    views: Sequence[Any],
+    available: Available | None,
 ) -> list[Contest]:
     reached: list[Contest] = []
 
@@ -98,5 +112,5 @@ def _contests_reached(
             return contest.from_left
         return prefers_left(views[contest.node], take_rows(X, contest.rows))
 
-    climb(Ladder.at_leaves(tree, action, votes.weight > 0), hold, tree.bottom_up())
+    climb(Ladder.at_leaves(tree, action, votes.weight > 0, available=available), hold, tree.bottom_up())
     return reached

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 
+from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ActionError
@@ -86,6 +87,7 @@ class BinaryOffset(CompilablePolicy):
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
+        available: Available | None = None,
     ) -> None:
         if len(self.actions_) != 2:
             raise ActionError(
@@ -99,6 +101,8 @@ class BinaryOffset(CompilablePolicy):
         votes.warn_if_one_sided()
         warn_of_unlogged(action, self.actions_)
         rows = votes.audible()
+        if available is not None:
+            rows = rows[available.count()[rows] == 2]  # who has no choice says nothing of it
         label = votes.for_left(rows, action[rows] == 0)
         seed = int(random.randint(np.iinfo(np.int32).max))
         with node_settings(assume_finite=may_assume_finite(learner.estimator, X)):
@@ -114,3 +118,6 @@ class BinaryOffset(CompilablePolicy):
 
     def _ask_contests(self, X: Features) -> NDArray[np.intp]:
         return np.where(prefers_left(self.estimator_, X), 0, 1)
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return np.where(mask.all(axis=1), self._choose(X), mask.argmax(axis=1))

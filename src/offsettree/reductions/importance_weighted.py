@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
+from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree._traits import weight_keyword
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, default_classifier
 from offsettree.learners._template import Template
+from offsettree.reductions._classes_within import answers_within
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 from offsettree.reductions.all_pairs import AllPairs
 
@@ -59,7 +61,10 @@ class ImportanceWeighted(BasePolicy):
 
     Notes
     -----
-    An action none of whose rows earned anything is never chosen. If no row did, the first action always is.
+    An action none of whose rows earned anything is never chosen, unless no other is available. If no row did, the first
+    action always is. Rows without a choice (see `available` in `fit`) are left out; beyond that the weights do not
+    know which other actions there were, and an action that was rarely available is chosen less often than it should
+    be: prefer an `OffsetTree` for such logs.
 
     References
     ----------
@@ -101,6 +106,7 @@ class ImportanceWeighted(BasePolicy):
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
+        available: Available | None = None,
     ) -> None:
         if self.n_draws is not None and (not isinstance(self.n_draws, int | np.integer) or self.n_draws < 1):
             raise ParameterError(f"n_draws must be a whole number of at least 1, or None; got {self.n_draws!r}.")
@@ -115,6 +121,8 @@ class ImportanceWeighted(BasePolicy):
             classifier = Costing(classifier, n_draws=self.n_draws or 10, vote="hard", random_state=seed)
             weight_name = "sample_weight"
         earned = np.flatnonzero(reward)
+        if available is not None:
+            earned = earned[available.count()[earned] > 1]  # who has no choice says nothing of it
         if len(np.unique(action[earned])) < 2:
             self.classifier_: Any = ConstantClassifier(int(action[earned[0]]) if len(earned) else 0)
             return
@@ -130,3 +138,6 @@ class ImportanceWeighted(BasePolicy):
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self.classifier_.predict(X), dtype=np.intp)
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return answers_within(self.classifier_, X, mask)

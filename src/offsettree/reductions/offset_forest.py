@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from offsettree._available import Available, check_available
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._validation import is_number
 from offsettree.base import snips
@@ -146,12 +147,23 @@ class OffsetForest(CompilablePolicy):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
         """Return the share of the trees that vote for each action, in the order of `actions_`.
 
         The array has n_rows times n_actions numbers; prefer `predict` where there are many actions.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there are to vote for, as in `predict`.
         """
-        return self._count_votes(self._checked(X)) / len(self.estimators_)
+        X = self._checked(X)
+        if available is None:
+            return self._count_votes(X) / len(self.estimators_)
+        mask = check_available(available, count_rows(X), self.actions_).dense()
+        return self._count_votes_within(X, mask) / len(self.estimators_)
 
     def _fit(
         self,
@@ -159,6 +171,7 @@ class OffsetForest(CompilablePolicy):
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
+        available: Available | None = None,
     ) -> None:
         self._check_parameters()
         random = check_random_state(self.random_state)
@@ -177,7 +190,7 @@ class OffsetForest(CompilablePolicy):
             tree_from(self.tree, self.actions_, means, models, random, self.randomize) for _ in range(self.n_trees)
         ]
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_trees)
-        train = self._trainer(X, action, votes, scored, random)
+        train = self._trainer(X, action, votes, scored, random, available)
         threads = native or releases_the_interpreter(self._learner())
         fitted = Parallel(n_jobs=self.n_jobs, prefer="threads" if threads else "processes")(
             delayed(train)(tree, seed) for tree, seed in zip(trees, seeds, strict=True)
@@ -186,7 +199,7 @@ class OffsetForest(CompilablePolicy):
             OffsetTree.assembled(self, tree, contests, n_rows)
             for tree, (contests, n_rows) in zip(trees, fitted, strict=True)
         ]
-        self.oob_value_ = self._out_of_bag(X, action, reward, propensity, seeds) if self.bootstrap else None
+        self.oob_value_ = self._out_of_bag(X, action, reward, propensity, seeds, available) if self.bootstrap else None
 
     def _trainer(
         self,
@@ -195,16 +208,18 @@ class OffsetForest(CompilablePolicy):
         votes: Votes,
         models: RewardModels | None,
         random: np.random.RandomState,
+        available: Available | None,
     ) -> Any:
         """Return the function that trains the contests of one tree from its seed."""
         learner = NodeLearner(self._learner())
         self.leaf_scale_ = None
         if is_native(learner.estimator, self.path_filter):
-            log = BinnedLog.make(X, action, votes.signed(), models)
+            log = BinnedLog.make(X, action, votes.signed(), models, available)
             self.leaf_scale_ = choose_leaf_scale(log, learner.estimator, random, COMMITTEE)
             return partial(_train_native, log, learner.estimator, self.leaf_scale_, self.bootstrap)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
-        return partial(_train_any, learner, X, action, votes, folds, share_kept(self.path_filter), self.bootstrap)
+        share = share_kept(self.path_filter)
+        return partial(_train_any, learner, X, action, votes, folds, share, self.bootstrap, available)
 
     def _out_of_bag(
         self,
@@ -213,6 +228,7 @@ class OffsetForest(CompilablePolicy):
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
         seeds: NDArray[np.int64],
+        available: Available | None,
     ) -> float | None:
         left_out = [_draw(seed, len(action)) == 0 for seed in seeds]
         matched = np.empty(len(action), dtype=bool)
@@ -220,7 +236,10 @@ class OffsetForest(CompilablePolicy):
             counts = np.zeros((count_rows(rows), len(self.actions_)), dtype=np.int32)
             for member, judged in zip(self.estimators_, left_out, strict=True):
                 here = np.flatnonzero(judged[piece])
-                counts[here, member._choose(rows)[here]] += 1
+                chosen = (
+                    member._choose(rows) if available is None else member._choose_within(rows, available.part(piece))
+                )
+                counts[here, chosen[here]] += 1
             matched[piece] = (counts.argmax(axis=1) == action[piece]) & (counts.max(axis=1) > 0)
         if not matched.any():
             return None
@@ -235,6 +254,16 @@ class OffsetForest(CompilablePolicy):
         for member in self.estimators_:
             counts[np.arange(len(counts)), member._ask_contests(X)] += 1
         return counts
+
+    def _count_votes_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Count the votes of trees that choose among the actions available, each for itself."""
+        counts = np.zeros(mask.shape, dtype=np.int32)
+        for member in self.estimators_:
+            counts[np.arange(len(counts)), member._choose_within(X, mask)] += 1
+        return counts
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return np.asarray(self._count_votes_within(X, mask).argmax(axis=1))
 
     def _pieces(self, X: Features) -> Iterator[tuple[slice, Features]]:
         """Yield the rows in pieces whose votes can be counted for every action."""
@@ -304,11 +333,12 @@ def _train_any(
     folds: NDArray[np.uint8] | None,
     share: float,
     bootstrap: bool,
+    available: Available | None,
     tree: ActionTree,
     seed: int,
 ) -> tuple[list[Any], NDArray[np.int64]]:
     if bootstrap:
         votes = Votes(votes.for_own_side, votes.weight * _draw(seed, len(votes.weight)))
-    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share)
+    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, share, available)
     classifiers, n_rows, _ = train_separately(ladder, learner, X, votes, _node_seeds(seed, tree), 1, folds=folds)
     return classifiers, n_rows

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from offsettree._available import Available, best_of
 from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
@@ -53,7 +54,8 @@ class RewardRegression(BasePolicy):
 
     Notes
     -----
-    An action that was never logged is predicted to earn the overall mean. Ties go to the first action.
+    An action that was never logged is predicted to earn the overall mean. Ties go to the first action. Which actions
+    were available makes no difference to what is learned, as each action's rewards are learned from its own rows.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class RewardRegression(BasePolicy):
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
+        available: Available | None = None,
     ) -> None:
         if not isinstance(self.per_action, bool | np.bool_):
             raise ParameterError(f"per_action must be True or False; got {self.per_action!r}.")
@@ -132,6 +135,12 @@ class RewardRegression(BasePolicy):
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self._scaled_rewards(X).argmax(axis=1))
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return self._rank(X, 1, mask)[:, 0]
+
+    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        return best_of(self._scaled_rewards(X), n, mask)
 
 
 def _train_regressor(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,12 @@ class Design:
         if self._directions is None:
             return np.asarray((scaled.toarray() if is_sparse(scaled) else scaled) - self._shift)
         return np.asarray(scaled @ self._directions - self._shift @ self._directions)
+
+    def of(self, X: Features | None) -> Design:
+        """Return the same columns of another X, numbers only; of None, a design that holds no rows."""
+        other = copy.copy(self)
+        other._X = X
+        return other
 
     def on_numbers(self, slopes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Turn models of these columns into models of the numbers in X: slopes, and the values at which they count 0.

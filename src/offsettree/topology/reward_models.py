@@ -19,7 +19,7 @@ from offsettree.topology._shrinkage import Shrinkage
 from offsettree.topology.action_tree import ActionTree
 from offsettree.topology.builders import balanced
 
-__all__ = ["RewardModels"]
+__all__ = ["RewardModels", "fit_shrunken"]
 
 _SAMPLE_ACTIONS = 256
 _MOST_SLOPES = 256
@@ -75,23 +75,9 @@ class RewardModels:
         """
         random = check_random_state(random_state)
         design = Design(X, random)
-        rows = RowsByAction(
-            design, action, _standardised(reward), row_weights(action, propensity, n_actions), n_actions
+        coefficients, shrinkage = fit_shrunken(
+            design, action, _standardised(reward), n_actions, propensity=propensity, random=random
         )
-        logged = np.unique(action)
-        sample = np.sort(random.permutation(logged)[:_SAMPLE_ACTIONS])
-        pooled: NDArray[np.float64] | float = 0.0
-        sampled: list[ActionSums] = []
-        for sums in rows:
-            pooled = pooled + sums.gram.sum(axis=0)
-            chosen = sample[(sample >= sums.begin) & (sample < sums.begin + len(sums.gram))] - sums.begin
-            sampled.append(ActionSums(sums.begin, *(part[chosen] for part in sums[1:])))
-        gram, product, square = (np.concatenate(parts) for parts in list(zip(*sampled, strict=True))[1:])
-        shrinkage = Shrinkage.estimate(np.asarray(pooled), gram, product, square)
-        if len(sample) == n_actions:
-            coefficients = shrinkage.coefficients(gram, product)
-        else:
-            coefficients = np.concatenate([shrinkage.coefficients(sums.gram, sums.product) for sums in rows])
         if X.shape[1] > _MOST_SLOPES:
             return cls(coefficients)
         slopes, centre = design.on_numbers(coefficients @ shrinkage.basis.T[:, 1:])
@@ -105,6 +91,32 @@ class RewardModels:
             )
         order = principal_order(self.coefficients, check_random_state(random_state), float(randomize))
         return ActionTree(*balanced(order))
+
+
+def fit_shrunken(
+    design: Design,
+    action: NDArray[np.intp],
+    target: NDArray[np.float64],
+    n_actions: int,
+    *,
+    propensity: NDArray[np.float64] | None,
+    random: np.random.RandomState,
+) -> tuple[NDArray[np.float64], Shrinkage]:
+    """Fit a model per action to targets of variance 1; return coefficients in the basis of the shrinkage, and that."""
+    rows = RowsByAction(design, action, target, row_weights(action, propensity, n_actions), n_actions)
+    logged = np.unique(action)
+    sample = np.sort(random.permutation(logged)[:_SAMPLE_ACTIONS])
+    pooled: NDArray[np.float64] | float = 0.0
+    sampled: list[ActionSums] = []
+    for sums in rows:
+        pooled = pooled + sums.gram.sum(axis=0)
+        chosen = sample[(sample >= sums.begin) & (sample < sums.begin + len(sums.gram))] - sums.begin
+        sampled.append(ActionSums(sums.begin, *(part[chosen] for part in sums[1:])))
+    gram, product, square = (np.concatenate(parts) for parts in list(zip(*sampled, strict=True))[1:])
+    shrinkage = Shrinkage.estimate(np.asarray(pooled), gram, product, square)
+    if len(sample) == n_actions:
+        return shrinkage.coefficients(gram, product), shrinkage
+    return np.concatenate([shrinkage.coefficients(sums.gram, sums.product) for sums in rows]), shrinkage
 
 
 def _at_columns(

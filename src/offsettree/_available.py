@@ -1,0 +1,159 @@
+"""Which actions there are to choose from: a truth value for every row and action, in an array or a CSR matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from offsettree._features import is_sparse
+from offsettree._validation import check_actions, encode_actions, some_labels
+from offsettree.exceptions import ActionError
+
+__all__ = [
+    "Available",
+    "best_of",
+    "check_available",
+    "check_available_for_one",
+    "check_available_to_log",
+    "pieces",
+]
+
+VALUES_AT_ONCE = 1 << 24  # of a mask that is written out
+
+
+class Available:
+    """The actions that each row may choose from, by their positions; a checked mask.
+
+    Parameters
+    ----------
+    mask : boolean array or CSR array of shape (n_rows, n_actions)
+        In a CSR array, the entries stored are those available.
+    """
+
+    def __init__(self, mask: Any) -> None:
+        self.mask = mask
+
+    def dense(self) -> NDArray[np.bool_]:
+        """Write the mask out."""
+        return np.asarray(self.mask.toarray() if is_sparse(self.mask) else self.mask, dtype=bool)
+
+    def take(self, rows: NDArray[np.intp]) -> Available:
+        """Return the actions of some rows."""
+        return Available(self.mask[rows])
+
+    def in_order(self, order: NDArray[np.intp]) -> Available:
+        """Return the columns in another order, such as that of the leaves of a tree."""
+        return Available(self.mask[:, order])
+
+    def count(self) -> NDArray[np.intp]:
+        """Count the actions available to each row."""
+        if is_sparse(self.mask):
+            return np.asarray(np.diff(self.mask.indptr), dtype=np.intp)
+        return np.asarray(np.count_nonzero(self.mask, axis=1))
+
+    def any_of(self, rows: NDArray[np.intp], begin: int, end: int) -> NDArray[np.bool_]:
+        """Tell which of the rows may choose any of the columns from `begin` to `end` - 1."""
+        if is_sparse(self.mask):
+            return np.asarray(np.diff(self.mask[rows][:, begin:end].indptr) > 0)
+        return np.asarray(self.mask[:, begin:end][rows].any(axis=1))
+
+    def has(self, position: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Tell for each row whether the action at its own position is available."""
+        if is_sparse(self.mask):
+            own = sp.csr_array(
+                (np.ones(len(position), dtype=bool), position, np.arange(len(position) + 1)), shape=self.mask.shape
+            )
+            return np.asarray(np.diff(self.mask.multiply(own).tocsr().indptr) > 0)
+        return np.asarray(self.mask[np.arange(len(position)), position])
+
+    def part(self, rows: slice) -> NDArray[np.bool_]:
+        """Write out the mask of consecutive rows."""
+        return Available(self.mask[rows]).dense()
+
+
+def pieces(n_rows: int, n_actions: int) -> Iterator[slice]:
+    """Cut rows into pieces of which a number for every action can be held."""
+    step = max(1, VALUES_AT_ONCE // n_actions)
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
+
+
+def best_of(score: NDArray[np.float64], n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    """Return the positions of the n largest scores among those that the mask leaves; of equals the first."""
+    score = -score if mask is None else np.where(mask, -score, np.inf)
+    return np.argsort(score, axis=1, kind="stable")[:, :n]
+
+
+def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted: int = 1) -> Available:
+    """Return the mask, checked: of the right shape, with at least `n_wanted` actions in every row."""
+    n_actions = len(actions)
+    if is_sparse(available):
+        mask: Any = sp.csr_array(available).astype(bool)  # a copy: the caller's stays as it is
+        mask.sum_duplicates()
+        mask.eliminate_zeros()
+        mask.sort_indices()
+    else:
+        try:
+            mask = np.asarray(available)
+        except ValueError:  # rows of different lengths
+            mask = np.asarray(available, dtype=object)
+        if mask.dtype.kind != "b" and not (mask.dtype.kind in "iuf" and bool(((mask == 0) | (mask == 1)).all())):
+            raise ActionError(
+                f"available must hold true or false for every row and action; got {_first_odd(mask)}. Make a mask of "
+                "shape (n_rows, n_actions) in the order of actions_; only decide takes labels."
+            )
+        mask = mask.astype(bool, copy=False)
+    if mask.shape != (n_rows, n_actions):
+        raise ActionError(
+            f"available must be of shape (n_rows, n_actions) = ({n_rows}, {n_actions}), a column per action in the "
+            f"order of actions_, {some_labels(actions)}; got {mask.shape}."
+        )
+    sets = Available(mask)
+    few = sets.count() < n_wanted
+    if few.any():
+        row = int(few.argmax())
+        wanted = "at least one action" if n_wanted == 1 else f"at least {n_wanted} actions"
+        raise ActionError(
+            f"available must leave {wanted} to every row; row {row} has {int(sets.count()[row])} "
+            f"({int(few.sum()):,} such rows in all). "
+            + ("Leave such rows out: nothing is to be decided there." if n_wanted == 1 else "Ask for fewer.")
+        )
+    return sets
+
+
+def check_available_to_log(sets: Available, position: NDArray[np.intp], actions: NDArray[Any]) -> None:
+    """Refuse a log in which an action was taken that was not to be had."""
+    missing = ~sets.has(position)
+    if missing.any():
+        row = int(missing.argmax())
+        raise ActionError(
+            f"the logged action must be available; row {row} has {actions[position[row]].item()!r}, which its mask "
+            f"excludes ({int(missing.sum()):,} such rows in all). Correct the mask: its columns are in the order of "
+            f"actions_, {some_labels(actions)}."
+        )
+
+
+def check_available_for_one(available: Any, actions: NDArray[Any]) -> Available:
+    """Return the mask of one context: of shape (1, n_actions), given as truth values or as labels."""
+    if is_sparse(available):
+        return check_available(available, 1, actions)
+    values = np.asarray(list(available) if isinstance(available, set | frozenset) else available)
+    if values.dtype.kind == "b":
+        return check_available(values.reshape(1, -1) if values.ndim == 1 else values, 1, actions)
+    if values.size == 0:
+        raise ActionError("available must leave at least one action to choose from; got none.")
+    labels = check_actions(values.tolist() if values.ndim == 1 else values, what="available")
+    mask = np.zeros((1, len(actions)), dtype=bool)
+    mask[0, encode_actions(labels, actions, "available")] = True
+    return Available(mask)
+
+
+def _first_odd(mask: NDArray[Any]) -> str:
+    if mask.dtype.kind not in "iuf":
+        return f"an array of type {mask.dtype}"
+    row = int(np.argmax(((mask != 0) & (mask != 1)).reshape(len(mask), -1).any(axis=1)))
+    return f"other numbers in row {row}"
