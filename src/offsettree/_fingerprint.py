@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from offsettree._features import Features, as_floats, count_rows, is_frame, is_sparse, numeric_columns
 
-__all__ = ["Fingerprint", "remember_rows", "share_remembered"]
+__all__ = ["N_LOOKED_AT", "Fingerprint", "remember_rows", "share_remembered"]
 
 N_KEPT = 256  # numbers of rows that are kept: 2 kB
 N_COLUMNS = 16
 BLOCK = 1 << 14  # rows numbered at a time: their columns stay in the cache
-N_LOOKED_AT = 1 << 17  # rows of a log to evaluate on that are looked up
+N_LOOKED_AT = 1 << 15  # rows of a log to evaluate on that are looked up
 
 FACTOR, SHUFFLE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
@@ -64,7 +64,8 @@ def share_remembered(fingerprint: Fingerprint, X: Features, reward: NDArray[np.f
         number = _row_numbers(X, reward, start, min(start + BLOCK, n_rows))
         number = number[number <= fingerprint.largest]
         n_seen += len(number)
-        n_found += int(np.isin(number, fingerprint.numbers).sum())
+        place = np.searchsorted(fingerprint.numbers, number)
+        n_found += int((fingerprint.numbers[np.minimum(place, len(fingerprint.numbers) - 1)] == number).sum())
     if n_found < 5:
         return 0.0
     share, by_accident = n_found / n_seen, fingerprint.share_of_twins

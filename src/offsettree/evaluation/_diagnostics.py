@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features
-from offsettree._fingerprint import Fingerprint, share_remembered
+from offsettree._fingerprint import N_LOOKED_AT, Fingerprint, share_remembered
 from offsettree._validation import some_labels
 from offsettree.evaluation._targets import Target
 
-__all__ = ["effective_size", "of_propensities", "of_support", "of_training_rows", "of_weights"]
+__all__ = ["WeightSums", "of_propensities", "of_support", "of_training_rows", "of_weights"]
 
 FEW_EFFECTIVE_ROWS = 50
 HEAVY_SHARE = 0.01  # of the matched rows; if these carry more than half of the weight, they are too few
@@ -20,32 +21,49 @@ FEW_ROWS = 200  # of fewer, what propensities add up to says little
 SURE = 5.0  # standard errors
 
 
-def effective_size(weight: NDArray[np.float64]) -> float:
-    """Return how many rows of equal weight would tell as much; 0 if all weights are 0."""
-    largest = weight.max(initial=0.0)
-    if largest == 0:
-        return 0.0
-    scaled = weight / largest  # whose squares do not overflow
-    return float(scaled.sum() ** 2 / np.dot(scaled, scaled))
+@dataclass(frozen=True)
+class WeightSums:
+    """What the weights of all rows add up to."""
+
+    mean: float
+    mean_square: float
+    largest: float
+    n_matched: int
+    effective_rows: float  # as many rows of equal weight would tell as much; 0 if all weights are 0
+
+    @classmethod
+    def of(cls, weight: NDArray[np.float64]) -> Self:
+        """Add up the weights."""
+        largest, n_matched = float(weight.max()), int(np.count_nonzero(weight))
+        if n_matched == 0:
+            return cls(0.0, 0.0, 0.0, 0, 0.0)
+        scale = 1.0 if largest < 1e100 else largest  # squares must not overflow
+        scaled = weight if scale == 1 else weight / scale
+        total, squares, n_rows = float(scaled.sum()), float(np.dot(scaled, scaled)), len(weight)
+        with np.errstate(over="ignore"):
+            mean_square = float(np.float64(squares) / n_rows * scale * scale)
+        return cls(total / n_rows * scale, mean_square, largest, n_matched, total**2 / squares)
 
 
-def of_weights(weight: NDArray[np.float64], n_matched: int, effective_rows: float) -> list[str]:
+def of_weights(weight: NDArray[np.float64], sums: WeightSums) -> list[str]:
     """Tell of too few rows that count, and of a few that count for most."""
     found = []
-    n_rows = len(weight)
+    n_rows, n_matched, effective_rows = len(weight), sums.n_matched, sums.effective_rows
     if n_matched == 0:
-        return [
+        text = (
             f"in none of the {n_rows:,} rows was an action logged that the policy would take: the log says nothing of "
             "it, and the estimate is the reward model's alone. Use a log with more rows or more exploration."
-        ]
+        )
+        return [text]
     if effective_rows < FEW_EFFECTIVE_ROWS:
         found.append(
-            f"the {n_rows:,} rows tell as much of this policy as {effective_rows:.1f} of its own would: too few for the "
-            "normal and the bootstrap interval, which are too narrow then. Use a log with more rows or more "
+            f"the {n_rows:,} rows tell as much of this policy as {effective_rows:.1f} of its own would: too few for "
+            "the normal and the bootstrap interval, which are too narrow then. Use a log with more rows or more "
             "exploration, or interval='betting', which holds for every size."
         )
     n_heavy = max(1, int(HEAVY_SHARE * n_matched))
-    heavy = float(np.partition(weight, n_rows - n_heavy)[n_rows - n_heavy :].sum() / weight.sum())
+    positive = weight[weight > 0]
+    heavy = float(np.partition(positive, n_matched - n_heavy)[n_matched - n_heavy :].sum() / positive.sum())
     if heavy > 0.5 and n_matched > 2:
         rows = "a single row carries" if n_heavy == 1 else f"{n_heavy:,} rows carry"
         found.append(
@@ -55,22 +73,24 @@ def of_weights(weight: NDArray[np.float64], n_matched: int, effective_rows: floa
     return found
 
 
-def of_support(target: Target, count: NDArray[np.int64], space: NDArray[Any], what: str = "policy") -> list[str]:
+def of_support(target: Target, count: NDArray[np.int64], space: NDArray[Any]) -> list[str]:
     """Tell of actions that the policy takes and the logging policy never took."""
     never = (count == 0) & (target.share > 0)
     if not never.any():
         return []
     n_never = int(never.sum())
-    return [
-        f"the {what} takes {n_never:,} action{'s' * (n_never != 1)} that the log never took ({some_labels(space[never])}), "
-        f"in {100 * target.share[never].sum():.3g} % of the decisions. What they earn is not known: inverse-propensity "
-        "estimates leave them out, reward models guess."
-    ]
+    text = (
+        f"the policy takes {n_never:,} action{'s' * (n_never != 1)} that the log never took "
+        f"({some_labels(space[never])}), in {100 * target.share[never].sum():.3g} % of the decisions. What they earn "
+        "is not known: inverse-propensity estimates leave them out, reward models guess."
+    )
+    return [text]
 
 
 def of_propensities(
-    weight: NDArray[np.float64],
+    sums: WeightSums,
     logged: NDArray[np.intp],
+    count: NDArray[np.int64],
     propensity: NDArray[np.float64],
     space: NDArray[Any],
     *,
@@ -86,13 +106,9 @@ def of_propensities(
     if n_rows < FEW_ROWS:
         return []
     found = []
-    inverse = 1 / propensity
-    count = np.bincount(logged, minlength=len(space))
-    total = np.bincount(logged, inverse, minlength=len(space))
-    squares = np.bincount(logged, inverse * inverse, minlength=len(space))
-    seen = count > 0
-    n_actions, mean = int(seen.sum()), float(inverse.mean())
-    stderr = float(inverse.std() / np.sqrt(n_rows))
+    total, squares = _sums_by_action(logged, propensity, count)
+    n_actions, mean = int((count > 0).sum()), float(total.sum() / n_rows)
+    stderr = _stderr(mean, float(squares.sum() / n_rows), n_rows)
     if mean > len(space) * 1.1 + SURE * stderr or mean < n_actions / 1.1 - SURE * stderr:
         why = "too small" if mean > len(space) else "too large, or some actions cannot be taken in every context"
         found.append(
@@ -111,7 +127,7 @@ def of_propensities(
                 f"action{'s' * (odd.sum() != 1)}). Unless it cannot be taken in every context, they are wrong."
             )
     if covered and not found:
-        mean, stderr = float(weight.mean()), float(weight.std() / np.sqrt(n_rows))
+        mean, stderr = sums.mean, _stderr(sums.mean, sums.mean_square, n_rows)
         if abs(mean - 1) > 0.1 + SURE * stderr:
             found.append(
                 f"the policy's weights have the mean {mean:.3g}, where it should be near 1: propensities are wrong, or "
@@ -120,22 +136,41 @@ def of_propensities(
     return found
 
 
+def _sums_by_action(
+    logged: NDArray[np.intp], propensity: NDArray[np.float64], count: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sums of 1 / propensity and of its square over the rows of each action."""
+    from offsettree.evaluation._kernels_sums import add_by_action
+
+    if propensity.strides == (0,):  # one number for all rows
+        inverse = 1 / float(propensity[0])
+        return (count * inverse).astype(np.float64), (count * inverse**2).astype(np.float64)
+    total, squares = np.zeros(len(count)), np.zeros(len(count))
+    add_by_action(logged, 1 / propensity, total, squares)
+    return total, squares
+
+
+def _stderr(mean: float, mean_square: float, n_rows: int) -> float:
+    return float(np.sqrt(max(mean_square - mean**2, 0) / n_rows))
+
+
 def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64]) -> list[str]:
     """Tell if the policy was trained on these rows, as far as it remembers them."""
     fingerprint = _fingerprint_of(policy)
     if fingerprint is None:
         return []
     try:
-        rows = policy._checked(X) if hasattr(policy, "_checked") else X
-        share = share_remembered(fingerprint, rows, reward)
+        rows = X[:N_LOOKED_AT]
+        share = share_remembered(fingerprint, policy._checked(rows) if hasattr(policy, "_checked") else rows, reward)
     except (TypeError, ValueError, IndexError, AttributeError):  # X in a form that cannot be read as numbers
         return []
     if share == 0:
         return []
-    return [
+    text = (
         f"the policy was trained on about {100 * share:.0f} % of these rows: the estimate is too high. Evaluate it on "
         "rows it has not seen: train, test = log.split()."
-    ]
+    )
+    return [text]
 
 
 def _fingerprint_of(policy: Any) -> Fingerprint | None:

@@ -59,8 +59,8 @@ def largest_weight(
     seen = max(float(weight.max()) for weight in weights)
     if not is_number(given) or not given > 0 or given < seen * (1 - 1e-9):
         raise ParameterError(
-            f"max_weight must be the largest weight that any row could have; got {given!r}, and there are weights up to "
-            f"{seen:g} in the log."
+            f"max_weight must be the largest weight that any row could have; got {given!r}, and there are weights up "
+            f"to {seen:g} in the log."
         )
     if interval == "bernstein" and given == np.inf:
         raise ParameterError("interval='bernstein' needs a finite max_weight; 'betting' does without.")

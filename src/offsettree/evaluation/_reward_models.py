@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def random_folds(n_rows: int, random: np.random.RandomState) -> Folds:
 def forward_folds(order: NDArray[np.intp]) -> Folds:
     """Return folds in which every row is predicted by a model of rows before it; nothing is known to the first."""
     cuts = np.unique((len(order) * np.array([0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])).astype(int))
-    return [(order[:start], order[start:stop]) for start, stop in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(order[:start], order[start:stop]) for start, stop in pairwise(cuts)]
 
 
 def predict_rewards(

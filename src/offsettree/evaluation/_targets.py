@@ -36,22 +36,28 @@ class Target:
     share: NDArray[np.float64]
 
 
-def find_space(labels: NDArray[Any], actions: ArrayLike | None, policies: list[Any]) -> NDArray[Any]:
-    """Return all action labels: those given; or the policies' own, in their order, and then others of the log."""
+def find_space(
+    labels: NDArray[Any], actions: ArrayLike | None, policies: list[Any]
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return all action labels, and the positions of the log's among them.
+
+    They are those given; or the policies' own, in their order, and then others of the log.
+    """
     if actions is not None:
-        return find_actions(labels, actions)
+        space = find_actions(labels, actions)
+        return space, encode_actions(labels, space)
     space = np.empty(0, dtype=labels.dtype)
     for policy in policies:
         known = known_labels(policy)
         if known is not None:
             space = known if len(space) == 0 else _united(space, known)
     if len(space) == 0:
-        return unique_labels(labels)
+        space = unique_labels(labels)
     try:
-        encode_actions(labels, space)
+        return space, encode_actions(labels, space)
     except ActionError:
-        return _united(space, unique_labels(labels))
-    return space
+        space = _united(space, unique_labels(labels))
+        return space, encode_actions(labels, space)
 
 
 def known_labels(policy: Any) -> NDArray[Any] | None:
@@ -86,7 +92,7 @@ def find_target(policy: Any, X: Features, logged: NDArray[np.intp], space: NDArr
     if hasattr(policy, "predict"):
         return _certain(_encoded(policy.predict(X), n_rows, space, what), logged, space)
     if isinstance(policy, str | int | np.integer):
-        position = _encoded([policy], 1, space, what)
+        position = _encoded(np.array([policy]), 1, space, what)
         return _certain(np.repeat(position, n_rows), logged, space)
     values = policy if is_frame(policy) else _as_array(policy, what)
     if values.ndim == 2:
@@ -191,4 +197,4 @@ def _checked(block: ArrayLike, rows: NDArray[np.intp], n_actions: int, what: str
             f"probabilities of the {what} must be at least 0 and sum to 1; row {int(rows[place])} has "
             f"{table[place]} (sum {total[place]:g}, {int(wrong.sum()):,} such rows)."
         )
-    return np.clip(table / total[:, np.newaxis], 0, 1)
+    return np.asarray(np.clip(table / total[:, np.newaxis], 0, 1))

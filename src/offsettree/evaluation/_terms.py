@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,27 +17,15 @@ MODEL_METHODS = ("direct", "doubly_robust", "switch")
 
 @dataclass(frozen=True)
 class Terms:
-    """An estimate as a ratio of sums over the rows; a denominator of None counts every row once.
-
-    `influence` has the estimate as its mean, and its spread is that of the estimate: for a ratio, by linearisation.
-    """
+    """An estimate as a ratio of sums over the rows; a denominator of None counts every row once."""
 
     numerator: NDArray[np.float64]
-    denominator: NDArray[np.float64] | None
-    value: float
-    influence: NDArray[np.float64]
+    denominator: NDArray[np.float64] | None = None
 
-    @classmethod
-    def mean_of(cls, numerator: NDArray[np.float64]) -> Self:
-        """An estimate that is a mean over all rows."""
-        return cls(numerator, None, float(numerator.mean()), numerator)
-
-    @classmethod
-    def ratio_of(cls, numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> Self:
-        """An estimate that is a ratio of two sums; the second is not 0."""
-        value = float(numerator.sum() / denominator.sum())
-        influence = value + (numerator - value * denominator) / denominator.mean()
-        return cls(numerator, denominator, value, influence)
+    @property
+    def counted(self) -> NDArray[np.float64]:
+        """The denominator as an array."""
+        return np.ones(len(self.numerator)) if self.denominator is None else self.denominator
 
 
 def estimate_terms(
@@ -46,15 +33,15 @@ def estimate_terms(
 ) -> Terms:
     """Return the terms of a method; those with a model take what it predicts."""
     if method == "ips":
-        return Terms.mean_of(weight * reward)
+        return Terms(weight * reward)
     if method == "snips" or predicted is None:
-        return Terms.ratio_of(weight * reward, weight)
+        return Terms(weight * reward, weight)
     if method == "direct":
-        return Terms.mean_of(predicted.on_policy)
+        return Terms(predicted.on_policy)
     correction = weight * (reward - predicted.on_logged)
     if method == "switch":
         correction = np.where(weight <= switch_threshold(weight, predicted.on_policy, correction), correction, 0)
-    return Terms.mean_of(predicted.on_policy + correction)
+    return Terms(predicted.on_policy + correction)
 
 
 def switch_threshold(
@@ -64,8 +51,8 @@ def switch_threshold(
 
     Lepski's rule, as in SLOPE (Su, Srinath and Krishnamurthy, 2020). Thresholds are tried downwards from the largest
     weight, at which the estimate is doubly robust, until a tenth of the matched rows is above: the lower, the less
-    variance and the more of the model's bias. The last is taken at which the intervals (two standard errors to both sides) of
-    it and all before it have a point in common: up to there bias cannot be told from noise.
+    variance and the more of the model's bias. The last is taken at which the intervals (two standard errors to both
+    sides) of it and all before it have a point in common: up to there bias cannot be told from noise.
     """
     positive = weight[weight > 0]
     if len(positive) == 0:

@@ -84,15 +84,13 @@ class Estimate(Interval):
         return repr(self)
 
     def __repr__(self) -> str:
-        lines = [
-            f"{self.value:.4g}, {100 * self.level:g} % interval {self.low:.4g} to {self.high:.4g} "
-            f"({self.method}, {self.interval})"
-        ]
+        level = f"{100 * self.level:g} % interval"
+        lines = [f"{self.value:.4g}, {level} {self.low:.4g} to {self.high:.4g} ({self.method}, {self.interval})"]
         if self.baseline is not None and self.difference is not None:
             lines.append(f"baseline {self.baseline}, difference {self.difference}")
         lines.append(
-            f"{self.n_matched:,} of {self.n_rows:,} rows matched, worth {self.effective_rows:,.0f} rows of equal weight; "
-            f"largest weight {self.max_weight:.4g}"
+            f"{self.n_matched:,} of {self.n_rows:,} rows matched, worth {self.effective_rows:,.0f} rows of equal "
+            f"weight; largest weight {self.max_weight:.4g}"
         )
         lines += [f"warning: {text}" for text in self.warnings]
         return "<Estimate: " + "\n  ".join(lines) + ">"

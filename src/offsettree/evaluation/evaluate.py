@@ -15,12 +15,11 @@ from offsettree._validation import (
     check_actions,
     check_propensity,
     check_reward,
-    encode_actions,
     is_number,
 )
 from offsettree.evaluation import _diagnostics as diagnostics
 from offsettree.evaluation._finite_sample import Scale, guaranteed, largest_weight
-from offsettree.evaluation._intervals import bootstrap_values, bootstrapped, normal_interval
+from offsettree.evaluation._intervals import bootstrap_values, bootstrapped, normal_intervals
 from offsettree.evaluation._reward_models import Predictions, forward_folds, predict_rewards, random_folds
 from offsettree.evaluation._targets import Target, find_space, find_target
 from offsettree.evaluation._terms import METHODS, MODEL_METHODS, Terms, estimate_terms
@@ -114,9 +113,9 @@ def evaluate(
 
     "bernstein" (Maurer and Pontil) and "betting" (Waudby-Smith and Ramdas) hold for every number of rows if rows are
     independent, rewards are in `reward_range` and propensities are true; around "snips" they are intervals of the
-    value, made of unbiased terms, not of that estimator's distribution. "betting" is the narrower one. For "doubly_robust"
-    it trains every model on earlier rows only, in random order; "bernstein" is not offered there, and neither is for
-    the methods that a wrong model makes biased.
+    value, made of unbiased terms, not of that estimator's distribution. "betting" is the narrower one. For
+    "doubly_robust" it trains every model on earlier rows only, in random order. "bernstein" is not offered there, and
+    neither is for the methods that a wrong model makes biased.
 
     Warnings that make the estimate worthless (rows trained on, impossible propensities, actions never logged) are also
     issued as `OffsetTreeWarning`.
@@ -159,32 +158,29 @@ def evaluate(
             predicted = [scale.clipped(each) for each in predicted]
     terms = [estimate_terms(method, w, log.reward, q) for w, q in zip(weights, predicted, strict=True)]
     if _is_logging(baseline):
-        terms.append(Terms.mean_of(log.reward))
-    sizes = [diagnostics.effective_size(w) if method != "direct" else float(len(w)) for w in weights]
-    sizes += [float(len(weight))] * (len(terms) - len(sizes))
-    intervals = [normal_interval(t.value, t.influence, level, size) for t, size in zip(terms, sizes, strict=True)]
-    if len(terms) == 2:
-        off = terms[0].influence - terms[1].influence
-        intervals.append(normal_interval(terms[0].value - terms[1].value, off, level, min(sizes)))
+        terms.append(Terms(log.reward))
+    sums = [diagnostics.WeightSums.of(w) for w in weights]
+    every_row = [float(len(weight))] * 2
+    # Models speak of every row, and so does what was logged.
+    sizes = (every_row if method == "direct" else [*(each.effective_rows for each in sums), *every_row])[: len(terms)]
+    intervals = normal_intervals(terms, level, sizes)
     if interval == "bootstrap":
         intervals = bootstrapped(intervals, bootstrap_values(terms, random), level)
     elif scale is not None:
         bound = largest_weight(max_weight, weights, log.propensity, interval)
         intervals = guaranteed(intervals, interval, level, weights, predicted, log.reward, scale, bound, order)
-    effective_rows = diagnostics.effective_size(weight)
-    n_matched = int(np.count_nonzero(weight))
     return Estimate(
         **vars(intervals[0]),
         level=float(level),
         method=method,
         interval=interval,
         n_rows=len(weight),
-        n_matched=n_matched,
-        effective_rows=effective_rows,
-        max_weight=float(weight.max()),
+        n_matched=sums[0].n_matched,
+        effective_rows=sums[0].effective_rows,
+        max_weight=sums[0].largest,
         baseline=intervals[1] if len(terms) == 2 else None,
         difference=intervals[2] if len(terms) == 2 else None,
-        warnings=_find_warnings(policy, X, log, target, weight, method, n_matched, effective_rows),
+        warnings=_find_warnings(policy, X, log, target, weight, method, sums[0]),
     )
 
 
@@ -207,8 +203,8 @@ class _Log:
         labels = check_actions(action, n_rows)
         rewards = check_reward(reward, n_rows, copy=False)
         chances = check_propensity(propensity, n_rows, copy=False)
-        space = find_space(labels, actions, policies)
-        return cls(encode_actions(labels, space), rewards, chances, space)
+        space, logged = find_space(labels, actions, policies)
+        return cls(logged, rewards, chances, space)
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -250,17 +246,16 @@ def _find_warnings(
     target: Target,
     weight: NDArray[np.float64],
     method: str,
-    n_matched: int,
-    effective_rows: float,
+    sums: diagnostics.WeightSums,
 ) -> tuple[str, ...]:
     count = np.bincount(log.logged, minlength=len(log.space))
     support = diagnostics.of_support(target, count, log.space)
     serious = [
         *diagnostics.of_training_rows(policy, X, log.reward),
         *support,
-        *diagnostics.of_propensities(weight, log.logged, log.propensity, log.space, covered=not support),
+        *diagnostics.of_propensities(sums, log.logged, count, log.propensity, log.space, covered=not support),
     ]
     for text in serious:
         warnings.warn(text, OffsetTreeWarning, stacklevel=3)
-    found = [] if method == "direct" and n_matched else diagnostics.of_weights(weight, n_matched, effective_rows)
+    found = [] if method == "direct" and sums.n_matched else diagnostics.of_weights(weight, sums)
     return (*serious, *found)
