@@ -1,6 +1,6 @@
 """Policies from logs of decisions: the Offset Tree for learning with partial labels."""
 
-from offsettree.evaluation import Estimate, evaluate
+from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate
 from offsettree.learners import Costing, HistogramTree
 from offsettree.logs import LoggedData, simulate_log
 from offsettree.online import (
@@ -37,7 +37,9 @@ __all__ = [
     "OffsetTree",
     "OnlineOffsetTree",
     "ProgressiveResult",
+    "PropensityEstimate",
     "RewardRegression",
+    "estimate_propensity",
     "evaluate",
     "progressive_validation",
     "simulate_log",

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from offsettree._features import Features, as_floats, count_rows, is_frame, is_sparse, numeric_columns
 
-__all__ = ["N_LOOKED_AT", "Fingerprint", "remember_rows", "share_remembered"]
+__all__ = ["Fingerprint", "remember_rows", "share_remembered"]
 
-N_KEPT = 256  # numbers of rows that are kept: 2 kB
+N_KEPT = 1024  # numbers of rows that are kept: 8 kB, and as much for how often each was met
 N_COLUMNS = 16
 BLOCK = 1 << 14  # rows numbered at a time: their columns stay in the cache
-N_LOOKED_AT = 1 << 15  # rows of a log to evaluate on that are looked up
+FEWEST, N_EXPECTED = 8192, 32  # rows looked at, and how many of them should be among those remembered
 
 FACTOR, SHUFFLE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
@@ -38,6 +38,11 @@ class Fingerprint:
         return np.uint64(self.numbers[-1])
 
     @property
+    def n_to_look_at(self) -> int:
+        """How many rows of another log are enough to tell whether they were among these."""
+        return max(FEWEST, int(N_EXPECTED * (float(np.iinfo(np.uint64).max) / float(self.largest))))
+
+    @property
     def share_of_twins(self) -> float:
         """The share of rows that equal another one: as many of any other log's rows are met by accident."""
         return float(self.counts[self.counts > 1].sum() / self.counts.sum())
@@ -58,7 +63,7 @@ def remember_rows(X: Features, reward: NDArray[np.float64], before: Fingerprint 
 
 def share_remembered(fingerprint: Fingerprint, X: Features, reward: NDArray[np.float64]) -> float:
     """Return the share of rows that are in the log remembered, as far as it cannot be accident; 0 where it can."""
-    n_rows = min(count_rows(X), N_LOOKED_AT)
+    n_rows = count_rows(X)
     n_seen = n_found = 0
     for start in range(0, n_rows, BLOCK):
         number = _row_numbers(X, reward, start, min(start + BLOCK, n_rows))

@@ -2,5 +2,17 @@
 
 from offsettree.evaluation.estimate import Estimate, Interval
 from offsettree.evaluation.evaluate import evaluate
+from offsettree.evaluation.plots import plot_calibration, plot_prefix, plot_values, plot_weights
+from offsettree.evaluation.propensity import PropensityEstimate, estimate_propensity
 
-__all__ = ["Estimate", "Interval", "evaluate"]
+__all__ = [
+    "Estimate",
+    "Interval",
+    "PropensityEstimate",
+    "estimate_propensity",
+    "evaluate",
+    "plot_calibration",
+    "plot_prefix",
+    "plot_values",
+    "plot_weights",
+]

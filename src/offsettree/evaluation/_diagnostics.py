@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features
-from offsettree._fingerprint import N_LOOKED_AT, Fingerprint, share_remembered
+from offsettree._fingerprint import Fingerprint, share_remembered
 from offsettree._validation import some_labels
 from offsettree.evaluation._targets import Target
 
@@ -160,7 +160,7 @@ def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64]) -> l
     if fingerprint is None:
         return []
     try:
-        rows = X[:N_LOOKED_AT]
+        rows = X[: fingerprint.n_to_look_at]
         share = share_remembered(fingerprint, policy._checked(rows) if hasattr(policy, "_checked") else rows, reward)
     except (TypeError, ValueError, IndexError, AttributeError):  # X in a form that cannot be read as numbers
         return []
