@@ -77,7 +77,7 @@ def test_actions_with_few_rows_are_predicted_by_their_mean_drawn_towards_that_of
 
 
 def test_a_log_of_many_rows_is_learned_from_in_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offsettree.evaluation._reward_models.MOST_ROWS", 50)
+    monkeypatch.setitem(random_folds.__globals__, "MOST_ROWS", 50)
     log = some_log(600)
     found = evaluate(0, **log.arrays(), method="direct", random_state=0)
     assert 0.2 < found.value < 0.8
