@@ -144,7 +144,7 @@ def test_rows_that_the_policy_was_trained_on_are_told(policy: Any) -> None:
         shuffled = np.random.RandomState(0).permutation(len(train))[:100]
         with pytest.warns(OffsetTreeWarning, match="trained on about 100 %"):
             evaluate(copy, **train[shuffled].arrays())
-    both = {name: np.concatenate([part, test.arrays()[name]]) for name, part in train.arrays().items()}
+    both: dict[str, Any] = {name: np.concatenate([part, test.arrays()[name]]) for name, part in train.arrays().items()}
     with pytest.warns(OffsetTreeWarning, match=r"trained on about (4|5)\d %"):
         evaluate(policy, **both)
     with pytest.warns(OffsetTreeWarning, match="trained on"):

@@ -108,7 +108,7 @@ def test_it_can_be_read() -> None:
     assert "log loss" in text
 
 
-class Confused(LogisticRegression):  # type: ignore[misc]
+class Confused(LogisticRegression):
     def predict_proba(self, X: Any) -> Any:
         return np.full((len(X), 2), np.nan)
 
