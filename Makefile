@@ -32,6 +32,7 @@ bench: .venv/ready-dev
 	$(BIN)/python benchmarks/forest_defaults.py --json $(RESULTS)/forest_defaults.json
 	$(BIN)/python benchmarks/evaluation.py --json $(RESULTS)/evaluation.json
 	$(BIN)/python benchmarks/interval_coverage.py --json $(RESULTS)/interval_coverage.json
+	$(BIN)/python tools/evaluation_page.py
 	$(BIN)/python tools/performance_page.py
 
 # Other libraries, in an environment of their own; building them needs a C compiler.

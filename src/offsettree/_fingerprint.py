@@ -12,7 +12,7 @@ from offsettree._features import Features, as_floats, count_rows, is_frame, is_s
 __all__ = ["Fingerprint", "remember_rows", "share_remembered"]
 
 N_KEPT = 1024  # numbers of rows that are kept: 8 kB, and as much for how often each was met
-N_COLUMNS = 8
+N_COLUMNS = 6
 BLOCK = 1 << 14  # rows numbered at a time: their columns stay in the cache
 FEWEST, N_EXPECTED = 8192, 32  # rows looked at, and how many of them should be among those remembered
 
