@@ -149,7 +149,7 @@ def _sums_by_action(
     """Return the sums of 1 / propensity and of its square over the rows of each action."""
     from offsettree.evaluation._kernels_sums import add_by_action
 
-    if propensity.strides == (0,):  # one number for all rows
+    if propensity.strides == (0,) or propensity.min() == propensity.max():  # one number for all rows
         inverse = 1 / float(propensity[0])
         return (count * inverse).astype(np.float64), (count * inverse**2).astype(np.float64)
     total, squares = np.zeros(len(count)), np.zeros(len(count))
