@@ -23,6 +23,7 @@ from offsettree._available import (
     pieces,
 )
 from offsettree._features import Features, as_one_row, check_features, count_rows, equal_column, is_frame, take_rows
+from offsettree._fingerprint import Fingerprint, remember_rows
 from offsettree._traits import check_learner, take_over_input_tags
 from offsettree._validation import (
     check_actions,
@@ -54,6 +55,8 @@ class BasePolicy(BaseEstimator, ABC):
 
     actions_: NDArray[Any]
 
+    _remembers_rows = True
+    _trained_on: Fingerprint | None = None  # by which `evaluate` notices rows that were learned from
     _learner_kind = "classifier"
     _default_learner: Callable[[], Any]
 
@@ -141,6 +144,8 @@ class BasePolicy(BaseEstimator, ABC):
             sets = check_available(available, n_rows, self.actions_)
             check_available_to_log(sets, position, self.actions_)
         _warn_of_leaks(X, reward, propensity)
+        if self._remembers_rows:
+            self._trained_on = remember_rows(X, reward, None if first else self._trained_on)
         return [sets, propensity, reward if (low, high) == (0, 1) else (reward - low) / (high - low), position, X]
 
     def predict(self, X: Features, available: Any = None) -> NDArray[Any]:

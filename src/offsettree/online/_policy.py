@@ -35,6 +35,7 @@ class OnlinePolicy(BasePolicy):
     """
 
     estimator = None
+    _remembers_rows = False  # most rows are decided on before they are learned from
     # For what X may hold: numbers without gaps, dense or sparse.
     _default_learner = SGDClassifier
 
