@@ -95,9 +95,9 @@ class Banditron(Explores, OnlinePolicy):
         action, propensity = self._draw(self._known[0][greedy], len(self._labels))
         return self._labels[action], propensity
 
-    def predict(self, X: Features) -> NDArray[Any]:
-        """Return the action of each row, without exploring."""
-        return OnlinePolicy.predict(self, X)
+    def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
+        """Return the action of each row, without exploring; among all actions, as online policies know no others."""
+        return OnlinePolicy.predict(self, X, available)
 
     @property
     def _kernels(self) -> ModuleType:

@@ -34,15 +34,17 @@ class Explores(ABC):
         """How many actions were chosen."""
         return int(self.__dict__.get("_n_chosen", 0))
 
-    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
         """Return the probability with which `choose` would take each action for each row, as things are now."""
+        if available is not None:
+            raise ParameterError("an explorer chooses among all actions: available must be None.")
         rate = float(self._rates(self.n_chosen_ + 1, 1)[0])
         greedy = np.asarray(self.predict(X))[:, np.newaxis] == self.actions_
         probability: NDArray[np.float64] = rate / greedy.shape[1] + (1 - rate) * greedy
         return probability
 
     @abstractmethod
-    def predict(self, X: Features) -> NDArray[Any]:
+    def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
         """Return the greedy action for each row."""
 
     def _next_rates(self, n_rows: int) -> NDArray[np.float64]:
@@ -133,9 +135,9 @@ class Explorer(Explores, BaseEstimator):
         """Return the policy's action for one context, without exploring."""
         return self.policy.decide(x)
 
-    def predict(self, X: Features) -> NDArray[Any]:
-        """Return the policy's action for each row, without exploring."""
-        return np.asarray(self.policy.predict(X))
+    def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
+        """Return the policy's action for each row, without exploring; among those available, if the policy can."""
+        return np.asarray(self.policy.predict(X) if available is None else self.policy.predict(X, available))
 
     def _check_policy(self) -> None:
         if not isinstance(self.policy, BasePolicy) and not hasattr(self.policy, "decide"):
