@@ -1,5 +1,6 @@
 """Policies from logs of decisions: the Offset Tree for learning with partial labels."""
 
+from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate
 from offsettree.learners import Costing, HistogramTree
 from offsettree.logs import LoggedData, simulate_log
 from offsettree.online import (
@@ -28,6 +29,7 @@ __all__ = [
     "Costing",
     "EpochGreedy",
     "EpsilonGreedy",
+    "Estimate",
     "HistogramTree",
     "ImportanceWeighted",
     "LoggedData",
@@ -35,7 +37,10 @@ __all__ = [
     "OffsetTree",
     "OnlineOffsetTree",
     "ProgressiveResult",
+    "PropensityEstimate",
     "RewardRegression",
+    "estimate_propensity",
+    "evaluate",
     "progressive_validation",
     "simulate_log",
 ]

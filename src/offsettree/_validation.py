@@ -35,6 +35,7 @@ __all__ = [
     "find_actions",
     "is_number",
     "some_labels",
+    "unique_labels",
 ]
 
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
@@ -212,8 +213,7 @@ def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[np.int64]:
 def find_actions(action: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any]:
     """Return the labels of all actions: those given, in the given order, or those logged, sorted."""
     if actions is None:
-        # Hashing beats sorting for Python strings.
-        labels = _unique_integers(action) if action.dtype.kind != "O" else np.array(sorted(set(action.tolist())), str)
+        labels = unique_labels(action)
         if len(labels) < 2:
             raise ActionError(
                 f"a policy needs at least two actions to choose from; the log has one class only, {_show(labels[0])}. "
@@ -229,6 +229,12 @@ def find_actions(action: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any
     if len(labels) < 2:
         raise ParameterError(f"actions must name at least two actions; got {labels.tolist()!r}.")
     return labels
+
+
+def unique_labels(action: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels that occur, sorted."""
+    # Hashing beats sorting for Python strings.
+    return _unique_integers(action) if action.dtype.kind != "O" else np.array(sorted(set(action.tolist())), str)
 
 
 def _unique_integers(values: NDArray[Any]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, as_one_row, check_features, count_rows, equal_column, is_frame, take_rows
+from offsettree._fingerprint import Fingerprint, remember_rows
 from offsettree._traits import check_learner, take_over_input_tags
 from offsettree._validation import (
     check_actions,
@@ -47,6 +48,7 @@ class BasePolicy(BaseEstimator, ABC):
 
     actions_: NDArray[Any]
 
+    _trained_on: Fingerprint | None = None  # by which `evaluate` notices rows that were learned from
     _learner_kind = "classifier"
     _default_learner: Callable[[], Any]
 
@@ -123,6 +125,7 @@ class BasePolicy(BaseEstimator, ABC):
             self._frame_like = take_rows(X, np.arange(0)) if is_frame(X) else None
         position = encode_actions(labels, self.actions_)
         _warn_of_leaks(X, reward, propensity)
+        self._trained_on = remember_rows(X, reward, None if first else self._trained_on)
         return [propensity, reward if (low, high) == (0, 1) else (reward - low) / (high - low), position, X]
 
     def predict(self, X: Features) -> NDArray[Any]:

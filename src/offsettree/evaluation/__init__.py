@@ -1,0 +1,18 @@
+"""What a policy is worth, how sure that is, and what speaks against it: estimates from logs."""
+
+from offsettree.evaluation.estimate import Estimate, Interval
+from offsettree.evaluation.evaluate import evaluate
+from offsettree.evaluation.plots import plot_calibration, plot_prefix, plot_values, plot_weights
+from offsettree.evaluation.propensity import PropensityEstimate, estimate_propensity
+
+__all__ = [
+    "Estimate",
+    "Interval",
+    "PropensityEstimate",
+    "estimate_propensity",
+    "evaluate",
+    "plot_calibration",
+    "plot_prefix",
+    "plot_values",
+    "plot_weights",
+]

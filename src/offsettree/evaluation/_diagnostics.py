@@ -1,0 +1,181 @@
+"""What speaks against trusting an estimate, in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import Features
+from offsettree._fingerprint import Fingerprint, share_remembered
+from offsettree._validation import some_labels
+from offsettree.evaluation._targets import Target
+
+__all__ = ["WeightSums", "of_propensities", "of_support", "of_training_rows", "of_weights"]
+
+FEW_EFFECTIVE_ROWS = 50
+HEAVY_SHARE = 0.01  # of the matched rows; if these carry more than half of the weight, they are too few
+FEW_ROWS = 200  # of fewer, what propensities add up to says little
+SURE = 5.0  # standard errors
+
+
+@dataclass(frozen=True)
+class WeightSums:
+    """What the weights of all rows add up to."""
+
+    mean: float
+    mean_square: float
+    largest: float
+    n_matched: int
+    effective_rows: float  # as many rows of equal weight would tell as much; 0 if all weights are 0
+
+    @classmethod
+    def of(cls, weight: NDArray[np.float64]) -> Self:
+        """Add up the weights."""
+        largest, n_matched = float(weight.max()), int(np.count_nonzero(weight))
+        if n_matched == 0:
+            return cls(0.0, 0.0, 0.0, 0, 0.0)
+        scale = 1.0 if largest < 1e100 else largest  # squares must not overflow
+        scaled = weight if scale == 1 else weight / scale
+        total, squares, n_rows = float(scaled.sum()), float(np.dot(scaled, scaled)), len(weight)
+        with np.errstate(over="ignore"):
+            mean_square = float(np.float64(squares) / n_rows * scale * scale)
+        return cls(total / n_rows * scale, mean_square, largest, n_matched, total**2 / squares)
+
+
+def of_weights(weight: NDArray[np.float64], sums: WeightSums) -> list[str]:
+    """Tell of too few rows that count, and of a few that count for most."""
+    found = []
+    n_rows, n_matched, effective_rows = len(weight), sums.n_matched, sums.effective_rows
+    if n_matched == 0:
+        text = (
+            f"in none of the {n_rows:,} rows was an action logged that the policy would take: the log says nothing of "
+            "it, and the estimate is the reward model's alone. Use a log with more rows or more exploration."
+        )
+        return [text]
+    if effective_rows < FEW_EFFECTIVE_ROWS:
+        found.append(
+            f"the {n_rows:,} rows tell as much of this policy as {effective_rows:.1f} of its own would: too few for "
+            "the normal and the bootstrap interval, which are too narrow then. Use a log with more rows or more "
+            "exploration, or interval='betting', which holds for every size."
+        )
+    n_heavy = max(1, int(HEAVY_SHARE * n_matched))
+    positive = weight[weight > 0]
+    heavy = float(np.partition(positive, n_matched - n_heavy)[n_matched - n_heavy :].sum() / positive.sum())
+    if heavy > 0.5 and n_matched > 2:
+        rows = "a single row carries" if n_heavy == 1 else f"{n_heavy:,} rows carry"
+        found.append(
+            f"{rows} {100 * heavy:.0f} % of the weight of all {n_matched:,} matched rows: the estimate hangs on what "
+            "happened in them. Look at their propensities; method='doubly_robust' or 'switch' depends less on them."
+        )
+    return found
+
+
+def of_support(target: Target, count: NDArray[np.int64], space: NDArray[Any]) -> list[str]:
+    """Tell of actions that the policy takes and the logging policy never took."""
+    never = (count == 0) & (target.share > 0)
+    if not never.any():
+        return []
+    n_never = int(never.sum())
+    text = (
+        f"the policy takes {n_never:,} action{'s' * (n_never != 1)} that the log never took "
+        f"({some_labels(space[never])}), in {100 * target.share[never].sum():.3g} % of the decisions. What they earn "
+        "is not known: inverse-propensity estimates leave them out, reward models guess."
+    )
+    return [text]
+
+
+def of_propensities(
+    sums: WeightSums,
+    logged: NDArray[np.intp],
+    count: NDArray[np.int64],
+    propensity: NDArray[np.float64],
+    space: NDArray[Any],
+    *,
+    covered: bool,
+) -> list[str]:
+    """Tell of propensities that cannot be right.
+
+    The mean of 1 / propensity over all rows is near the number of possible actions, and its mean over the rows of one
+    action, the others counted as 0, near 1: each action was to be met as often as its propensities say. The weights
+    of a policy are near 1 on average if the log can take all that it takes (`covered`, as far as is known).
+    """
+    n_rows = len(logged)
+    if n_rows < FEW_ROWS:
+        return []
+    found = []
+    total, squares = _sums_by_action(logged, propensity, count)
+    n_actions, mean = int((count > 0).sum()), float(total.sum() / n_rows)
+    stderr = _stderr(mean, float(squares.sum() / n_rows), n_rows)
+    if mean > len(space) * 1.1 + SURE * stderr or mean < n_actions / 1.1 - SURE * stderr:
+        why = "too small" if mean > len(space) else "too large, or some actions cannot be taken in every context"
+        found.append(
+            f"propensities cannot be right: the mean of 1 / propensity over all rows is {mean:.3g}, where it should be "
+            f"near the number of actions, {len(space) if mean > len(space) else n_actions}. They seem {why}."
+        )
+    else:
+        share = total / n_rows
+        off = np.abs(share - 1) - SURE * np.sqrt(np.maximum(squares / n_rows - share**2, 0) / n_rows)
+        odd = (count >= 10) & (off > 0.1) & ((share > 1) | (share < 0.8))
+        if odd.any():
+            worst = int(np.where(odd, off, -1).argmax())
+            found.append(
+                f"propensities of action {space[worst]!s} cannot be right: it was logged {count[worst]:,} times, which "
+                f"is {share[worst]:.2f} times as often as its propensities say ({int(odd.sum())} such "
+                f"action{'s' * (odd.sum() != 1)}). Unless it cannot be taken in every context, they are wrong."
+            )
+    if covered and not found:
+        mean, stderr = sums.mean, _stderr(sums.mean, sums.mean_square, n_rows)
+        if abs(mean - 1) > 0.1 + SURE * stderr:
+            found.append(
+                f"the policy's weights have the mean {mean:.3g}, where it should be near 1: propensities are wrong, or "
+                "the policy takes actions in contexts in which the logging policy cannot take them."
+            )
+    return found
+
+
+def _sums_by_action(
+    logged: NDArray[np.intp], propensity: NDArray[np.float64], count: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sums of 1 / propensity and of its square over the rows of each action."""
+    from offsettree.evaluation._kernels_sums import add_by_action
+
+    if propensity.strides == (0,):  # one number for all rows
+        inverse = 1 / float(propensity[0])
+        return (count * inverse).astype(np.float64), (count * inverse**2).astype(np.float64)
+    total, squares = np.zeros(len(count)), np.zeros(len(count))
+    add_by_action(logged, 1 / propensity, total, squares)
+    return total, squares
+
+
+def _stderr(mean: float, mean_square: float, n_rows: int) -> float:
+    return float(np.sqrt(max(mean_square - mean**2, 0) / n_rows))
+
+
+def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64]) -> list[str]:
+    """Tell if the policy was trained on these rows, as far as it remembers them."""
+    fingerprint = _fingerprint_of(policy)
+    if fingerprint is None:
+        return []
+    try:
+        rows = X[: fingerprint.n_to_look_at]
+        share = share_remembered(fingerprint, policy._checked(rows) if hasattr(policy, "_checked") else rows, reward)
+    except (TypeError, ValueError, IndexError, AttributeError):  # X in a form that cannot be read as numbers
+        return []
+    if share == 0:
+        return []
+    text = (
+        f"the policy was trained on about {100 * share:.0f} % of these rows: the estimate is too high. Evaluate it on "
+        "rows it has not seen: train, test = log.split()."
+    )
+    return [text]
+
+
+def _fingerprint_of(policy: Any) -> Fingerprint | None:
+    for part in (policy, getattr(policy, "policy", None), getattr(policy, "best_estimator_", None)):
+        fingerprint = getattr(part, "_trained_on", None)
+        if isinstance(fingerprint, Fingerprint):
+            return fingerprint
+    return None

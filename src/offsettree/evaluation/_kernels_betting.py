@@ -1,0 +1,91 @@
+"""Betting against a claimed mean, in machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._jit import kernel
+
+__all__ = ["bet_sizes", "controlled_terms", "log_wealth"]
+
+
+@kernel
+def controlled_terms(
+    u: NDArray[np.float64],
+    reward: NDArray[np.float64],
+    mean_u: float,
+    low_u: float,
+    high_u: float,
+    fixed: float,
+    sign: float,
+    terms: NDArray[np.float64],
+    floors: NDArray[np.float64],
+) -> None:
+    """Write the terms sign * (u (reward - c) + mean_u c) and the least that each could have been.
+
+    They have the mean of sign * u * reward whatever c is, as long as it is known before the row. With `fixed` below 0
+    c is the value that would have made the variance of the rows so far smallest; else it is `fixed`.
+    """
+    prior = 1.0 + high_u - low_u
+    above, below = 0.5 * prior, prior
+    for row in range(len(u)):
+        c = min(1.0, max(0.0, above / below)) if fixed < 0 else fixed
+        terms[row] = sign * (u[row] * (reward[row] - c) + mean_u * c)
+        # A product is least in a corner of what u and the reward may be.
+        least = np.inf
+        if c > 0 or fixed < 0:  # bounds may be infinite, and then there is nothing to multiply by 0
+            least = min(sign * -low_u * c, sign * -high_u * c)
+        if c < 1 or fixed < 0:
+            least = min(least, sign * low_u * (1 - c), sign * high_u * (1 - c))
+        if c == 0 or c == 1:
+            least = min(least, 0.0)
+        floors[row] = least + sign * mean_u * c
+        above += u[row] * (u[row] - mean_u) * reward[row]
+        below += u[row] * u[row] - mean_u * mean_u
+
+
+@kernel
+def bet_sizes(
+    terms: NDArray[np.float64], prior_mean: float, prior_variance: float, log_goal: float, bets: NDArray[np.float64]
+) -> None:
+    """Write the stake on every row, which the rows before it settle: the best for the variance seen so far."""
+    n_rows = len(terms)
+    total, squares = prior_mean, prior_variance
+    for row in range(n_rows):
+        variance = squares / (row + 1)
+        bets[row] = np.sqrt(2 * log_goal / (n_rows * max(variance, 1e-12)))
+        total += terms[row]
+        off = terms[row] - total / (row + 2)
+        squares += off * off
+
+
+@kernel
+def log_wealth(
+    terms: NDArray[np.float64], floors: NDArray[np.float64], bets: NDArray[np.float64], mean: float
+) -> float:
+    """Return the log of the largest wealth that was had on the way by betting that the mean is above `mean`.
+
+    Every row of `terms`, `floors` and `bets` is a way of betting, and the wealth is shared equally among them at the
+    beginning. At most three quarters of it are ever staked.
+    """
+    n_ways, n_rows = terms.shape
+    logs = np.zeros(n_ways)
+    largest = 0.0
+    for start in range(0, n_rows, 8):
+        stop = min(start + 8, n_rows)
+        for way in range(n_ways):
+            product = 1.0
+            for row in range(start, stop):
+                stake, gap = bets[way, row], mean - floors[way, row]
+                if gap > 0:  # else the row cannot fall below the mean claimed
+                    stake = min(stake, 0.75 / gap)
+                product *= 1.0 + stake * (terms[way, row] - mean)
+            logs[way] += np.log(product)
+        # As log(mean(exp(logs))), without overflow.
+        top = logs.max()
+        total = 0.0
+        for way in range(n_ways):
+            total += np.exp(logs[way] - top)
+        largest = max(largest, top + np.log(total / n_ways))
+    return largest

@@ -1,0 +1,200 @@
+"""What is evaluated: a policy of any form, as the probabilities with which it takes the actions of a log's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
+
+from offsettree._features import Features, count_rows, is_frame, take_rows
+from offsettree._validation import check_actions, encode_actions, find_actions, some_labels, unique_labels
+from offsettree.base import BasePolicy
+from offsettree.exceptions import ActionError, LogError, ParameterError
+
+__all__ = ["Target", "find_space", "find_target", "row_blocks"]
+
+BLOCK_NUMBERS = 1 << 22  # probabilities held at a time: 32 MB
+TOLERANCE = 1e-4  # probabilities are often float32, or were printed and read again
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a policy does in each row of a log.
+
+    `chosen` holds the position of the action that a deterministic policy takes. Where it is None, `probability` gives
+    those of all actions for the rows asked, in the order of the space of actions. `on_logged` is the probability of
+    each row's logged action, and `share` the mean probability of each action.
+    """
+
+    chosen: NDArray[np.intp] | None
+    probability: Callable[[NDArray[np.intp]], NDArray[np.float64]] | None
+    on_logged: NDArray[np.float64]
+    share: NDArray[np.float64]
+
+
+def find_space(
+    labels: NDArray[Any], actions: ArrayLike | None, policies: list[Any]
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return all action labels, and the positions of the log's among them.
+
+    They are those given; or the policies' own, in their order, and then others of the log.
+    """
+    if actions is not None:
+        space = find_actions(labels, actions)
+        return space, encode_actions(labels, space)
+    space = np.empty(0, dtype=labels.dtype)
+    for policy in policies:
+        known = known_labels(policy)
+        if known is not None:
+            space = known if len(space) == 0 else _united(space, known)
+    if len(space) == 0:
+        space = unique_labels(labels)
+    try:
+        return space, encode_actions(labels, space)
+    except ActionError:
+        space = _united(space, unique_labels(labels))
+        return space, encode_actions(labels, space)
+
+
+def known_labels(policy: Any) -> NDArray[Any] | None:
+    """Return the labels that a policy says it chooses among; None where it says nothing."""
+    if not (hasattr(policy, "predict") or hasattr(policy, "predict_proba")) or isinstance(policy, type):
+        return None
+    known = getattr(policy, "actions_", getattr(policy, "classes_", None))
+    if known is None:
+        return None
+    labels = check_actions(known, what="the policy's actions_")
+    return labels.astype(str) if labels.dtype.kind == "O" else labels
+
+
+def _united(space: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    if (space.dtype.kind == "U") != (more.dtype.kind == "U"):
+        raise ActionError(
+            f"action labels must be all integers or all strings; the policy's are {some_labels(space)}, others "
+            f"{some_labels(more)}. Give the log the labels that the policy was trained on."
+        )
+    return np.concatenate([space, more[~np.isin(more, space)]])
+
+
+def find_target(policy: Any, X: Features, logged: NDArray[np.intp], space: NDArray[Any], what: str) -> Target:
+    """Ask a policy of any form what it does in the rows of a log; `what` names it in errors."""
+    n_rows = len(logged)
+    if isinstance(policy, type):
+        raise ParameterError(f"{what} must be a fitted policy, not a class; got {policy.__name__}.")
+    if isinstance(policy, BasePolicy):
+        return _certain(_translate(policy._positions(X), policy.actions_, space), logged, space)
+    if hasattr(policy, "predict_proba") and not is_classifier(policy):
+        return _stochastic(lambda rows: _asked(policy, X, rows, space, what), logged, space)
+    if hasattr(policy, "predict"):
+        return _certain(_encoded(policy.predict(X), n_rows, space, what), logged, space)
+    if isinstance(policy, str | int | np.integer):
+        position = _encoded(np.array([policy]), 1, space, what)
+        return _certain(np.repeat(position, n_rows), logged, space)
+    values = policy if is_frame(policy) else _as_array(policy, what)
+    if values.ndim == 2:
+        table = np.asarray(values)
+        if len(table) != n_rows:
+            raise LogError(f"{what} must have one row per row of X; got {len(table)} for {n_rows} rows.")
+        return _stochastic(lambda rows: _checked(table[rows], rows, len(space), what), logged, space)
+    return _certain(_encoded(policy, n_rows, space, what), logged, space)
+
+
+def _as_array(policy: Any, what: str) -> NDArray[Any]:
+    try:
+        values = np.asarray(policy)
+    except ValueError as error:
+        raise ParameterError(f"{what} must be a table with rows of equal length: {error}") from None
+    if values.ndim not in (1, 2) or isinstance(policy, dict | set):
+        raise ParameterError(
+            f"{what} must be an object with predict or predict_proba, one action label per row, or probabilities of "
+            f"shape (n_rows, n_actions); got {policy!r:.80}."
+        )
+    return values
+
+
+def _certain(chosen: NDArray[np.intp], logged: NDArray[np.intp], space: NDArray[Any]) -> Target:
+    share = np.bincount(chosen, minlength=len(space)) / len(chosen)
+    return Target(chosen, None, (chosen == logged).astype(np.float64), share)
+
+
+def _stochastic(
+    probability: Callable[[NDArray[np.intp]], NDArray[np.float64]], logged: NDArray[np.intp], space: NDArray[Any]
+) -> Target:
+    on_logged, share = np.empty(len(logged)), np.zeros(len(space))
+    for rows in row_blocks(np.arange(len(logged)), len(space)):
+        block = probability(rows)
+        on_logged[rows] = block[np.arange(len(rows)), logged[rows]]
+        share += block.sum(axis=0)
+    return Target(None, probability, on_logged, share / len(logged))
+
+
+def row_blocks(rows: NDArray[np.intp], n_columns: int) -> Iterator[NDArray[np.intp]]:
+    """Yield the rows in parts, so that a table of them has a bounded number of entries."""
+    size = max(1, BLOCK_NUMBERS // max(1, n_columns))
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+def _translate(position: NDArray[np.intp], own: NDArray[Any], space: NDArray[Any]) -> NDArray[np.intp]:
+    """Return positions in the space of positions in a policy's own labels."""
+    if np.array_equal(own, space[: len(own)]):
+        return position
+    return _known_positions(own, space, "policy")[position]
+
+
+def _encoded(answers: ArrayLike, n_rows: int, space: NDArray[Any], what: str) -> NDArray[np.intp]:
+    labels = check_actions(answers, n_rows, what=f"the {what}'s answer")
+    return _known_positions(labels, space, what)
+
+
+def _known_positions(labels: NDArray[Any], space: NDArray[Any], what: str) -> NDArray[np.intp]:
+    labels = labels.astype(object) if labels.dtype.kind == "U" else labels
+    try:
+        return encode_actions(labels, space)
+    except ActionError:
+        unknown = ~np.isin(labels.astype(str), space.astype(str))
+        row = int(unknown.argmax())
+        raise ActionError(
+            f"the {what} must answer with one of the {len(space)} known actions, {some_labels(space)}; row {row} has "
+            f"{labels[row]!r} ({int(unknown.sum()):,} in all). If it is an action that the log never took, name all "
+            "actions: actions=[...]."
+        ) from None
+
+
+def _asked(policy: Any, X: Features, rows: NDArray[np.intp], space: NDArray[Any], what: str) -> NDArray[np.float64]:
+    block = policy.predict_proba(X if len(rows) == count_rows(X) else take_rows(X, rows))
+    own = known_labels(policy)
+    if own is None:
+        return _checked(block, rows, len(space), what)
+    own_block = _checked(block, rows, len(own), what)
+    if np.array_equal(own, space):
+        return own_block
+    table = np.zeros((len(rows), len(space)))
+    table[:, _known_positions(own, space, what)] = own_block
+    return table
+
+
+def _checked(block: ArrayLike, rows: NDArray[np.intp], n_actions: int, what: str) -> NDArray[np.float64]:
+    try:
+        table = np.asarray(block, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"probabilities of the {what} must be numbers; got {block!r:.80}.") from None
+    if table.shape != (len(rows), n_actions):
+        raise ParameterError(
+            f"probabilities of the {what} must have one row per row of X and one column per action, "
+            f"{(len(rows), n_actions)}; got an array of shape {table.shape}. If there are actions that the log never "
+            "took, name all in the order of the columns: actions=[...]."
+        )
+    total = table.sum(axis=1)
+    wrong = ~(np.abs(total - 1) <= TOLERANCE) | (table < -TOLERANCE).any(axis=1)
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise ParameterError(
+            f"probabilities of the {what} must be at least 0 and sum to 1; row {int(rows[place])} has "
+            f"{table[place]} (sum {total[place]:g}, {int(wrong.sum()):,} such rows)."
+        )
+    return np.asarray(np.clip(table / total[:, np.newaxis], 0, 1))

@@ -1,0 +1,70 @@
+"""The estimators, each as one number per row whose mean is the estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.evaluation._reward_models import Predictions
+
+__all__ = ["METHODS", "MODEL_METHODS", "Terms", "estimate_terms", "switch_threshold"]
+
+METHODS = ("snips", "ips", "direct", "doubly_robust", "switch")
+MODEL_METHODS = ("direct", "doubly_robust", "switch")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """An estimate as a ratio of sums over the rows; a denominator of None counts every row once."""
+
+    numerator: NDArray[np.float64]
+    denominator: NDArray[np.float64] | None = None
+
+    @property
+    def counted(self) -> NDArray[np.float64]:
+        """The denominator as an array."""
+        return np.ones(len(self.numerator)) if self.denominator is None else self.denominator
+
+
+def estimate_terms(
+    method: str, weight: NDArray[np.float64], reward: NDArray[np.float64], predicted: Predictions | None
+) -> Terms:
+    """Return the terms of a method; those with a model take what it predicts."""
+    if method == "ips":
+        return Terms(weight * reward)
+    if method == "snips" or predicted is None:
+        return Terms(weight * reward, weight)
+    if method == "direct":
+        return Terms(predicted.on_policy)
+    correction = weight * (reward - predicted.on_logged)
+    if method == "switch":
+        correction = np.where(weight <= switch_threshold(weight, predicted.on_policy, correction), correction, 0)
+    return Terms(predicted.on_policy + correction)
+
+
+def switch_threshold(
+    weight: NDArray[np.float64], on_policy: NDArray[np.float64], correction: NDArray[np.float64]
+) -> float:
+    """Return the weight above which rows are left to the model.
+
+    Lepski's rule, as in SLOPE (Su, Srinath and Krishnamurthy, 2020). Thresholds are tried downwards from the largest
+    weight, at which the estimate is doubly robust, until a tenth of the matched rows is above: the lower, the less
+    variance and the more of the model's bias. The last is taken at which the intervals (two standard errors to both
+    sides) of it and all before it have a point in common: up to there bias cannot be told from noise.
+    """
+    positive = weight[weight > 0]
+    if len(positive) == 0:
+        return 0.0
+    candidates = np.unique(np.quantile(positive, [0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0]))[::-1]
+    low, high = -np.inf, np.inf
+    chosen = float(candidates[0])
+    for threshold in candidates:
+        terms = on_policy + np.where(weight <= threshold, correction, 0)
+        margin = 2 * terms.std() / np.sqrt(len(terms))
+        low, high = max(low, terms.mean() - margin), min(high, terms.mean() + margin)
+        if low > high:
+            break
+        chosen = float(threshold)
+    return chosen

@@ -1,0 +1,96 @@
+"""The answer of an evaluation: a value, how sure it is, and what speaks against trusting it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Estimate", "Interval"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number estimated, with an interval around it.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    stderr : float
+        Its standard error: by the method's own formula, or by resampling for ``interval="bootstrap"``.
+    low, high : float
+        Ends of the interval.
+    """
+
+    value: float
+    stderr: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Interval):
+    """What a policy is estimated to be worth: its mean reward per decision, in the units of the reward.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    stderr : float
+        Its standard error.
+    low, high : float
+        Ends of the interval.
+    level : float
+        The probability with which such an interval holds the true value.
+    method, interval : str
+        How value and interval were made.
+    n_rows : int
+        Rows of the log.
+    n_matched : int
+        Rows whose logged action the policy takes as well, with any probability: all others have no weight.
+    effective_rows : float
+        As many rows of equal weight would tell as much: (sum of weights)^2 / sum of squared weights.
+    max_weight : float
+        The largest weight, probability under the policy / propensity, among the rows.
+    baseline : Interval or None
+        The value of what the policy is compared with.
+    difference : Interval or None
+        The policy's value minus the baseline's, from the same rows: its interval is narrower than the two apart where
+        the two agree.
+    warnings : tuple of str
+        What speaks against trusting the estimate, in plain words.
+
+    Examples
+    --------
+    >>> from offsettree import evaluate
+    >>> evaluate(["mail"] * 4, [[0.0]] * 4, ["mail", "call"] * 2, reward=[1, 0, 0, 0], propensity=0.5).value
+    0.5
+    """
+
+    level: float
+    method: str
+    interval: str
+    n_rows: int
+    n_matched: int
+    effective_rows: float
+    max_weight: float
+    baseline: Interval | None = None
+    difference: Interval | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        level = f"{100 * self.level:g} % interval"
+        lines = [f"{self.value:.4g}, {level} {self.low:.4g} to {self.high:.4g} ({self.method}, {self.interval})"]
+        if self.baseline is not None and self.difference is not None:
+            lines.append(f"baseline {self.baseline}, difference {self.difference}")
+        lines.append(
+            f"{self.n_matched:,} of {self.n_rows:,} rows matched, worth {self.effective_rows:,.0f} rows of equal "
+            f"weight; largest weight {self.max_weight:.4g}"
+        )
+        lines += [f"warning: {text}" for text in self.warnings]
+        return "<Estimate: " + "\n  ".join(lines) + ">"

@@ -1,0 +1,263 @@
+"""Propensities that were not recorded, estimated from what was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+
+from offsettree._features import Features, count_rows, is_sparse, take_rows
+from offsettree._traits import check_learner
+from offsettree._validation import check_actions, encode_actions, find_actions, is_number
+from offsettree.exceptions import ParameterError
+from offsettree.learners import NominalEncoder
+
+__all__ = ["PropensityEstimate", "estimate_propensity"]
+
+N_BINS = 10
+MOST_ROWS = 100_000  # that calibration looks at: it has a number per action to settle, and one more
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PropensityEstimate:
+    """Estimated propensities, and how far they can be trusted. It can be passed as `propensity` itself.
+
+    Parameters
+    ----------
+    propensity : array of shape (n_rows,)
+        The estimated probability of each row's action.
+    actions : array of shape (n_actions,)
+        The labels.
+    clip : float
+        No propensity is smaller: those that were have been raised to it.
+    n_clipped : int
+        How many those are. For them weights are too small, and estimates biased towards the rest of the log.
+    log_loss : float
+        Mean of -log(propensity before clipping), out of fold; smaller is better.
+    constant_log_loss : float
+        The same if X said nothing, and every action had its own frequency in each row.
+    calibration : array of shape (n_bins, 3)
+        By groups of similar predicted probabilities, over all rows and actions: the mean prediction, the share of rows
+        in which that action was taken, and how many predictions there are.
+    warnings : tuple of str
+        What speaks against trusting them, in plain words.
+    """
+
+    propensity: NDArray[np.float64]
+    actions: NDArray[Any]
+    clip: float
+    n_clipped: int
+    log_loss: float
+    constant_log_loss: float
+    calibration: NDArray[np.float64]
+    warnings: tuple[str, ...] = field(default=())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.propensity, dtype=dtype) if copy else np.asarray(self.propensity, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.propensity)
+
+    def __repr__(self) -> str:
+        low, high = self.propensity.min(), self.propensity.max()
+        lines = [
+            f"{len(self):,} propensities of {len(self.actions):,} actions, between {low:.3g} and {high:.3g}",
+            f"log loss {self.log_loss:.4g}, of frequencies alone {self.constant_log_loss:.4g}",
+            f"{self.n_clipped:,} raised to {self.clip:.3g}",
+            *(f"warning: {text}" for text in self.warnings),
+        ]
+        return "<PropensityEstimate: " + "\n  ".join(lines) + ">"
+
+
+def estimate_propensity(
+    X: Features,
+    action: ArrayLike,
+    estimator: Any = None,
+    *,
+    n_folds: int = 5,
+    calibrate: bool = True,
+    clip: float | None = None,
+    actions: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> PropensityEstimate:
+    """Estimate how likely the logging policy was to take each row's action.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+        Everything that the logging policy went by. What it knew and X does not hold makes every estimate wrong.
+    action : array of shape (n_rows,)
+        What was chosen.
+    estimator : classifier with predict_proba, optional
+        Predicts actions. By default logistic regression on standardised features.
+    n_folds : int, default=5
+        No row's propensity comes from a model that learned from the row.
+    calibrate : bool, default=True
+        Let probabilities be made more or less extreme, and actions more or less likely, so that they fit what was
+        chosen (vector scaling of the logarithms, fitted out of fold).
+    clip : float, optional
+        The smallest propensity. By default 5 / (sqrt(n_rows) log(n_rows)) (Gruber and others, 2022), and at most half
+        of 1 / n_actions.
+    actions : array of shape (n_actions,), optional
+        All action labels; by default those of the log.
+    random_state : int, RandomState instance or None, default=None
+        Draws the folds.
+
+    Returns
+    -------
+    PropensityEstimate
+        With the array `propensity` and a report.
+
+    Notes
+    -----
+    Recorded propensities are always better: log them. Estimates are right only if X holds all that the choice
+    depended on and every action was possible in every context. An action that was always taken in some contexts and
+    never in others has no propensity that could be divided by; there clipping keeps weights finite, not right.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from offsettree import estimate_propensity, simulate_log
+    >>> log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+    >>> estimate_propensity(log.X, log.action, random_state=0).propensity.mean().round(1)
+    np.float64(0.3)
+    """
+    n_rows = count_rows(X)
+    labels = check_actions(action, n_rows)
+    space = find_actions(labels, actions)
+    logged = encode_actions(labels, space)
+    if not (isinstance(n_folds, int | np.integer) and 2 <= n_folds <= n_rows):
+        raise ParameterError(f"n_folds must be a whole number from 2 to the number of rows; got {n_folds!r}.")
+    least = _least(clip, n_rows, len(space))
+    model = _default_classifier(X) if estimator is None else estimator
+    check_learner(model, "classifier", "estimator")
+    if not hasattr(model, "predict_proba"):
+        raise ParameterError(f"estimator must have predict_proba; {type(model).__name__} has not.")
+    random = check_random_state(random_state)
+    count = np.bincount(logged, minlength=len(space))
+    frequency = count / n_rows
+    logs = np.log(_out_of_fold(model, X, logged, frequency, n_folds, random))
+    if calibrate:
+        logs = _calibrated(logs, logged, random)
+    chance = np.exp(logs)
+    raw = chance[np.arange(n_rows), logged]
+    propensity = np.maximum(raw, least)
+    n_clipped = int((raw < least).sum())
+    loss = float(-np.log(raw).mean())
+    constant = float(-(frequency[count > 0] * np.log(frequency[count > 0])).sum())
+    table = _calibration(chance, logged)
+    found = _warnings(propensity, n_clipped, least, loss, constant)
+    return PropensityEstimate(propensity, space, least, n_clipped, loss, constant, table, found)
+
+
+def _least(clip: float | None, n_rows: int, n_actions: int) -> float:
+    if clip is None:
+        return float(min(5 / (np.sqrt(n_rows) * np.log(max(n_rows, 3))), 0.5 / n_actions))
+    if not (is_number(clip) and 0 < clip < 1):
+        raise ParameterError(f"clip must be between 0 and 1, such as 0.01; got {clip!r}.")
+    return float(clip)
+
+
+def _default_classifier(X: Features) -> Any:
+    scaler = StandardScaler(with_mean=not is_sparse(X))
+    logistic = LogisticRegression(max_iter=1000)
+    return make_pipeline(NominalEncoder(impute=not is_sparse(X)), scaler, logistic)
+
+
+def _out_of_fold(
+    model: Any,
+    X: Features,
+    logged: NDArray[np.intp],
+    frequency: NDArray[np.float64],
+    n_folds: int,
+    random: np.random.RandomState,
+) -> NDArray[np.float64]:
+    """Return the probabilities of all actions in each row, by models that did not learn from it; none is 0."""
+    n_rows = len(logged)
+    chance = np.empty((n_rows, len(frequency)))
+    # Every action is spread over the folds as evenly as can be.
+    order = random.permutation(n_rows)
+    fold = np.empty(n_rows, dtype=np.intp)
+    fold[order[np.argsort(logged[order], kind="stable")]] = np.arange(n_rows) % n_folds
+    for each in range(n_folds):
+        train, test = np.flatnonzero(fold != each), np.flatnonzero(fold == each)
+        table = np.zeros((len(test), len(frequency)))
+        seen = np.unique(logged[train])
+        if len(seen) == 1:
+            table[:, seen] = 1.0
+        else:
+            fitted = clone(model).fit(take_rows(X, train), logged[train])
+            answer = np.asarray(fitted.predict_proba(take_rows(X, test)), dtype=np.float64)
+            if answer.shape != (len(test), len(seen)) or not np.isfinite(answer).all():
+                raise ParameterError(
+                    f"estimator must give finite probabilities of shape {(len(test), len(seen))}; got {answer.shape}."
+                )
+            table[:, seen] = answer
+        # A few rows' worth of doubt: a model that has never met an action would be infinitely sure of it.
+        chance[test] = (len(train) * table + frequency + 1 / len(frequency)) / (len(train) + 2)
+    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+
+
+def _calibrated(
+    logs: NDArray[np.float64], logged: NDArray[np.intp], random: np.random.RandomState
+) -> NDArray[np.float64]:
+    """Return a * logs + b, normalised, with the number a and one b per action that make what was chosen likeliest."""
+    n_rows, n_actions = logs.shape
+    rows = random.choice(n_rows, MOST_ROWS, replace=False) if n_rows > MOST_ROWS else np.arange(n_rows)
+    part, taken = logs[rows], logged[rows]
+    share = np.bincount(taken, minlength=n_actions) / len(rows)
+
+    def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        scores = theta[0] * part + theta[1:]
+        found = log_softmax(scores, axis=1)
+        off = softmax(scores, axis=1)
+        slope = np.empty(n_actions + 1)
+        slope[0] = (off * part).sum() / len(rows) - part[np.arange(len(rows)), taken].mean()
+        slope[1:] = off.mean(axis=0) - share
+        # A row's worth of pull towards no change: an action without rows would go to minus infinity.
+        pull = theta - np.append(1.0, np.zeros(n_actions))
+        value = -found[np.arange(len(rows)), taken].mean() + pull @ pull / (2 * len(rows))
+        return float(value), slope + pull / len(rows)
+
+    best = minimize(loss, np.append(1.0, np.zeros(n_actions)), jac=True, method="L-BFGS-B")
+    return np.asarray(log_softmax(best.x[0] * logs + best.x[1:], axis=1))
+
+
+def _calibration(chance: NDArray[np.float64], logged: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return mean prediction, share taken and number of predictions, by tenths of all predictions."""
+    taken = np.zeros(chance.shape, dtype=bool)
+    taken[np.arange(len(logged)), logged] = True
+    order = np.argsort(chance, axis=None)
+    groups = [group for group in np.array_split(order, N_BINS) if len(group)]
+    return np.array([(chance.ravel()[g].mean(), taken.ravel()[g].mean(), len(g)) for g in groups])
+
+
+def _warnings(
+    propensity: NDArray[np.float64], n_clipped: int, least: float, loss: float, constant: float
+) -> tuple[str, ...]:
+    found = []
+    if n_clipped > 0.01 * len(propensity):
+        found.append(
+            f"{n_clipped:,} of {len(propensity):,} propensities were below {least:.3g} and raised to it: what those "
+            "rows stand for is under-weighted. Were there contexts in which their actions were (almost) never taken?"
+        )
+    if loss > constant + 0.01:
+        found.append(
+            f"the model predicts actions worse (log loss {loss:.3g}) than their frequencies do ({constant:.3g}): "
+            "give a simpler estimator."
+        )
+    if (propensity > 0.99).mean() > 0.5:
+        found.append(
+            "most actions could be predicted with certainty: the logging policy hardly explored, and no estimate "
+            "of another policy's value will be good."
+        )
+    return tuple(found)
