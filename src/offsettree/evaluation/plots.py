@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from offsettree.evaluation._targets import find_space, find_target
 from offsettree.evaluation.estimate import Estimate
 from offsettree.evaluation.evaluate import evaluate
 from offsettree.evaluation.propensity import PropensityEstimate
-from offsettree.exceptions import LogError, ParameterError
+from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 
 __all__ = ["plot_calibration", "plot_prefix", "plot_values", "plot_weights"]
 
@@ -174,19 +175,11 @@ def plot_prefix(
     ends = np.unique(np.linspace(first, n_rows, n_points).astype(int))
     settings = {"baseline": None, **settings}
     found = []
-    for end in ends:
-        rows = np.arange(end)
-        found.append(
-            evaluate(
-                decided[:end],
-                take_rows(X, rows),
-                labels[:end],
-                reward=rewards[:end],
-                propensity=chances[:end],
-                actions=space,
-                **settings,
-            )
-        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OffsetTreeWarning)  # once per prefix; evaluate tells of them
+        for end in ends:
+            log = {"reward": rewards[:end], "propensity": chances[:end], "actions": space}
+            found.append(evaluate(decided[:end], take_rows(X, np.arange(end)), labels[:end], **log, **settings))
     axes = _axes(axes)
     value, low, high = (np.array([getattr(each, name) for each in found]) for name in ("value", "low", "high"))
     finite = np.isfinite(low) & np.isfinite(high)
