@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import assert_all_finite, column_or_1d, get_tags
@@ -25,6 +25,7 @@ from offsettree import (
     OffsetForest,
     OffsetTree,
     OnlineOffsetTree,
+    PolicySearch,
     RewardRegression,
     simulate_log,
 )
@@ -54,6 +55,13 @@ POLICIES: dict[str, BasePolicy] = {
     "reward regression": RewardRegression(random_state=0),
     "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),
     "importance weighted": ImportanceWeighted(random_state=0),
+    "policy search": PolicySearch(
+        [RewardRegression(Ridge()), OffsetTree(LogisticRegression(solver="newton-cholesky", tol=1e-10), offset=0.4)],
+        cv=2,
+        scoring="snips",
+        simpler_within=0,
+        random_state=0,
+    ),
     "importance weighted, no draws": ImportanceWeighted(LogisticRegression(), n_draws=None, random_state=0),
 }
 
@@ -157,6 +165,10 @@ class RewardRegressionAsClassifier(AsClassifier, RewardRegression):
     needs_failures = True
 
 
+class PolicySearchAsClassifier(AsClassifier, PolicySearch):
+    needs_failures = True
+
+
 class ImportanceWeightedAsClassifier(AsClassifier, ImportanceWeighted):
     pass
 
@@ -168,6 +180,7 @@ def as_classifier(policy: BasePolicy) -> Any:
         OnlineOffsetTree: OnlineOffsetTreeAsClassifier,
         Banditron: BanditronAsClassifier,
         BinaryOffset: BinaryOffsetAsClassifier,
+        PolicySearch: PolicySearchAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,
         ImportanceWeighted: ImportanceWeightedAsClassifier,
     }

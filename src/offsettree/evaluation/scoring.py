@@ -56,9 +56,9 @@ class PolicyScorer(BaseEstimator):
         if reward is None or propensity is None:
             lacking = " and ".join(n for n, v in (("reward", reward), ("propensity", propensity)) if v is None)
             raise LogError(
-                f"a policy scorer needs reward and propensity of the rows to score on; {lacking} did not arrive. Enable "
-                "sklearn.set_config(enable_metadata_routing=True) and pass both: to the search's fit, or by params= to "
-                "cross_val_score."
+                f"a policy scorer needs reward and propensity of the rows to score on; {lacking} did not arrive. "
+                "Enable sklearn.set_config(enable_metadata_routing=True) and pass both: to the search's fit, or "
+                "by params= to cross_val_score."
             )
         estimate = evaluate(
             estimator,

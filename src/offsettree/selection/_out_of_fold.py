@@ -14,11 +14,12 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, take_rows
 from offsettree.base import BasePolicy
-from offsettree.evaluation._reward_models import Folds, predict_rewards
+from offsettree.evaluation._diagnostics import WeightSums
+from offsettree.evaluation._reward_models import Folds, Predictions, predict_rewards
 from offsettree.evaluation._targets import Target
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
 
-__all__ = ["Decisions", "Log", "decide_out_of_fold", "estimate_all", "folds_of", "stratified_folds"]
+__all__ = ["Compared", "Decisions", "Log", "decide_out_of_fold", "estimate_all", "folds_of", "stratified_folds"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,20 @@ class Decisions:
     chosen: NDArray[np.intp]
     seconds: float
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is known of one candidate's decisions: by row, the terms of its value and its weight."""
+
+    place: int
+    terms: Terms
+    weight: NDArray[np.float64]
+
+    @property
+    def effective_rows(self) -> float:
+        """As many rows of equal weight would tell as much."""
+        return WeightSums.of(self.weight).effective_rows
 
 
 def stratified_folds(position: NDArray[np.intp], n_folds: int, random: np.random.RandomState) -> NDArray[np.intp]:
@@ -89,23 +104,20 @@ def estimate_all(
     reward_model: Any,
     log: Log,
     folds: Folds,
-    chosen: list[NDArray[np.intp]],
+    decisions: dict[int, Decisions],
     random: np.random.RandomState,
-) -> tuple[list[Terms], list[NDArray[np.float64]]]:
-    """Return terms and weights of every candidate's decisions, all by the same reward models, one per fold."""
+) -> list[Compared]:
+    """Return what every candidate's decisions are worth, by place; all by the same reward models, one per fold."""
     n_actions = len(log.actions)
-    targets = [
-        Target(
-            each,
-            None,
-            (each == log.position).astype(np.float64),
-            np.bincount(each, minlength=n_actions) / len(each),
-        )
-        for each in chosen
-    ]
-    weights = [target.on_logged / log.propensity for target in targets]
-    if method not in MODEL_METHODS:
-        return [estimate_terms(method, weight, log.reward, None) for weight in weights], weights
-    predicted = predict_rewards(reward_model, log.X, log.position, log.reward, n_actions, targets, folds, random)
-    terms = [estimate_terms(method, w, log.reward, q) for w, q in zip(weights, predicted, strict=True)]
-    return terms, weights
+    targets = []
+    for each in decisions.values():
+        share = np.bincount(each.chosen, minlength=n_actions) / len(each.chosen)
+        targets.append(Target(each.chosen, None, (each.chosen == log.position).astype(np.float64), share))
+    predicted: list[Predictions | None] = [None] * len(targets)
+    if method in MODEL_METHODS:
+        predicted = [*predict_rewards(reward_model, log.X, log.position, log.reward, n_actions, targets, folds, random)]
+    compared = []
+    for place, target, prediction in zip(decisions, targets, predicted, strict=True):
+        weight = target.on_logged / log.propensity
+        compared.append(Compared(place, estimate_terms(method, weight, log.reward, prediction), weight))
+    return compared

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features, is_sparse
@@ -19,13 +18,13 @@ from offsettree._traits import check_learner, tags_of
 from offsettree._validation import check_range, is_number
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate
-from offsettree.evaluation import _diagnostics as diagnostics
-from offsettree.evaluation._intervals import normal_intervals
-from offsettree.evaluation._terms import MODEL_METHODS, Terms
+from offsettree.evaluation._reward_models import Folds
+from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners import default_classifier
-from offsettree.selection._comparison import choose, gap_between, honest_choices, spliced
+from offsettree.selection._comparison import Stack, describe, honest_estimate
 from offsettree.selection._out_of_fold import (
+    Compared,
     Decisions,
     Log,
     decide_out_of_fold,
@@ -33,7 +32,7 @@ from offsettree.selection._out_of_fold import (
     folds_of,
     stratified_folds,
 )
-from offsettree.selection.candidates import Candidates, most_tolerant_learner, read_candidates
+from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
 __all__ = ["PolicySearch"]
@@ -101,7 +100,8 @@ class PolicySearch(BasePolicy):
     -----
     The value of the winner in `results_` is too high on average: the best of many noisy numbers is so by luck as well.
     `estimate_` is not, for choice and score are of different rows. It is of policies learned from all folds but one,
-    so that the one learned from all rows is usually a little better. Rows are taken to be independent.
+    so that the one learned from all rows is usually a little better. Its interval allows for the choice, too. Rows are
+    taken to be independent.
 
     A candidate that fails is named in `results_` with its error and skipped. If all do, `fit` fails.
 
@@ -186,122 +186,69 @@ class PolicySearch(BasePolicy):
             reward = np.clip(low + (high - low) * reward, low, high)  # not outside by the last digit
         random = check_random_state(self.random_state)
         log = Log(X, action, reward, propensity, self.actions_)
-        candidates = self._prepared(read_candidates(self.candidates, sparse=is_sparse(X)), random)
+        candidates = read_candidates(self.candidates, sparse=is_sparse(X))
+        candidates = prepare_candidates(candidates, self.actions_, (low, high), random)
         fold = stratified_folds(action, self.cv, random)
         folds = folds_of(fold)
-        results = SearchResults(_row(name) for name, _ in candidates)
+        results = SearchResults(_row(each.name) for each in candidates)
         decisions = self._learn(candidates, log, folds, results)
-        left_out = [row["name"] for row in results if row["outcome"] == "left out"]
-        if left_out:
-            warnings.warn(
-                f"time_budget={self.time_budget:g} s was used up before {len(left_out)} of {len(results)} candidates "
-                f"were started: {', '.join(left_out)}. Give more time, or put those first that matter.",
-                OffsetTreeWarning,
-                stacklevel=3,
-            )
-        places = list(decisions)
-        chosen = [decisions[place].chosen for place in places]
-        terms, weights = (
-            estimate_all(self.scoring, self.reward_model, log, folds, chosen, random) if chosen else ([], [])
-        )
-        for place, weight in zip(list(places), list(weights), strict=True):
-            if self.scoring in ("snips", "ips") and not weight.any():
-                i = places.index(place)
-                del places[i], terms[i], weights[i]
-                results[place]["error"] = "in none of the rows was the action logged that it would take"
-                results[place]["outcome"] = "failed"
-        while places:
-            i = choose(terms, self.simpler_within)
-            name, policy = candidates[places[i]]
-            try:
-                self.best_policy_ = log.teach(self._with_workers(policy))
-                break
-            except Exception as error:
-                _fail(results[places[i]], error)
-                del places[i], terms[i], weights[i]
-        if not places:
+        _warn_of_left_out(results, self.time_budget)
+        if not decisions:
             raise _all_failed(results)
-        self.best_name_ = name
-        results[places[i]]["outcome"] = "chosen"
-        self._compare([results[place] for place in places], terms, weights)
-        choices = honest_choices(terms, fold, self.simpler_within)
-        self.chosen_by_fold_ = [candidates[places[choice]][0] for choice in choices]
-        self.estimate_ = self._honest_estimate(log, fold, choices, terms, weights)
+        compared = estimate_all(self.scoring, self.reward_model, log, folds, decisions, random)
+        if self.scoring in ("snips", "ips"):
+            compared = [each for each in compared if _is_matched(each, results)]
+        self.best_policy_, best = self._refit(candidates, compared, log, results)
+        self.best_name_ = candidates[best].name
+        results[best]["outcome"] = "chosen"
+        describe(compared, results, self.level)
+        self.estimate_, choices = honest_estimate(
+            compared, log, fold, self.scoring, self.simpler_within, self.level, random
+        )
+        self.chosen_by_fold_ = [candidates[compared[choice].place].name for choice in choices]
         self.results_ = results
 
-    def _learn(self, candidates: Candidates, log: Log, folds: Any, results: SearchResults) -> dict[int, Decisions]:
+    def _refit(
+        self, candidates: list[Candidate], compared: list[Compared], log: Log, results: SearchResults
+    ) -> tuple[BasePolicy, int]:
+        """Learn the best from all rows, or, should that fail, the best of the others; `compared` keeps the rest."""
+        while compared:
+            stack = Stack.of([each.terms for each in compared])
+            i = stack.choose(self.simpler_within, np.ones(len(log.reward)))
+            place = compared[i].place
+            policy = candidates[place].policy
+            if policy.get_params(deep=False).get("n_jobs", 1) is None:
+                policy.set_params(n_jobs=self.n_jobs)
+            try:
+                return log.teach(policy), place
+            except Exception as error:
+                _fail(results[place], error)
+                del compared[i]
+        raise _all_failed(results)
+
+    def _learn(
+        self, candidates: list[Candidate], log: Log, folds: Folds, results: SearchResults
+    ) -> dict[int, Decisions]:
         """Return the decisions of those that could be learned in time, by place in the list."""
         started = monotonic()
         decisions: dict[int, Decisions] = {}
         progress = Progress(len(candidates)) if sys.stderr.isatty() else None
         try:
-            for place, (name, policy) in enumerate(candidates):
+            for place, candidate in enumerate(candidates):
                 if place and self.time_budget is not None and monotonic() - started >= self.time_budget:
                     results[place]["outcome"] = "left out"
                     continue
                 try:
-                    decisions[place] = decide_out_of_fold(policy, log, folds, self.n_jobs)
+                    decisions[place] = decide_out_of_fold(candidate.policy, log, folds, self.n_jobs)
                     results[place].update(seconds=decisions[place].seconds, warnings=decisions[place].warnings)
                 except Exception as error:
                     _fail(results[place], error)
                 if progress is not None:
-                    progress.advance(1, name)
+                    progress.advance(1, candidate.name)
         finally:
             if progress is not None:
                 progress.close()
         return decisions
-
-    def _compare(self, rows: list[dict[str, Any]], terms: list[Terms], weights: list[NDArray[np.float64]]) -> None:
-        """Write what each candidate is worth into its row of the table."""
-        intervals = [
-            normal_intervals([each], self.level, [diagnostics.WeightSums.of(weight).effective_rows])[0]
-            for each, weight in zip(terms, weights, strict=True)
-        ]
-        best = terms[int(np.argmax([interval.value for interval in intervals]))]
-        for row, interval, each in zip(rows, intervals, terms, strict=True):
-            behind, stderr = gap_between(best, each)
-            row.update(vars(interval), behind=behind, behind_stderr=stderr)
-
-    def _honest_estimate(
-        self,
-        log: Log,
-        fold: NDArray[np.intp],
-        choices: list[int],
-        terms: list[Terms],
-        weights: list[NDArray[np.float64]],
-    ) -> Estimate:
-        weight = spliced(weights, fold, choices)
-        ratio = terms[0].denominator is not None
-        if ratio and not weight.any():
-            raise LogError(
-                f"the value of the choice cannot be estimated: in none of the {len(weight):,} rows was the action "
-                "logged that the candidate chosen without them takes. Use scoring='doubly_robust', or more rows."
-            )
-        numerator = spliced([each.numerator for each in terms], fold, choices)
-        mixed = Terms(numerator, spliced([each.counted for each in terms], fold, choices) if ratio else None)
-        sums = diagnostics.WeightSums.of(weight)
-        value, baseline, difference = normal_intervals(
-            [mixed, Terms(log.reward)], self.level, [sums.effective_rows, float(len(weight))]
-        )
-        count = np.bincount(log.position, minlength=len(log.actions))
-        serious = diagnostics.of_propensities(
-            sums, log.position, count, log.propensity, log.actions, covered=bool(count.all())
-        )
-        for text in serious:
-            warnings.warn(text, OffsetTreeWarning, stacklevel=4)
-        return Estimate(
-            **vars(value),
-            level=float(self.level),
-            method=self.scoring,
-            interval="normal",
-            n_rows=len(weight),
-            n_matched=sums.n_matched,
-            effective_rows=sums.effective_rows,
-            max_weight=sums.largest,
-            baseline=baseline,
-            difference=difference,
-            warnings=(*serious, *diagnostics.of_weights(weight, sums)),
-        )
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         return self.best_policy_._positions(X)
@@ -324,33 +271,6 @@ class PolicySearch(BasePolicy):
         if not (is_number(self.level) and 0 < self.level < 1):
             raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {self.level!r}.")
 
-    def _prepared(self, candidates: Candidates, random: np.random.RandomState) -> Candidates:
-        """Give every candidate the actions and rewards of the search, and a seed where it has none."""
-        seeds = random.randint(np.iinfo(np.int32).max, size=len(candidates)).tolist()
-        prepared: Candidates = []
-        for (name, policy), seed in zip(candidates, seeds, strict=True):
-            if policy.actions is not None and not np.array_equal(policy.actions, self.actions_):
-                raise ParameterError(
-                    f"candidate {name!r} has actions of its own, {policy.actions!r:.60}; name them for all candidates: "
-                    "PolicySearch(actions=[...])."
-                )
-            own, ours = check_range(policy.reward_range), check_range(self.reward_range)
-            if own not in ((0.0, 1.0), ours):
-                raise ParameterError(
-                    f"candidate {name!r} has reward_range={own}, the search {ours}. Give it to the search: "
-                    "PolicySearch(reward_range=(low, high))."
-                )
-            settings: dict[str, Any] = {"actions": self.actions_, "reward_range": ours}
-            if policy.get_params(deep=False).get("random_state", seed) is None:
-                settings["random_state"] = seed
-            prepared.append((name, clone(policy).set_params(**settings)))
-        return prepared
-
-    def _with_workers(self, policy: BasePolicy) -> BasePolicy:
-        if policy.get_params(deep=False).get("n_jobs", 1) is None:
-            policy.set_params(n_jobs=self.n_jobs)
-        return policy
-
     def _learner(self) -> Any:
         """Return the learner that is content with the most: of the forms of X it decides what may come in."""
         if isinstance(self.candidates, str) and self.candidates == "default":
@@ -361,6 +281,25 @@ class PolicySearch(BasePolicy):
     def _learner_kind(self) -> str:  # type: ignore[override]
         tags = tags_of(self._learner())
         return "classifier" if tags is None or tags.estimator_type is None else str(tags.estimator_type)
+
+
+def _warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
+    left_out = [row["name"] for row in results if row["outcome"] == "left out"]
+    if left_out:
+        warnings.warn(
+            f"time_budget={time_budget:g} s was used up before {len(left_out)} of {len(results)} candidates were "
+            f"started: {', '.join(left_out)}. Give more time, or put those first that matter.",
+            OffsetTreeWarning,
+            stacklevel=4,
+        )
+
+
+def _is_matched(candidate: Compared, results: SearchResults) -> bool:
+    if candidate.weight.any():
+        return True
+    text = "in none of the rows was an action logged that it would take"
+    results[candidate.place].update(outcome="failed", error=text)
+    return False
 
 
 def _row(name: str) -> dict[str, Any]:
