@@ -46,7 +46,7 @@ class Scripted(BasePolicy):
     def _choose(self, X: Any) -> NDArray[np.intp]:
         # The second column is uniform: what share of the rows is right is told by it, the same ones each time.
         right = X[:, 0].astype(np.intp)
-        return np.where(X[:, 1] < self.right, right, 1 - right)
+        return np.asarray(np.where(X[:, 1] < self.right, right, 1 - right))
 
 
 def make_log(n_rows: int = 300, seed: int = 0) -> LoggedData:
