@@ -51,6 +51,8 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     extra_trees = make_learner("extra-trees", "regressor").set_params(extratreesregressor__min_samples_leaf=3)
     voters = make_learner("extra-trees").set_params(extratreesclassifier__min_samples_leaf=3)
     weighted = ImportanceWeighted(voters, n_draws=None, all_pairs=False)
+    # One for all actions: of an action's few rows alone boosting makes little, and takes k times as long.
+    boosted = RewardRegression(make_learner("boosting", "regressor"), per_action=False)
     return [
         ridge,
         Candidate("offset tree", OffsetTree(tree="learned", offset="mean")),
@@ -58,7 +60,7 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
         Candidate("offset forest", OffsetForest()),
         Candidate("reward regression, extra-trees", RewardRegression(extra_trees)),
         Candidate("importance weighted, extra-trees", weighted),
-        Candidate("reward regression, boosting", RewardRegression(make_learner("boosting", "regressor"))),
+        Candidate("reward regression, boosting", boosted),
         logistic_forest,
     ]
 
