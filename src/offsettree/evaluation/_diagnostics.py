@@ -17,7 +17,7 @@ __all__ = ["WeightSums", "of_propensities", "of_support", "of_training_rows", "o
 
 FEW_EFFECTIVE_ROWS = 50
 HEAVY_SHARE = 0.01  # of the matched rows; if these carry more than half of the weight, they are too few
-FEW_ROWS = 200  # of fewer, what propensities add up to says little
+FEW_ROWS = 500  # of fewer, what propensities add up to says little
 SURE = 5.0  # standard errors
 
 
@@ -109,7 +109,9 @@ def of_propensities(
     total, squares = _sums_by_action(logged, propensity, count)
     n_actions, mean = int((count > 0).sum()), float(total.sum() / n_rows)
     stderr = _stderr(mean, float(squares.sum() / n_rows), n_rows)
-    if mean > len(space) * 1.1 + SURE * stderr or mean < n_actions / 1.1 - SURE * stderr:
+    largest = float(1 / propensity.min())
+    short = SURE * max(stderr, _stderr_of_unseen(n_actions - mean, largest, n_rows))
+    if mean > len(space) * 1.1 + SURE * stderr or mean < n_actions / 1.1 - short:
         why = "too small" if mean > len(space) else "too large, or some actions cannot be taken in every context"
         found.append(
             f"propensities cannot be right: the mean of 1 / propensity over all rows is {mean:.3g}, where it should be "
@@ -117,21 +119,26 @@ def of_propensities(
         )
     else:
         share = total / n_rows
-        off = np.abs(share - 1) - SURE * np.sqrt(np.maximum(squares / n_rows - share**2, 0) / n_rows)
+        spread = np.sqrt(np.maximum(squares / n_rows - share**2, 0) / n_rows)
+        off = np.abs(share - 1) - SURE * np.maximum(spread, _stderr_of_unseen(1 - share, largest, n_rows))
         odd = (count >= 10) & (off > 0.1) & ((share > 1) | (share < 0.8))
         if odd.any():
             worst = int(np.where(odd, off, -1).argmax())
             found.append(
                 f"propensities of action {space[worst]!s} cannot be right: it was logged {count[worst]:,} times, which "
                 f"is {share[worst]:.2f} times as often as its propensities say ({int(odd.sum())} such "
-                f"action{'s' * (odd.sum() != 1)}). Unless it cannot be taken in every context, they are wrong."
+                f"action{'s' * int(odd.sum() != 1)}). Unless it cannot be taken in every context, they are wrong."
             )
     if covered and not found:
-        mean, stderr = sums.mean, _stderr(sums.mean, sums.mean_square, n_rows)
+        mean = sums.mean
+        stderr = max(_stderr(mean, sums.mean_square, n_rows), _stderr_of_unseen(1 - mean, largest, n_rows))
         if abs(mean - 1) > 0.1 + SURE * stderr:
+            why = (
+                "its answers were made knowing what was logged" if mean > 1 else "it takes actions where the log cannot"
+            )
             found.append(
-                f"the policy's weights have the mean {mean:.3g}, where it should be near 1: propensities are wrong, or "
-                "the policy takes actions in contexts in which the logging policy cannot take them."
+                f"the policy's weights have the mean {mean:.3g}, where it should be near 1: {why}, or propensities are "
+                "wrong."
             )
     return found
 
@@ -142,7 +149,7 @@ def _sums_by_action(
     """Return the sums of 1 / propensity and of its square over the rows of each action."""
     from offsettree.evaluation._kernels_sums import add_by_action
 
-    if propensity.strides == (0,):  # one number for all rows
+    if propensity.strides == (0,) or propensity.min() == propensity.max():  # one number for all rows
         inverse = 1 / float(propensity[0])
         return (count * inverse).astype(np.float64), (count * inverse**2).astype(np.float64)
     total, squares = np.zeros(len(count)), np.zeros(len(count))
@@ -152,6 +159,11 @@ def _sums_by_action(
 
 def _stderr(mean: float, mean_square: float, n_rows: int) -> float:
     return float(np.sqrt(max(mean_square - mean**2, 0) / n_rows))
+
+
+def _stderr_of_unseen(missing: Any, largest: float, n_rows: int) -> Any:
+    """Return how far a mean may fall short by `missing` because rows of the largest weight were not met by chance."""
+    return np.sqrt(np.maximum(missing, 0) * largest / n_rows)
 
 
 def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64]) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
 
 from offsettree._features import Features, count_rows, is_frame, take_rows
+from offsettree._traits import tags_of
 from offsettree._validation import check_actions, encode_actions, find_actions, some_labels, unique_labels
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, LogError, ParameterError
@@ -87,7 +87,9 @@ def find_target(policy: Any, X: Features, logged: NDArray[np.intp], space: NDArr
         raise ParameterError(f"{what} must be a fitted policy, not a class; got {policy.__name__}.")
     if isinstance(policy, BasePolicy):
         return _certain(_translate(policy._positions(X), policy.actions_, space), logged, space)
-    if hasattr(policy, "predict_proba") and not is_classifier(policy):
+    tags = tags_of(policy)
+    is_classifier = tags is not None and tags.estimator_type == "classifier"
+    if hasattr(policy, "predict_proba") and not (is_classifier and hasattr(policy, "predict")):
         return _stochastic(lambda rows: _asked(policy, X, rows, space, what), logged, space)
     if hasattr(policy, "predict"):
         return _certain(_encoded(policy.predict(X), n_rows, space, what), logged, space)
@@ -158,9 +160,10 @@ def _known_positions(labels: NDArray[Any], space: NDArray[Any], what: str) -> ND
     except ActionError:
         unknown = ~np.isin(labels.astype(str), space.astype(str))
         row = int(unknown.argmax())
+        answer = labels[[row]].tolist()[0]
         raise ActionError(
             f"the {what} must answer with one of the {len(space)} known actions, {some_labels(space)}; row {row} has "
-            f"{labels[row]!r} ({int(unknown.sum()):,} in all). If it is an action that the log never took, name all "
+            f"{answer!r} ({int(unknown.sum()):,} in all). If it is an action that the log never took, name all "
             "actions: actions=[...]."
         ) from None
 

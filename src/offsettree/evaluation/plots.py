@@ -178,7 +178,7 @@ def plot_prefix(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)  # once per prefix; evaluate tells of them
         for end in ends:
-            log = {"reward": rewards[:end], "propensity": chances[:end], "actions": space}
+            log: dict[str, Any] = {"reward": rewards[:end], "propensity": chances[:end], "actions": space}
             found.append(evaluate(decided[:end], take_rows(X, np.arange(end)), labels[:end], **log, **settings))
     axes = _axes(axes)
     value, low, high = (np.array([getattr(each, name) for each in found]) for name in ("value", "low", "high"))

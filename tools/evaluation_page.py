@@ -1,0 +1,86 @@
+"""Write the figures of docs/evaluation.md, between its two markers, from benchmarks/results.
+
+python tools/evaluation_page.py [--check]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "evaluation.md"
+BEGIN, END = "<!-- figures: tools/evaluation_page.py -->\n", "<!-- end of figures -->\n"
+METHODS = {"ips": "IPS", "snips": "SNIPS", "doubly_robust": "doubly robust", "direct": "direct", "switch": "switch"}
+
+
+def figures() -> str:
+    """Return the text between the markers."""
+    coverage = json.loads((ROOT / "benchmarks/results/interval_coverage.json").read_text(encoding="utf-8"))
+    costs = json.loads((ROOT / "benchmarks/results/evaluation.json").read_text(encoding="utf-8"))
+    return "\n".join([*_coverage(coverage), "", *_costs(costs)]) + "\n"
+
+
+def _coverage(found: dict[str, Any]) -> list[str]:
+    lines = found["figures"]
+    settings = list(dict.fromkeys((line["logging"], line["n_rows"]) for line in lines))
+    cases = list(dict.fromkeys((line["method"], line["model"], line["interval"]) for line in lines))
+    worth = {(line["logging"], line["n_rows"]): line["effective_rows"] for line in lines}
+    by_key = {
+        (line["logging"], line["n_rows"], line["method"], line["model"], line["interval"]): line for line in lines
+    }
+    caption = (
+        f"Intervals of 95 %, {found['logs']:,} simulated logs for each column: how often they hold the true value (%), "
+        "and how wide they are on average. Below the size of the log, how many rows of equal weight it is worth. "
+        "Printed by `python benchmarks/interval_coverage.py`, with bias and root mean squared error."
+    )
+    rows = [
+        caption,
+        "",
+        "| | " + " | ".join(f"{logging}, {n_rows:,}" for logging, n_rows in settings) + " |",
+        "|---|" + "---|" * len(settings),
+        "| *worth* | " + " | ".join(f"*{worth[setting]:.0f}*" for setting in settings) + " |",
+    ]
+    for method, model, interval in cases:
+        name = f"{METHODS[method]}, {interval}" + (f", {model} model" if model else "")
+        cells = [by_key[(*setting, method, model, interval)] for setting in settings]
+        rows.append(f"| {name} | " + " | ".join(f"{100 * c['coverage']:.1f}, {c['width']:.2f}" for c in cells) + " |")
+    return rows
+
+
+def _costs(found: dict[str, Any]) -> list[str]:
+    size = f"{found['rows']:,} rows of {found['features']} features"
+    rows = [
+        "## What it costs",
+        "",
+        f"{size}; seconds of one processor. Printed by `python benchmarks/evaluation.py`.",
+        "",
+        "| actions | predict | evaluate | ratio | with 1,000 resamples | bytes a row | with Bernstein | with betting |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for each in found["figures"]:
+        rows.append(  # noqa: PERF401
+            f"| {each['n_actions']:.0f} | {each['predict']:.3f} | {each['evaluate']:.3f} | "
+            f"{each['evaluate'] / each['predict']:.2f} | {each['bootstrap']:.1f} | "
+            f"{each['bootstrap_bytes_per_row']:.0f} | {each['bernstein']:.2f} | {each['betting']:.1f} |"
+        )
+    return rows
+
+
+def main() -> None:
+    """Write the page, or tell whether it is up to date."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    new = before + BEGIN + figures() + END + after
+    if "--check" in sys.argv:
+        sys.exit(
+            0 if new == text else "docs/evaluation.md is not made of benchmarks/results: run this without --check."
+        )
+    PAGE.write_text(new, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
