@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsettree.evaluation._terms import Terms
+from offsettree.exceptions import LogError
 from offsettree.selection import _comparison
 from offsettree.selection._comparison import Stack, honest_estimate
 from offsettree.selection._out_of_fold import Compared, Log, folds_of, stratified_folds
@@ -100,3 +101,44 @@ def test_the_honest_estimate_of_pure_noise_is_not_optimistic_where_the_winners_o
     assert held / len(honest) > 0.93
     if within == 0:
         assert np.mean(winners) > 0.5 + 10 * stderr
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5])
+def test_rows_resampled_in_groups_spread_the_value_as_rows_alone_do(
+    gap: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.RandomState(0)
+    stack = Stack.of(noise([0.0, gap, gap], n_rows=2000))
+    fold = stratified_folds(np.zeros(2000, dtype=np.intp), 4, random)
+    reward = random.normal(size=2000)
+    alone = _comparison._resampled_spread(stack, reward, fold, 1.0, random)
+    monkeypatch.setattr(_comparison, "MOST_GROUPS", 200)
+    np.testing.assert_allclose(_comparison._resampled_spread(stack, reward, fold, 1.0, random), alone, rtol=0.3)
+
+
+def test_where_the_choice_is_clear_the_interval_is_that_of_the_best() -> None:
+    random = np.random.RandomState(0)
+    weight = np.full(400, 2.0) * random.randint(2, size=400)
+    reward = random.binomial(1, 0.5, size=400).astype(float)
+    log = Log(np.zeros((400, 1)), random.randint(2, size=400), reward, np.full(400, 0.5), np.arange(2))
+    fold = stratified_folds(log.position, 5, random)
+    clear = [
+        Compared(0, Terms(weight * (reward - 9), weight), weight),
+        Compared(1, Terms(weight * reward, weight), weight),
+    ]
+    estimate, choices = honest_estimate(clear, log, fold, "snips", 1.0, 0.95, random)
+    assert choices == [1] * 5
+    (alone, _) = honest_estimate(clear[1:], log, fold, "snips", 1.0, 0.95, random)
+    assert estimate.value == alone.value
+    assert alone.stderr <= estimate.stderr < 1.3 * alone.stderr
+    assert estimate.low == pytest.approx(estimate.value - (estimate.high - estimate.value))
+
+
+def test_a_choice_that_no_row_speaks_of_is_refused() -> None:
+    """Each of the two is matched in one fold only, and is chosen for the other."""
+    fold = np.repeat([0, 1], 5)
+    weights = [(fold == 0) * 2.0, (fold == 1) * 2.0]
+    compared = [Compared(i, Terms(weight, weight), weight) for i, weight in enumerate(weights)]
+    log = Log(np.zeros((10, 1)), np.tile([0, 1], 5), np.ones(10), np.full(10, 0.5), np.arange(2))
+    with pytest.raises(LogError, match=r"in none of the 10 rows .*scoring='doubly_robust'"):
+        honest_estimate(compared, log, fold, "snips", 1.0, 0.95, np.random.RandomState(0))
