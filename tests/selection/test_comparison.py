@@ -118,7 +118,7 @@ def test_rows_resampled_in_groups_spread_the_value_as_rows_alone_do(
 
 def test_where_the_choice_is_clear_the_interval_is_that_of_the_best() -> None:
     random = np.random.RandomState(0)
-    weight = np.full(400, 2.0) * random.randint(2, size=400)
+    weight = 2.0 * random.randint(2, size=400).astype(np.float64)
     reward = random.binomial(1, 0.5, size=400).astype(float)
     log = Log(np.zeros((400, 1)), random.randint(2, size=400), reward, np.full(400, 0.5), np.arange(2))
     fold = stratified_folds(log.position, 5, random)
