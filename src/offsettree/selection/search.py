@@ -51,9 +51,9 @@ class PolicySearch(BasePolicy):
     ----------
     candidates : "default" or list of policies or of pairs (name, policy), default="default"
         From the simplest to the most elaborate, which is also the order in which they are learned. "default" are those
-        of `offsettree.selection.default_candidates`: offset trees and forests, reward regression and importance
-        weighting, with linear learners and ensembles of trees. Their `reward_range` and `actions` are those of the
-        search.
+        of `offsettree.selection.default_candidates`: an offset forest, preferred where the log leaves it open, then
+        offset trees, reward regression and importance weighting, with linear learners and ensembles of trees. Their
+        `reward_range` and `actions` are those of the search.
     cv : int, default=5
         How many folds.
     scoring : {"doubly_robust", "snips", "ips", "switch"}, default="doubly_robust"
