@@ -55,8 +55,8 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     # One for all actions: of an action's few rows alone boosting makes little, and takes k times as long.
     boosted = RewardRegression(make_learner("boosting", "regressor"), per_action=False)
     return [
-        # First, though not the simplest: on short logs one standard error is wide, and with simpler candidates before it
-        # the rule gave away far more than it saved, where the forest was the best single candidate on average.
+        # First, though not the simplest: on short logs one standard error is wide, and simpler candidates would take
+        # the place of this one, the best of them on average, far too often.
         Candidate("offset forest", OffsetForest()),
         ridge,
         Candidate("offset tree", OffsetTree(tree="learned", offset="mean")),
