@@ -1,6 +1,6 @@
 """Policies from logs of decisions: the Offset Tree for learning with partial labels."""
 
-from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate
+from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate, make_policy_scorer
 from offsettree.learners import Costing, HistogramTree
 from offsettree.logs import LoggedData, simulate_log
 from offsettree.online import (
@@ -20,6 +20,7 @@ from offsettree.reductions import (
     OffsetTree,
     RewardRegression,
 )
+from offsettree.selection import PolicySearch
 from offsettree.topology import ActionTree
 
 __all__ = [
@@ -38,11 +39,13 @@ __all__ = [
     "OffsetForest",
     "OffsetTree",
     "OnlineOffsetTree",
+    "PolicySearch",
     "ProgressiveResult",
     "PropensityEstimate",
     "RewardRegression",
     "estimate_propensity",
     "evaluate",
+    "make_policy_scorer",
     "progressive_validation",
     "simulate_log",
 ]

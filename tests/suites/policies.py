@@ -26,6 +26,7 @@ from offsettree import (
     OffsetForest,
     OffsetTree,
     OnlineOffsetTree,
+    PolicySearch,
     RewardRegression,
     simulate_log,
 )
@@ -58,6 +59,13 @@ POLICIES: dict[str, BasePolicy] = {
     "doubly robust": DoublyRobust(random_state=0),
     "doubly robust, ridge": DoublyRobust(Ridge(), DecisionTreeRegressor(min_samples_leaf=5), random_state=0),
     "importance weighted": ImportanceWeighted(random_state=0),
+    "policy search": PolicySearch(
+        [RewardRegression(Ridge()), OffsetTree(LogisticRegression(solver="newton-cholesky", tol=1e-10), offset=0.4)],
+        cv=2,
+        scoring="snips",
+        simpler_within=0,
+        random_state=0,
+    ),
     "importance weighted, no draws": ImportanceWeighted(LogisticRegression(), n_draws=None, random_state=0),
 }
 
@@ -169,6 +177,10 @@ class DoublyRobustAsClassifier(AsClassifier, DoublyRobust):
     needs_failures = True
 
 
+class PolicySearchAsClassifier(AsClassifier, PolicySearch):
+    needs_failures = True
+
+
 class ImportanceWeightedAsClassifier(AsClassifier, ImportanceWeighted):
     pass
 
@@ -181,6 +193,7 @@ def as_classifier(policy: BasePolicy) -> Any:
         Banditron: BanditronAsClassifier,
         BinaryOffset: BinaryOffsetAsClassifier,
         DoublyRobust: DoublyRobustAsClassifier,
+        PolicySearch: PolicySearchAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,
         ImportanceWeighted: ImportanceWeightedAsClassifier,
     }

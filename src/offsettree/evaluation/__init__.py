@@ -4,13 +4,16 @@ from offsettree.evaluation.estimate import Estimate, Interval
 from offsettree.evaluation.evaluate import evaluate
 from offsettree.evaluation.plots import plot_calibration, plot_prefix, plot_values, plot_weights
 from offsettree.evaluation.propensity import PropensityEstimate, estimate_propensity
+from offsettree.evaluation.scoring import PolicyScorer, make_policy_scorer
 
 __all__ = [
     "Estimate",
     "Interval",
+    "PolicyScorer",
     "PropensityEstimate",
     "estimate_propensity",
     "evaluate",
+    "make_policy_scorer",
     "plot_calibration",
     "plot_prefix",
     "plot_values",

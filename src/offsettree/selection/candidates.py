@@ -1,0 +1,136 @@
+"""Policies to choose among, each with a name, in the order in which they are preferred."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
+from offsettree._validation import check_range
+from offsettree.base import BasePolicy
+from offsettree.exceptions import ParameterError
+from offsettree.learners import make_learner
+from offsettree.reductions import DoublyRobust, ImportanceWeighted, OffsetForest, OffsetTree, RewardRegression
+
+__all__ = ["Candidate", "default_candidates", "most_tolerant_learner", "prepare_candidates", "read_candidates"]
+
+
+class Candidate(NamedTuple):
+    """A policy to choose among others, not fitted, and the name by which the table of results knows it."""
+
+    name: str
+    policy: BasePolicy
+
+
+def default_candidates(*, sparse: bool = False) -> list[Candidate]:
+    """Return the candidates of ``PolicySearch(candidates="default")``, as (name, policy), the preferred first.
+
+    The forest leads, as the best of them on average; the others go from the simplest to the most elaborate. Take some
+    out, or add your own, at the place that it deserves: of candidates that the log cannot tell apart, the first is
+    chosen.
+
+    Parameters
+    ----------
+    sparse : bool, default=False
+        For an X that is sparse and wide: linear learners only, where trees would be slow and poor.
+
+    Examples
+    --------
+    >>> from offsettree.selection import default_candidates
+    >>> [name for name, _ in default_candidates(sparse=True)]
+    ['reward regression, ridge', 'offset tree, logistic', 'offset forest, logistic']
+    """
+    ridge = Candidate("reward regression, ridge", RewardRegression(make_learner("ridge", "regressor")))
+    contests = OffsetTree(make_learner("logistic"), tree="learned", offset="mean")
+    logistic_tree = Candidate("offset tree, logistic", contests)
+    logistic_forest = Candidate("offset forest, logistic", OffsetForest(make_learner("logistic"), n_trees=10))
+    if sparse:
+        return [ridge, logistic_tree, logistic_forest]
+    extra_trees = make_learner("extra-trees", "regressor").set_params(extratreesregressor__min_samples_leaf=3)
+    voters = make_learner("extra-trees").set_params(extratreesclassifier__min_samples_leaf=3)
+    weighted = ImportanceWeighted(voters, n_draws=None, all_pairs=False)
+    # One for all actions: of an action's few rows alone boosting makes little, and takes k times as long.
+    boosted = RewardRegression(make_learner("boosting", "regressor"), per_action=False)
+    return [
+        # First, though not the simplest: on short logs one standard error is wide, and simpler candidates would take
+        # the place of this one, the best of them on average, far too often.
+        Candidate("offset forest", OffsetForest()),
+        ridge,
+        Candidate("offset tree", OffsetTree(tree="learned", offset="mean")),
+        logistic_tree,
+        Candidate("reward regression, extra-trees", RewardRegression(extra_trees)),
+        Candidate("importance weighted, extra-trees", weighted),
+        Candidate("reward regression, boosting", boosted),
+        logistic_forest,
+        Candidate("doubly robust", DoublyRobust()),
+    ]
+
+
+def read_candidates(candidates: Any, *, sparse: bool = False) -> list[Candidate]:
+    """Return (name, policy) of each candidate; what a policy alone was given for is named by what it is."""
+    if isinstance(candidates, str) and candidates == "default":
+        return default_candidates(sparse=sparse)
+    if isinstance(candidates, str | BasePolicy) or not hasattr(candidates, "__iter__"):
+        raise ParameterError(
+            f"candidates must be 'default', or a list of policies or of pairs (name, policy); got {candidates!r:.80}."
+        )
+    given = candidates.items() if hasattr(candidates, "items") else candidates
+    pairs = [_as_candidate(each) for each in given]
+    if not pairs:
+        raise ParameterError("candidates must name at least one policy; the list is empty.")
+    names = [name for name, _ in pairs]
+    for name, policy in pairs:
+        if isinstance(policy, type):
+            raise ParameterError(
+                f"candidate {name!r} must be an instance, not a class: write {policy.__name__}(), not its name."
+            )
+        if not isinstance(policy, BasePolicy):
+            raise ParameterError(
+                f"candidate {name!r} must be a policy of this package, such as OffsetTree(); got {policy!r:.80}. A "
+                "pipeline goes inside: OffsetTree(make_pipeline(StandardScaler(), LogisticRegression()))."
+            )
+        if names.count(name) > 1:
+            raise ParameterError(f"candidates must differ by name; {name!r} is there {names.count(name)} times.")
+    return pairs
+
+
+def _as_candidate(candidate: Any) -> Candidate:
+    if isinstance(candidate, tuple | list):
+        if len(candidate) != 2 or not isinstance(candidate[0], str):
+            raise ParameterError(f"a candidate must be a policy or a pair (name, policy); got {candidate!r:.80}.")
+        return Candidate(*candidate)
+    return Candidate(" ".join(repr(candidate).split()), candidate)
+
+
+def prepare_candidates(
+    candidates: list[Candidate], actions: NDArray[Any], reward_range: tuple[float, float], random: np.random.RandomState
+) -> list[Candidate]:
+    """Return copies with the actions and rewards of the search, and a seed where they have none."""
+    seeds = random.randint(np.iinfo(np.int32).max, size=len(candidates)).tolist()
+    prepared = []
+    for (name, policy), seed in zip(candidates, seeds, strict=True):
+        if policy.actions is not None and not np.array_equal(policy.actions, actions):
+            raise ParameterError(
+                f"candidate {name!r} has actions of its own, {policy.actions!r:.60}; name them for all candidates: "
+                "PolicySearch(actions=[...])."
+            )
+        own = check_range(policy.reward_range)
+        if own not in ((0.0, 1.0), reward_range):
+            raise ParameterError(
+                f"candidate {name!r} has reward_range={own}, and the search {reward_range}. Give it to the search: "
+                "PolicySearch(reward_range=(low, high))."
+            )
+        settings: dict[str, Any] = {"actions": actions, "reward_range": reward_range}
+        if policy.get_params(deep=False).get("random_state", seed) is None:
+            settings["random_state"] = seed
+        prepared.append(Candidate(name, clone(policy).set_params(**settings)))
+    return prepared
+
+
+def most_tolerant_learner(candidates: list[Candidate]) -> Any:
+    """Return the learner that decides what X may hold: what one candidate can take, the others may fail on."""
+    learners = [policy._learner() for _, policy in candidates]
+    return max(learners, key=lambda each: (may_pick_columns(each), takes_nominal(each), takes_missing(each)))

@@ -1,0 +1,330 @@
+"""A policy chosen among candidates by what they are worth on rows they did not learn from."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from offsettree._available import Available
+from offsettree._features import Features, is_sparse
+from offsettree._progress import Progress
+from offsettree._traits import check_learner, tags_of
+from offsettree._validation import check_range, is_number
+from offsettree.base import BasePolicy
+from offsettree.evaluation import Estimate
+from offsettree.evaluation._reward_models import Folds
+from offsettree.evaluation._terms import MODEL_METHODS
+from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
+from offsettree.learners import default_classifier
+from offsettree.selection._comparison import Stack, describe, honest_estimate
+from offsettree.selection._out_of_fold import (
+    Compared,
+    Decisions,
+    Log,
+    decide_out_of_fold,
+    estimate_all,
+    folds_of,
+    stratified_folds,
+)
+from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
+from offsettree.selection.results import SearchResults
+
+__all__ = ["PolicySearch"]
+
+SCORINGS = ("doubly_robust", "snips", "ips", "switch")
+
+
+class PolicySearch(BasePolicy):
+    """Policy chosen among candidates: learns all, compares them on rows held out, and keeps the best.
+
+    Every candidate decides in each row as learned without that row's fold; all on the same folds. The decisions are
+    valued by one estimator with the same reward models for all. Of the candidates that are within one standard error
+    of the best, the simplest is learned again from all rows.
+
+    Parameters
+    ----------
+    candidates : "default" or list of policies or of pairs (name, policy), default="default"
+        From the simplest to the most elaborate, which is also the order in which they are learned. "default" are those
+        of `offsettree.selection.default_candidates`: an offset forest, preferred where the log leaves it open, then
+        offset trees, reward regression and importance weighting, with linear learners and ensembles of trees. Their
+        `reward_range` and `actions` are those of the search.
+    cv : int, default=5
+        How many folds.
+    scoring : {"doubly_robust", "snips", "ips", "switch"}, default="doubly_robust"
+        By which estimator of `evaluate` candidates are compared.
+    reward_model : regressor, optional
+        For "doubly_robust" and "switch", as in `evaluate`.
+    simpler_within : float, default=1.0
+        How many standard errors behind the best a simpler candidate may be and still be preferred; of the difference
+        between the two on the same rows. 0 takes the best.
+    time_budget : float, optional
+        Seconds after which no further candidate is started; the first always is. What was left out is in `results_`,
+        and a warning tells. Learning the chosen one again is not counted.
+    level : float, default=0.95
+        How likely each interval is to hold the true value.
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward. Rewards outside are refused.
+    actions : array of shape (n_actions,), optional
+        All action labels, in the order wanted for `actions_`. By default the sorted labels of the log; needed when
+        some were never logged.
+    n_jobs : int, optional
+        Folds that are learned at once, and the workers of the last fit. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Draws the folds, and seeds candidates and reward models that have no seed of their own.
+
+    Attributes
+    ----------
+    best_name_ : str
+        The candidate chosen.
+    best_policy_ : policy
+        Learned from all rows; `predict` and `decide` are its.
+    estimate_ : Estimate
+        What the choice is worth, corrected for having looked: in the rows of each fold by the decisions of the
+        candidate that would have been chosen without that fold. With its difference to what was logged.
+    results_ : SearchResults
+        A table of all candidates: a list of dicts, printed in columns.
+    chosen_by_fold_ : list of str
+        Who was chosen without each of the folds: the more they differ, the less the choice means.
+    actions_ : ndarray of shape (n_actions,)
+        The labels.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The value of the winner in `results_` is too high on average: the best of many noisy numbers is so by luck as well.
+    `estimate_` is not, for choice and score are of different rows. It is of policies learned from all folds but one,
+    so that the one learned from all rows is usually a little better. Its interval allows for the choice, too. Rows are
+    taken to be independent.
+
+    A candidate that fails is named in `results_` with its error and skipped. If all do, `fit` fails.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from offsettree import OffsetTree, PolicySearch, RewardRegression, simulate_log
+    >>> log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+    >>> candidates = [("regression", RewardRegression()), ("tree", OffsetTree())]
+    >>> search = PolicySearch(candidates, cv=3, random_state=0).fit(**log.arrays())
+    >>> search.best_name_ in ("regression", "tree")
+    True
+    >>> search.decide([5.1, 3.5, 1.4, 0.2])
+    0
+    >>> bool(search.estimate_.difference.low > 0)
+    True
+    """
+
+    estimator = None
+    _default_learner = staticmethod(default_classifier)
+
+    best_name_: str
+    best_policy_: BasePolicy
+    estimate_: Estimate
+    results_: SearchResults
+    chosen_by_fold_: list[str]
+
+    def __init__(
+        self,
+        candidates: Any = "default",
+        *,
+        cv: int = 5,
+        scoring: str = "doubly_robust",
+        reward_model: Any = None,
+        simpler_within: float = 1.0,
+        time_budget: float | None = None,
+        level: float = 0.95,
+        reward_range: Sequence[float] = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.candidates = candidates
+        self.cv = cv
+        self.scoring = scoring
+        self.reward_model = reward_model
+        self.simpler_within = simpler_within
+        self.time_budget = time_budget
+        self.level = level
+        self.reward_range = reward_range
+        self.actions = actions
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def decide(self, x: Any) -> Any:
+        """Return the action for one context: the same as `predict` on a table of that one row.
+
+        Parameters
+        ----------
+        x : sequence of n_features numbers, mapping of feature names to values, or X of one row
+            The context. An array of one dimension is the fastest.
+
+        Returns
+        -------
+        int or str
+            A label of `actions_`, as a plain Python value.
+        """
+        if isinstance(x, np.ndarray) and self.__dict__.get("best_policy_") is not None and self._frame_like is None:
+            return self.best_policy_.decide(x)
+        return super().decide(x)
+
+    def _fit(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+        available: Available | None = None,
+    ) -> None:
+        if available is not None:
+            raise ParameterError(
+                "PolicySearch cannot yet learn with available actions: fit the policies themselves with available=..., "
+                "and compare them by evaluate."
+            )
+        self._check_parameters(len(action))
+        low, high = check_range(self.reward_range)
+        if (low, high) != (0, 1):
+            reward = np.clip(low + (high - low) * reward, low, high)  # not outside by the last digit
+        random = check_random_state(self.random_state)
+        log = Log(X, action, reward, propensity, self.actions_)
+        candidates = read_candidates(self.candidates, sparse=is_sparse(X))
+        candidates = prepare_candidates(candidates, self.actions_, (low, high), random)
+        fold = stratified_folds(action, self.cv, random)
+        folds = folds_of(fold)
+        results = SearchResults(_row(each.name) for each in candidates)
+        decisions = self._learn(candidates, log, folds, results)
+        _warn_of_left_out(results, self.time_budget)
+        if not decisions:
+            raise _all_failed(results)
+        compared = estimate_all(self.scoring, self.reward_model, log, folds, decisions, random)
+        if self.scoring in ("snips", "ips"):
+            compared = [each for each in compared if _is_matched(each, results)]
+        self.best_policy_, best = self._refit(candidates, compared, log, results)
+        self.best_name_ = candidates[best].name
+        results[best]["outcome"] = "chosen"
+        describe(compared, results, self.level)
+        self.estimate_, choices = honest_estimate(
+            compared, log, fold, self.scoring, self.simpler_within, self.level, random
+        )
+        self.chosen_by_fold_ = [candidates[compared[choice].place].name for choice in choices]
+        self.results_ = results
+
+    def _refit(
+        self, candidates: list[Candidate], compared: list[Compared], log: Log, results: SearchResults
+    ) -> tuple[BasePolicy, int]:
+        """Learn the best from all rows, or, should that fail, the best of the others; `compared` keeps the rest."""
+        while compared:
+            stack = Stack.of([each.terms for each in compared])
+            i = stack.choose(self.simpler_within, np.ones(len(log.reward)))
+            place = compared[i].place
+            policy = candidates[place].policy
+            if policy.get_params(deep=False).get("n_jobs", 1) is None:
+                policy.set_params(n_jobs=self.n_jobs)
+            try:
+                return log.teach(policy), place
+            except Exception as error:
+                _fail(results[place], error)
+                del compared[i]
+        raise _all_failed(results)
+
+    def _learn(
+        self, candidates: list[Candidate], log: Log, folds: Folds, results: SearchResults
+    ) -> dict[int, Decisions]:
+        """Return the decisions of those that could be learned in time, by place in the list."""
+        started = monotonic()
+        decisions: dict[int, Decisions] = {}
+        progress = Progress(len(candidates)) if sys.stderr.isatty() else None
+        try:
+            for place, candidate in enumerate(candidates):
+                if place and self.time_budget is not None and monotonic() - started >= self.time_budget:
+                    results[place]["outcome"] = "left out"
+                    continue
+                try:
+                    decisions[place] = decide_out_of_fold(candidate.policy, log, folds, self.n_jobs)
+                    results[place].update(seconds=decisions[place].seconds, warnings=decisions[place].warnings)
+                except Exception as error:
+                    _fail(results[place], error)
+                if progress is not None:
+                    progress.advance(1, candidate.name)
+        finally:
+            if progress is not None:
+                progress.close()
+        return decisions
+
+    def _choose(self, X: Features) -> NDArray[np.intp]:
+        return self.best_policy_._positions(X)
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return self.best_policy_._choose_within(self.best_policy_._checked(X), mask)
+
+    def _check_parameters(self, n_rows: int) -> None:
+        whole = isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool)
+        if not (whole and 2 <= self.cv <= n_rows):
+            raise ParameterError(
+                f"cv must be a whole number of folds, from 2 to the number of rows, {n_rows:,}; got {self.cv!r}."
+            )
+        if self.scoring not in SCORINGS:
+            why = " A reward model alone would choose whoever agrees with it." if self.scoring == "direct" else ""
+            raise ParameterError(f"scoring must be one of {', '.join(map(repr, SCORINGS))}; got {self.scoring!r}.{why}")
+        if self.reward_model is not None and self.scoring in MODEL_METHODS:
+            check_learner(self.reward_model, "regressor", "reward_model")
+        if not (is_number(self.simpler_within) and 0 <= self.simpler_within < np.inf):
+            raise ParameterError(f"simpler_within must be a number of at least 0; got {self.simpler_within!r}.")
+        if self.time_budget is not None and not (is_number(self.time_budget) and self.time_budget > 0):
+            raise ParameterError(f"time_budget must be None or seconds, more than 0; got {self.time_budget!r}.")
+        if not (is_number(self.level) and 0 < self.level < 1):
+            raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {self.level!r}.")
+
+    def _learner(self) -> Any:
+        """Return the learner that is content with the most: of the forms of X it decides what may come in."""
+        if isinstance(self.candidates, str) and self.candidates == "default":
+            return default_classifier()
+        return most_tolerant_learner(read_candidates(self.candidates))
+
+    @property
+    def _learner_kind(self) -> str:  # type: ignore[override]
+        tags = tags_of(self._learner())
+        return "classifier" if tags is None or tags.estimator_type is None else str(tags.estimator_type)
+
+
+def _warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
+    left_out = [row["name"] for row in results if row["outcome"] == "left out"]
+    if left_out:
+        warnings.warn(
+            f"time_budget={time_budget:g} s was used up before {len(left_out)} of {len(results)} candidates were "
+            f"started: {', '.join(left_out)}. Give more time, or put those first that matter.",
+            OffsetTreeWarning,
+            stacklevel=4,
+        )
+
+
+def _is_matched(candidate: Compared, results: SearchResults) -> bool:
+    if candidate.weight.any():
+        return True
+    text = "in none of the rows was an action logged that it would take"
+    results[candidate.place].update(outcome="failed", error=text)
+    return False
+
+
+def _row(name: str) -> dict[str, Any]:
+    keys = ("value", "stderr", "low", "high", "behind", "behind_stderr", "seconds", "error")
+    return {"name": name, "outcome": "compared", **dict.fromkeys(keys), "warnings": ()}
+
+
+def _fail(row: dict[str, Any], error: Exception) -> None:
+    text = " ".join(str(error).split())
+    row.update(outcome="failed", error=f"{type(error).__name__}: {text}")
+
+
+def _all_failed(results: SearchResults) -> LogError:
+    failed = [f"{row['name']} ({row['error']:.200})" for row in results if row["outcome"] == "failed"]
+    return LogError(
+        f"none of the {len(failed)} candidates could be learned and compared: {'; '.join(failed)}. Fit one of them by "
+        "itself to see where it fails."
+    )

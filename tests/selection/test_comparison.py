@@ -1,0 +1,144 @@
+"""The choice among candidates, and what it is worth: over numbers alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsettree.evaluation._terms import Terms
+from offsettree.exceptions import LogError
+from offsettree.selection import _comparison
+from offsettree.selection._comparison import Stack, honest_estimate
+from offsettree.selection._out_of_fold import Compared, Log, folds_of, stratified_folds
+
+
+def noise(values: list[float], n_rows: int = 200, seed: int = 0, apart: float = 1.0) -> list[Terms]:
+    """Terms of candidates with the given values, exactly; what all have in common varies much."""
+    random = np.random.RandomState(seed)
+    common = random.normal(size=n_rows, scale=5)
+    terms = []
+    for value in values:
+        own = random.normal(size=n_rows, scale=apart)
+        terms.append(Terms(value + (common - common.mean()) + (own - own.mean())))
+    return terms
+
+
+def choose(terms: list[Terms], within: float) -> int:
+    return Stack.of(terms).choose(within, np.ones(len(terms[0].numerator)))
+
+
+def test_the_first_within_one_standard_error_of_the_best_is_chosen() -> None:
+    # The standard error of a difference is 0.1: sqrt(2) / sqrt(200).
+    assert choose(noise([0.0, 0.45, 0.5]), 1.0) == 1
+    assert choose(noise([0.47, 0.2, 0.5]), 1.0) == 0
+    assert choose(noise([0.0, 0.1, 0.5]), 1.0) == 2
+    assert choose(noise([0.0, 0.45, 0.5]), 0.0) == 2
+
+
+def test_the_standard_error_is_of_the_difference_not_of_the_values() -> None:
+    """What all candidates share varies by five per row, which would hide the gap if they were not paired."""
+    assert choose(noise([0.0, 0.1], apart=0.01), 1.0) == 1
+
+
+def test_of_equals_the_simplest_is_chosen() -> None:
+    (terms,) = noise([0.3])
+    assert choose([terms, terms, terms], 0.0) == 0
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=6), st.tuples(*[st.floats(0, 3)] * 2), st.integers(0, 99))
+def test_the_more_one_tolerates_the_simpler_is_the_choice(
+    values: list[float], withins: tuple[float, float], seed: int
+) -> None:
+    terms = noise(values, 20, seed)
+    assert choose(terms, max(withins)) <= choose(terms, min(withins)) <= choose(terms, 0.0)
+
+
+def test_nothing_speaks_for_a_candidate_without_a_matched_row() -> None:
+    nothing = Terms(np.zeros(6), np.zeros(6))
+    negative = Terms(np.full(6, -1.0), np.ones(6))
+    assert choose([nothing, negative], 1.0) == 1
+
+
+@given(st.integers(2, 5), st.integers(0, 999))
+def test_folds_part_the_rows_and_spread_every_action(n_folds: int, seed: int) -> None:
+    random = np.random.RandomState(seed)
+    position = random.randint(4, size=40)
+    fold = stratified_folds(position, n_folds, random)
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds_of(fold)])), np.arange(40))
+    for train, test in folds_of(fold):
+        assert not set(train) & set(test)
+        assert len(train) + len(test) == 40
+    for action in range(4):
+        per_fold = np.bincount(fold[position == action], minlength=n_folds)
+        assert per_fold.max() - per_fold.min() <= 1
+
+
+@pytest.mark.parametrize("within", [0.0, 1.0])
+def test_the_honest_estimate_of_pure_noise_is_not_optimistic_where_the_winners_own_is(
+    within: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten candidates that are all worth 0.5, over 200 logs of 100 rows."""
+    random = np.random.RandomState(0)
+    monkeypatch.setattr(_comparison, "N_RESAMPLES", 20)
+    honest, winners, held = [], [], 0
+    for _ in range(200):
+        reward = random.binomial(1, 0.5, size=100).astype(float)
+        position = random.randint(2, size=100)
+        log = Log(np.zeros((100, 1)), position, reward, np.full(100, 0.5), np.arange(2))
+        weights = [(random.randint(2, size=100) == position) / 0.5 for _ in range(10)]
+        compared = [Compared(i, Terms(weight * reward, weight), weight) for i, weight in enumerate(weights)]
+        terms = [each.terms for each in compared]
+        fold = stratified_folds(position, 5, random)
+        winner = terms[choose(terms, within)]
+        winners.append(winner.numerator.sum() / winner.counted.sum())
+        estimate, _ = honest_estimate(compared, log, fold, "snips", within, 0.95, random)
+        honest.append(estimate.value)
+        held += estimate.low <= 0.5 <= estimate.high
+    stderr = np.std(honest) / np.sqrt(len(honest))
+    assert abs(np.mean(honest) - 0.5) < 3 * stderr
+    assert held / len(honest) > 0.93
+    if within == 0:
+        assert np.mean(winners) > 0.5 + 10 * stderr
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5])
+def test_rows_resampled_in_groups_spread_the_value_as_rows_alone_do(
+    gap: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.RandomState(0)
+    stack = Stack.of(noise([0.0, gap, gap], n_rows=2000))
+    fold = stratified_folds(np.zeros(2000, dtype=np.intp), 4, random)
+    reward = random.normal(size=2000)
+    alone = _comparison._resampled_spread(stack, reward, fold, 1.0, random)
+    monkeypatch.setattr(_comparison, "MOST_GROUPS", 200)
+    np.testing.assert_allclose(_comparison._resampled_spread(stack, reward, fold, 1.0, random), alone, rtol=0.3)
+
+
+def test_where_the_choice_is_clear_the_interval_is_that_of_the_best() -> None:
+    random = np.random.RandomState(0)
+    weight = 2.0 * random.randint(2, size=400).astype(np.float64)
+    reward = random.binomial(1, 0.5, size=400).astype(float)
+    log = Log(np.zeros((400, 1)), random.randint(2, size=400), reward, np.full(400, 0.5), np.arange(2))
+    fold = stratified_folds(log.position, 5, random)
+    clear = [
+        Compared(0, Terms(weight * (reward - 9), weight), weight),
+        Compared(1, Terms(weight * reward, weight), weight),
+    ]
+    estimate, choices = honest_estimate(clear, log, fold, "snips", 1.0, 0.95, random)
+    assert choices == [1] * 5
+    (alone, _) = honest_estimate(clear[1:], log, fold, "snips", 1.0, 0.95, random)
+    assert estimate.value == alone.value
+    assert alone.stderr <= estimate.stderr < 1.3 * alone.stderr
+    assert estimate.low == pytest.approx(estimate.value - (estimate.high - estimate.value))
+
+
+def test_a_choice_that_no_row_speaks_of_is_refused() -> None:
+    """Each of the two is matched in one fold only, and is chosen for the other."""
+    fold = np.repeat([0, 1], 5)
+    weights = [(fold == 0) * 2.0, (fold == 1) * 2.0]
+    compared = [Compared(i, Terms(weight, weight), weight) for i, weight in enumerate(weights)]
+    log = Log(np.zeros((10, 1)), np.tile([0, 1], 5), np.ones(10), np.full(10, 0.5), np.arange(2))
+    with pytest.raises(LogError, match=r"in none of the 10 rows .*scoring='doubly_robust'"):
+        honest_estimate(compared, log, fold, "snips", 1.0, 0.95, np.random.RandomState(0))

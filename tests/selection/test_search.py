@@ -1,0 +1,269 @@
+"""PolicySearch: candidates learned, compared, chosen, and what the choice is worth."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from offsettree import OffsetTree, PolicySearch, RewardRegression, evaluate
+from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
+from offsettree.selection import default_candidates, search
+from tests.selection.scripted import Scripted, make_log
+
+GOOD, FAIR, POOR = ("good", Scripted(1.0)), ("fair", Scripted(0.7)), ("poor", Scripted(0.2))
+
+
+def fail(n_rows: int) -> None:
+    raise RuntimeError(f"no luck with {n_rows} rows")
+
+
+def fail_on_all(n_rows: int) -> None:
+    if n_rows == 300:
+        fail(n_rows)
+
+
+@pytest.mark.parametrize("scoring", ["doubly_robust", "snips", "ips", "switch"])
+def test_the_best_candidate_is_chosen_and_learned_from_all_rows(scoring: str) -> None:
+    log = make_log()
+    chosen = PolicySearch([POOR, FAIR, GOOD], scoring=scoring, reward_model=Ridge(), random_state=0).fit(**log.arrays())
+    assert chosen.best_name_ == "good"
+    assert vars(chosen.best_policy_)["n_rows_"] == 300
+    assert chosen.chosen_by_fold_ == ["good"] * 5
+    assert chosen.results_.column("outcome") == ["compared", "compared", "chosen"]
+    assert chosen.results_.column("value") == sorted(chosen.results_.column("value"))
+    assert chosen.results_[2]["behind"] == 0
+    np.testing.assert_array_equal(chosen.predict(log.X), log.X[:, 0])
+
+
+def test_values_are_those_that_evaluate_gives_for_the_same_decisions() -> None:
+    log = make_log()
+    table = PolicySearch([POOR, FAIR], scoring="snips", random_state=0).fit(**log.arrays()).results_
+    for row, (_, policy) in zip(table, (POOR, FAIR), strict=True):
+        expected = evaluate(clone(policy).fit(**log.arrays()).predict(log.X), **log.arrays(), method="snips")
+        for name in ("value", "stderr", "low", "high"):
+            assert row[name] == pytest.approx(getattr(expected, name))
+
+
+def test_of_two_that_the_log_cannot_tell_apart_the_simpler_is_chosen() -> None:
+    log = make_log()
+    near = [("simple", Scripted(0.990)), ("elaborate", Scripted(1.0))]
+    arguments: dict[str, Any] = {"scoring": "snips", "random_state": 0}
+    behind = PolicySearch(near, **arguments).fit(**log.arrays()).results_[0]
+    within = behind["behind"] / behind["behind_stderr"] if behind["behind"] else 0.0
+    assert PolicySearch(near, simpler_within=within + 0.01, **arguments).fit(**log.arrays()).best_name_ == "simple"
+    assert PolicySearch([near[1], near[0]], **arguments).fit(**log.arrays()).best_name_ == "elaborate"
+
+
+def test_the_estimate_of_pure_noise_is_not_optimistic_though_the_winners_own_value_is() -> None:
+    """Eight policies at random over rewards at random: each is worth 0.5, and so is the best of them."""
+    honest, winners = [], []
+    for seed in range(25):
+        random = np.random.RandomState(seed)
+        X = random.uniform(size=(120, 2))
+        columns = {"action": random.randint(2, size=120), "reward": random.binomial(1, 0.5, size=120)}
+        candidates = [(str(i), Scripted(right)) for i, right in enumerate(np.linspace(0, 1, 8))]
+        found = PolicySearch(candidates, cv=3, scoring="snips", simpler_within=0, random_state=seed)
+        found.fit(X, **columns, propensity=0.5)
+        honest.append(found.estimate_.value)
+        winners.append(max(found.results_.column("value")))
+    stderr = np.std(honest) / np.sqrt(len(honest))
+    assert np.mean(honest) - 0.5 < 2 * stderr
+    assert np.mean(winners) - 0.5 > 2 * stderr
+
+
+def test_the_estimate_comes_with_its_difference_to_what_was_logged() -> None:
+    log = make_log(2000)
+    estimate = PolicySearch([POOR, FAIR], random_state=0, reward_model=Ridge()).fit(**log.arrays()).estimate_
+    assert estimate.low < 0.7 < estimate.high
+    assert estimate.baseline is not None
+    assert estimate.baseline.value == pytest.approx(log.reward.mean())
+    assert estimate.difference is not None
+    assert estimate.difference.low > 0
+    assert estimate.n_rows == 2000
+
+
+def test_a_candidate_that_fails_is_named_and_skipped() -> None:
+    log = make_log()
+    found = PolicySearch([("broken", Scripted(script=fail)), FAIR], scoring="snips", random_state=0).fit(**log.arrays())
+    assert found.best_name_ == "fair"
+    broken = found.results_[0]
+    assert (broken["outcome"], broken["value"]) == ("failed", None)
+    assert broken["error"] == "RuntimeError: no luck with 240 rows"
+    assert "failed: RuntimeError" in str(found.results_)
+
+
+def test_a_candidate_that_fails_on_all_rows_makes_way_for_the_next() -> None:
+    log = make_log()
+    late = ("late", Scripted(1.0, script=fail_on_all))
+    found = PolicySearch([late, FAIR, POOR], scoring="snips", random_state=0).fit(**log.arrays())
+    assert found.best_name_ == "fair"
+    assert found.results_.column("outcome") == ["failed", "chosen", "compared"]
+    assert found.chosen_by_fold_ == ["fair"] * 5
+
+
+def test_if_all_fail_the_search_fails_and_says_with_what() -> None:
+    broken = [("first", Scripted(script=fail)), ("second", Scripted(script=fail))]
+    with pytest.raises(LogError, match=r"none of the 2 candidates .*first \(RuntimeError: no luck.*second \(Runtime"):
+        PolicySearch(broken).fit(**make_log().arrays())
+    with pytest.raises(LogError, match="none of the 1 candidates"):
+        PolicySearch([("late", Scripted(script=fail_on_all))], scoring="snips").fit(**make_log().arrays())
+
+
+def test_a_candidate_that_agrees_with_no_row_is_not_compared_by_propensities_alone() -> None:
+    log = make_log()
+    right = log[log.reward == 1]  # every action logged is the right one
+    found = PolicySearch([("wrong", Scripted(0.0)), FAIR], scoring="snips", random_state=0)
+    found.fit(**right.arrays())
+    assert found.results_[0]["error"] == "in none of the rows was an action logged that it would take"
+    assert found.best_name_ == "fair"
+    found.set_params(scoring="doubly_robust", reward_model=Ridge())
+    found.fit(**right.arrays())
+    assert found.results_[0]["outcome"] != "failed"
+
+
+def test_an_interrupt_leaves_the_search_as_it_was() -> None:
+    def interrupt(n_rows: int) -> None:
+        raise KeyboardInterrupt
+
+    log = make_log()
+    found = PolicySearch([FAIR], scoring="snips", random_state=0).fit(**log.arrays())
+    before = dict(found.__dict__)
+    found.candidates = [FAIR, ("interrupted", Scripted(script=interrupt))]
+    with pytest.raises(KeyboardInterrupt):
+        found.fit(**make_log(100, seed=1).arrays())
+    assert {name: value for name, value in found.__dict__.items() if name != "candidates"} == {
+        name: value for name, value in before.items() if name != "candidates"
+    }
+
+
+def test_after_the_time_budget_no_candidate_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = {"now": 0.0}
+
+    def spend(n_rows: int) -> None:
+        clock["now"] += 3.0
+
+    monkeypatch.setattr(search, "monotonic", lambda: clock["now"])
+    slow = [(name, Scripted(right, script=spend)) for name, right in (("a", 0.2), ("b", 0.5), ("c", 1.0), ("d", 1.0))]
+    hurried = PolicySearch(slow, cv=2, scoring="snips", time_budget=10, random_state=0)
+    with pytest.warns(OffsetTreeWarning, match=r"time_budget=10 s was used up before 2 of 4 candidates .*: c, d\."):
+        hurried.fit(**make_log().arrays())
+    assert hurried.results_.column("outcome")[2:] == ["left out", "left out"]
+    assert hurried.best_name_ == "b"
+    with pytest.warns(OffsetTreeWarning, match="3 of 4"):
+        assert hurried.set_params(time_budget=0.001).fit(**make_log().arrays()).best_name_ == "a"
+
+
+def test_progress_is_shown_on_a_terminal_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen, file = Terminal(), io.StringIO()
+    for stream in (screen, file):
+        monkeypatch.setattr(sys, "stderr", stream)
+        PolicySearch([POOR, GOOD], scoring="snips").fit(**make_log().arrays())
+    assert "(good)" in screen.getvalue()
+    assert file.getvalue() == ""
+
+
+def test_what_candidates_warn_of_is_kept_in_the_table() -> None:
+    log = make_log()
+    impatient = OffsetTree(make_pipeline(LogisticRegression(max_iter=1, C=1e6)), random_state=0)
+    table = PolicySearch([("impatient", impatient), GOOD], scoring="snips", random_state=0).fit(**log.arrays()).results_
+    assert any("ConvergenceWarning" in text for text in table[0]["warnings"])
+    assert table[1]["warnings"] == ()
+
+
+def test_the_same_seed_gives_the_same_search_and_workers_change_nothing() -> None:
+    log = make_log(150)
+    candidates = [RewardRegression(Ridge()), OffsetTree()]
+    one = PolicySearch(candidates, cv=2, reward_model=Ridge(), random_state=7).fit(**log.arrays())
+    two = clone(one).set_params(n_jobs=2).fit(**log.arrays())
+    for first, second in zip(one.results_, two.results_, strict=True):
+        assert {**first, "seconds": 0} == {**second, "seconds": 0}
+    assert one.estimate_ == two.estimate_
+
+
+def test_the_units_of_rewards_are_those_of_the_log() -> None:
+    log = make_log()
+    plain = PolicySearch([POOR, FAIR], scoring="snips", random_state=0).fit(**log.arrays())
+    money = PolicySearch([POOR, FAIR], scoring="snips", reward_range=(-20, 80), random_state=0)
+    money.fit(log.X, log.action, reward=100 * log.reward - 20, propensity=log.propensity)
+    assert money.estimate_.value == pytest.approx(100 * plain.estimate_.value - 20)
+    assert money.best_policy_.reward_range == (-20, 80)
+
+
+def test_a_learner_that_picks_columns_by_name_sees_the_frame() -> None:
+    random = np.random.RandomState(0)
+    frame = pd.DataFrame({"colour": random.choice(["red", "blue"], size=200), "size": random.uniform(size=200)})
+    right = (frame["colour"] == "red").to_numpy().astype(int)
+    action = random.randint(2, size=200)
+    by_name = make_pipeline(make_column_transformer((OneHotEncoder(), ["colour"])), LogisticRegression())
+    found = PolicySearch([OffsetTree(LogisticRegression()), OffsetTree(by_name)], scoring="snips", cv=3, random_state=0)
+    found.fit(frame, action, reward=(action == right).astype(float), propensity=0.5)
+    assert found.results_[0]["outcome"] == "failed"
+    assert found.best_name_ == " ".join(repr(OffsetTree(by_name)).split())
+    assert found.decide({"colour": "red", "size": 0.5}) == 1
+
+
+def test_it_survives_pickling_and_its_table_makes_a_frame() -> None:
+    found = PolicySearch([POOR, GOOD], scoring="snips", random_state=0).fit(**make_log().arrays())
+    again = pickle.loads(pickle.dumps(found))
+    assert again.results_ == found.results_
+    assert again.estimate_ == found.estimate_
+    assert pd.DataFrame(found.results_)["name"].tolist() == ["poor", "good"]
+    assert str(found.results_).splitlines()[2].startswith("good")
+
+
+def test_the_default_candidates_differ_and_can_be_added_to() -> None:
+    dense, sparse = default_candidates(), default_candidates(sparse=True)
+    assert {name for name, _ in sparse} < {name for name, _ in dense}
+    assert len({name for name, _ in dense}) == len(dense)
+    found = PolicySearch([*sparse, GOOD], scoring="snips", cv=2, random_state=0).fit(**make_log(100).arrays())
+    assert found.results_.column("error") == [None] * 4
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "one fold": ({"cv": 1}, r"cv must be a whole number of folds, from 2 to the number of rows, 300; got 1"),
+    "more folds than rows": ({"cv": 301}, "got 301"),
+    "folds by word": ({"cv": "five"}, "got 'five'"),
+    "a truth value": ({"cv": True}, "got True"),
+    "accuracy": ({"scoring": "accuracy"}, r"scoring must be one of 'doubly_robust', .*; got 'accuracy'"),
+    "the direct method": ({"scoring": "direct"}, "whoever agrees with it"),
+    "a classifier of rewards": (
+        {"reward_model": LogisticRegression(), "scoring": "switch"},
+        "reward_model must be a regressor",
+    ),
+    "less than simpler": ({"simpler_within": -1}, "simpler_within must be a number of at least 0; got -1"),
+    "no time": ({"time_budget": 0}, "time_budget must be None or seconds, more than 0; got 0"),
+    "a level of percent": ({"level": 95}, "level must be between 0 and 1"),
+    "an unknown word": ({"candidates": "all"}, "candidates must be 'default', or a list .*; got 'all'"),
+    "one policy": ({"candidates": OffsetTree()}, r"candidates must be 'default', or a list .*; got OffsetTree\(\)"),
+    "a number": ({"candidates": 3}, "got 3"),
+    "nobody": ({"candidates": []}, "at least one policy"),
+    "a class": ({"candidates": [OffsetTree]}, r"must be an instance, not a class: write OffsetTree\(\)"),
+    "a classifier": ({"candidates": [("c", LogisticRegression())]}, "'c' must be a policy of this package"),
+    "a triple": ({"candidates": [("a", "b", OffsetTree())]}, r"a policy or a pair \(name, policy\)"),
+    "two of one name": ({"candidates": [GOOD, GOOD]}, "'good' is there 2 times"),
+    "actions of its own": ({"candidates": [OffsetTree(actions=[0, 1, 2])]}, "actions of its own"),
+    "a range of its own": ({"candidates": [OffsetTree(reward_range=(0, 5))]}, r"has reward_range=\(0.0, 5.0\)"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_parameters_are_refused_before_any_work(bad: str) -> None:
+    changes, message = BAD[bad]
+    parameters = {"candidates": [("never learned", Scripted(script=fail))], "scoring": "snips"} | changes
+    with pytest.raises(ParameterError, match=message):
+        PolicySearch(**parameters).fit(**make_log().arrays())
