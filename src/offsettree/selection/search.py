@@ -157,13 +157,15 @@ class PolicySearch(BasePolicy):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def decide(self, x: Any) -> Any:
+    def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
 
         Parameters
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context. An array of one dimension is the fastest.
+        available : labels, or truth value per action, optional
+            Which actions there are to choose from, as in `predict`.
 
         Returns
         -------
@@ -171,8 +173,8 @@ class PolicySearch(BasePolicy):
             A label of `actions_`, as a plain Python value.
         """
         if isinstance(x, np.ndarray) and self.__dict__.get("best_policy_") is not None and self._frame_like is None:
-            return self.best_policy_.decide(x)
-        return super().decide(x)
+            return self.best_policy_.decide(x, available)
+        return super().decide(x, available)
 
     def _fit(
         self,
