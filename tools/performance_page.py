@@ -65,8 +65,7 @@ gathered, weighed, labelled and asked, once each. The checks left out make up fo
 
 The most memory of a process during the fit of {memory_rows} rows, less what was resident before. Goals: 0.4 of X for
 the native learner, which holds X once more in bytes, 0.25 of it; for the generic loop 30 bytes a row beside the block
-of one contest, measured with a learner that holds nothing. The fitted policy is counted too: it grows with
-k, and is what takes the native learner above its goal at the most actions.
+of one contest, measured with a learner that holds nothing. The fitted policy is counted too: it grows with k.
 
     python benchmarks/memory.py
 
