@@ -70,6 +70,19 @@ POLICIES: dict[str, BasePolicy] = {
 }
 
 
+# Those that differ from another only by a learner or a setting that scikit-learn's own checks do not look at.
+VARIANTS = (
+    "offset tree, forests",
+    "offset tree, soft filter",
+    "offset tree, learned",
+    "offset forest, logistic",
+    "online offset tree, hashed",
+    "reward regression, one for all",
+    "doubly robust, ridge",
+    "importance weighted, no draws",
+)
+
+
 def worth_at_least(policy: BasePolicy) -> float:
     """What a policy is worth after a fair number of rows of `make_log`, where chance has a third."""
     # No intercept and one pass: of the three actions it can tell apart the outer two.

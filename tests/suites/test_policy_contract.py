@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from offsettree import OffsetForest
+from offsettree import Banditron, OffsetForest
 from offsettree.base import BasePolicy
 from offsettree.exceptions import (
     ActionError,
@@ -70,7 +70,7 @@ def test_the_action_predicted_is_the_most_probable(policy: BasePolicy) -> None:
     assert probability.shape == (len(log), n_actions_of(policy))
     np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_array_equal(policy.actions_[probability.argmax(axis=1)], policy.predict(log.X))
-    if not isinstance(policy, OffsetForest):  # whose probabilities are votes
+    if not isinstance(policy, OffsetForest | Banditron):  # the one votes, the other explores
         assert set(np.unique(probability)) <= {0.0, 1.0}
 
 
