@@ -85,15 +85,11 @@ def ours(loss: Any, problem: Problem | TextProblem, new: Any) -> dict[str, Any]:
         "predict_rows_per_second": new.shape[0] / least(lambda: policy.predict(new), 30),
         "value": problem.value(new, chosen),
     }
-    if isinstance(problem, Problem):
-        x, action, reward = problem.X[7].copy(), int(problem.action[7]), float(problem.reward[7])
-        figures["decide_seconds"] = per_call(lambda: policy.decide(x))
-        figures["learn_seconds"] = per_call(lambda: policy.learn(x, action, reward, 1 / k))
-    else:
-        # A context of a stream is one row of a CSR matrix.
-        x, label, earned = problem.X[7], problem.action[7:8], problem.reward[7:8]
-        figures["decide_seconds"] = per_call(lambda: policy.decide(x), 500)
-        figures["learn_seconds"] = per_call(lambda: policy.partial_fit(x, label, reward=earned, propensity=1 / k), 500)
+    # A context of a stream of texts is one row of a CSR matrix.
+    x = problem.X[7].copy()
+    action, reward = int(problem.action[7]), float(problem.reward[7])
+    figures["decide_seconds"] = per_call(lambda: policy.decide(x))
+    figures["learn_seconds"] = per_call(lambda: policy.learn(x, action, reward, 1 / k))
     return figures
 
 

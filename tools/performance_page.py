@@ -114,17 +114,16 @@ order, dense with 50 features or text-like (80 non-zeros of 50,000 features). Ou
 and decides by one of `predict`, checks included. Vowpal Wabbit is fed from a file of text, the parse included, and from
 its cache; the faster of the two counts in the ratios. Its costs are 0.5 - reward, and `--cats_tree` is its nearest to
 the paper; it has 18 bits for its weights, the default, and for texts 22 as well, so that fewer of them share places.
-Rates are by processor time of all threads of a process that is kept on one core, the best of a few runs. Unlike the
-other ratios of this page these are of two runs, Vowpal Wabbit's first, then ours, under a load that differed: those
-within a third of a goal are not settled.
+Rates are by processor time of all threads of a process that is kept on one core, the best of a few runs. `--cats_tree`
+was measured in the same run as ours, `mtr` and `ips` in another under a higher load: ratios within a third of a goal are
+not settled, as other work on the machine moves either side by as much.
 
     python benchmarks/online.py
 
 {online}
 
 A star marks rates that were timed on the first 2,000 rows only; values are of all rows for all. One row per call is
-`learn(x, ...)` and `decide(x)` with an array (goal: 5 us, met); for texts it is `partial_fit` and `decide` with a CSR
-matrix of one row, far from that goal: nearly all of the time goes into the checks of the matrix, 2 us into the kernel.
+`learn(x, ...)` and `decide(x)`, with an array or, for texts, a CSR matrix of one row (goal: 5 us).
 
 {online_findings}
 """

@@ -179,7 +179,8 @@ def check_features(
 
 def _refuse_stray_indices(X: Features) -> None:
     """Refuse a matrix put together wrongly: kernels would read and write beside their arrays."""
-    if X.nnz and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
+    # Seen as unsigned, one below zero is the largest of all: one pass.
+    if X.nnz and X.indices.view(f"u{X.indices.itemsize}").max() >= X.shape[1]:
         raise FeatureError(
             f"a CSR matrix must have column indices from 0 to {X.shape[1] - 1}, as its shape is {X.shape}; got some "
             f"from {X.indices.min()} to {X.indices.max()}. Put it together with its true shape."
