@@ -115,8 +115,8 @@ and decides by one of `predict`, checks included. Vowpal Wabbit is fed from a fi
 its cache; the faster of the two counts in the ratios. Its costs are 0.5 - reward, and `--cats_tree` is its nearest to
 the paper; it has 18 bits for its weights, the default, and for texts 22 as well, so that fewer of them share places.
 Rates are by processor time of all threads of a process that is kept on one core, the best of a few runs. `--cats_tree`
-was measured in the same run as ours, `mtr` and `ips` in another under a higher load: ratios within a third of a goal are
-not settled, as other work on the machine moves either side by as much.
+was measured in the same run as ours, `mtr` and `ips` in another under a higher load: ratios within a third of a goal
+are not settled, as other work on the machine moves either side by as much.
 
     python benchmarks/online.py
 
