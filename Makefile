@@ -34,6 +34,7 @@ bench: .venv/ready-dev
 	$(BIN)/python benchmarks/learned_topology.py --json $(RESULTS)/learned_topology.json
 	$(BIN)/python benchmarks/path_filter.py --json $(RESULTS)/path_filter.json
 	$(BIN)/python benchmarks/forest_defaults.py --json $(RESULTS)/forest_defaults.json
+	$(BIN)/python benchmarks/offsets.py --json $(RESULTS)/offsets.json
 	$(BIN)/python benchmarks/online.py --json $(RESULTS)/online.json
 	$(BIN)/python benchmarks/evaluation.py --json $(RESULTS)/evaluation.json
 	$(BIN)/python benchmarks/interval_coverage.py --json $(RESULTS)/interval_coverage.json
