@@ -6,7 +6,7 @@ import time
 
 from sklearn.datasets import load_digits
 
-from offsettree import OffsetForest, simulate_log
+from offsettree import LoggedData, OffsetForest, simulate_log
 
 
 def main() -> None:
@@ -25,10 +25,11 @@ def main() -> None:
     logged = test.reward.mean()
     estimated = policy.score(**test.arrays())
     # A simulation knows what a real log does not: the right answer of every unseen row.
-    _, unseen = simulate_log(X, digit, logging=policy, random_state=0).split(test_size=0.3, random_state=0)
+    _, right = LoggedData(X, digit, reward=[1.0] * len(digit), propensity=1.0).split(test_size=0.3, random_state=0)
+    earned = (policy.predict(right.X) == right.action).mean()
     print(f"The logging policy earned {logged:.3f} per decision.")
     print(
-        f"The learned policy earns  {unseen.reward.mean():.3f} on {len(test)} unseen rows "
+        f"The learned policy earns  {earned:.3f} on {len(test)} unseen rows "
         f"(estimated from their log alone: {estimated:.3f})."
     )
     print(
