@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from offsettree import LoggedData, estimate_propensity, evaluate, simulate_log
-from offsettree.exceptions import ActionError, ParameterError
+from offsettree.exceptions import ActionError, LogError, ParameterError
 
 
 def softmax_log(n_rows: int = 4000, steepness: float = 0.8, seed: int = 0) -> LoggedData:
@@ -134,3 +134,8 @@ def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> Non
 def test_one_action_is_refused() -> None:
     with pytest.raises(ActionError, match="at least two actions"):
         estimate_propensity([[0.0], [1.0]], ["a", "a"])
+
+
+def test_an_empty_log_is_called_so() -> None:
+    with pytest.raises(LogError, match="the log is empty"):
+        estimate_propensity(np.empty((0, 3)), np.empty(0, dtype=int))

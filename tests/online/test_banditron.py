@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from offsettree import Banditron
-from offsettree.exceptions import ActionError, FeatureError
+from offsettree.exceptions import ActionError, FeatureError, ParameterError
 from offsettree.online._layout import MOST_COLUMNS
 
 
@@ -76,3 +76,15 @@ def test_a_tiny_propensity_leaves_the_weights_finite() -> None:
     banditron = Banditron(actions=range(3))
     banditron.partial_fit(np.ones((2, 2)), [0, 1], reward=[1, 1], propensity=[1e-40, 1e-290])
     assert np.isfinite(banditron._model.weights).all()
+
+
+def test_it_may_explore_more_or_less_as_it_goes() -> None:
+    banditron = Banditron(gamma=0.4, actions=range(4), random_state=0)
+    x = np.array([1.0, 2.0])
+    assert {round(banditron.choose(x)[1], 3) for _ in range(50)} == {0.1, 0.7}
+    banditron.set_params(gamma=0.2)
+    assert {round(banditron.choose(x)[1], 3) for _ in range(50)} == {0.05, 0.85}
+    banditron.set_params(reward_range=(0, 2))
+    assert banditron.choose(x)[1] in (0.05, pytest.approx(0.85))
+    with pytest.raises(ParameterError, match="must not change"):
+        banditron.learn(x, 1, 1.0, 0.85)

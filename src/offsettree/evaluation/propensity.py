@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from offsettree._features import Features, count_rows, is_sparse, take_rows
 from offsettree._traits import check_learner
 from offsettree._validation import check_actions, encode_actions, find_actions, is_number
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import NominalEncoder
 
 __all__ = ["PropensityEstimate", "estimate_propensity"]
@@ -132,6 +132,8 @@ def estimate_propensity(
     np.float64(0.3)
     """
     n_rows = count_rows(X)
+    if n_rows == 0:
+        raise LogError("the log is empty: X has no rows to estimate propensities from.")
     labels = check_actions(action, n_rows)
     space = find_actions(labels, actions)
     logged = encode_actions(labels, space)

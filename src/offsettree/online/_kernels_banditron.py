@@ -8,10 +8,10 @@ import numpy as np
 
 from offsettree._jit import kernel, part
 from offsettree.online._kernels_explore import earned, explore, propensity_of
-from offsettree.online._kernels_rows import add_row, is_canonical, product, read_row, within_bounds
+from offsettree.online._kernels_rows import add_row, needs_no_care, product, read_row
 from offsettree.online._layout import N_MODELS
 
-__all__ = ["choose_one", "choose_one_csr", "choose_rows", "learn_one", "learn_one_csr", "learn_rows", "run"]
+__all__ = ["choose_one", "choose_rows", "learn_one", "learn_rows", "run"]
 
 MOST = 1e15  # of reward / propensity: float32 holds sums of its products
 
@@ -38,19 +38,6 @@ def learn_rows(
 
 @kernel
 def learn_one(
-    layout: Any, weights: Any, size: Any, keys: Any, x: Any, action: Any, reward: Any, propensity: Any
-) -> Any:
-    """Learn from one row, unless a value is out of bounds; tell whether it was learned from."""
-    if not within_bounds(x):
-        return False
-    values = np.zeros(size, np.float32)
-    n = read_row(layout, None, None, x.reshape(1, -1), None, None, 0, values, keys)
-    learn_row(layout, weights, values, keys, n, action, reward, propensity)
-    return True
-
-
-@kernel
-def learn_one_csr(
     layout: Any,
     weights: Any,
     size: Any,
@@ -62,8 +49,8 @@ def learn_one_csr(
     reward: Any,
     propensity: Any,
 ) -> Any:
-    """Do as `learn_one` with a CSR matrix of one row, unless it must be put in order first."""
-    if not is_canonical(layout, data, indices):
+    """Learn from one row, unless it must be looked at more closely; tell whether it was learned from."""
+    if not needs_no_care(layout, data, indices):
         return False
     values = np.zeros(size, np.float32)
     n = read_row(layout, None, None, data, indices, indptr, 0, values, keys)
@@ -81,19 +68,9 @@ def choose_rows(layout: Any, weights: Any, size: Any, keys: Any, data: Any, indi
 
 
 @kernel
-def choose_one(layout: Any, weights: Any, size: Any, keys: Any, x: Any) -> Any:
-    """Choose for one row; -1 where a value is out of bounds."""
-    if not within_bounds(x):
-        return -1
-    values = np.zeros(size, np.float32)
-    n = read_row(layout, None, None, x.reshape(1, -1), None, None, 0, values, keys)
-    return choose_row(layout, weights, values, keys, n)
-
-
-@kernel
-def choose_one_csr(layout: Any, weights: Any, size: Any, keys: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    """Do as `choose_one` with a CSR matrix of one row; -1 also where it must be put in order first."""
-    if not is_canonical(layout, data, indices):
+def choose_one(layout: Any, weights: Any, size: Any, keys: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    """Choose for one row; -1 where it must be looked at more closely."""
+    if not needs_no_care(layout, data, indices):
         return -1
     values = np.zeros(size, np.float32)
     n = read_row(layout, None, None, data, indices, indptr, 0, values, keys)

@@ -17,21 +17,17 @@ import numpy as np
 from offsettree._jit import part, part_reordering_sums
 from offsettree.online._layout import BIAS, FACTOR, LARGEST, N_FEATURES, SCALE_FACTOR, SHIFT, SMALLEST, STEP, WIDTH
 
-__all__ = ["add_row", "gather", "is_canonical", "product", "read_row", "sum_of_squares", "within_bounds"]
-
-
-@part_reordering_sums
-def within_bounds(x: Any) -> Any:
-    """Tell whether all values are numbers whose squares float32 can hold."""
-    n_good = 0
-    for i in range(x.shape[0]):
-        n_good += abs(x[i]) <= LARGEST
-    return n_good == x.shape[0]
+__all__ = ["add_row", "gather", "needs_no_care", "product", "read_row", "sum_of_squares"]
 
 
 @part
-def is_canonical(layout: Any, data: Any, indices: Any) -> Any:
-    """Tell whether the entries of one CSR row are within bounds, sorted, and none comes twice."""
+def needs_no_care(layout: Any, data: Any, indices: Any) -> Any:
+    """Tell whether one row can be taken as it is: all within bounds, and the entries of CSR in order, none twice."""
+    if data.ndim == 2:
+        n_good = 0
+        for i in range(data.shape[1]):
+            n_good += abs(data[0, i]) <= LARGEST
+        return n_good == data.shape[1]
     previous = np.int64(-1)
     for i in range(indices.shape[0]):
         if not (abs(data[i]) <= LARGEST and previous < indices[i]):

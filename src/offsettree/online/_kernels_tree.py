@@ -12,15 +12,14 @@ from offsettree.online._kernels_explore import earned, explore, propensity_of
 from offsettree.online._kernels_rows import (
     add_row,
     gather,
-    is_canonical,
+    needs_no_care,
     product,
     read_row,
     sum_of_squares,
-    within_bounds,
 )
 from offsettree.online._layout import SHIFT, STEP
 
-__all__ = ["choose_one", "choose_one_csr", "choose_rows", "learn_one", "learn_one_csr", "learn_rows", "run"]
+__all__ = ["choose_one", "choose_rows", "learn_one", "learn_rows", "run"]
 
 # Places in `settings`, then in `totals`, and in the rows of `contests` and `links`.
 LOSS, RATE, OFFSET, REALIZABLE = 0, 1, 2, 3
@@ -76,35 +75,6 @@ def learn_one(
     settings: Any,
     size: Any,
     keys: Any,
-    x: Any,
-    action: Any,
-    reward: Any,
-    propensity: Any,
-) -> Any:
-    """Learn from one row, unless a value is out of bounds; tell whether it was learned from."""
-    if not within_bounds(x):
-        return False
-    values, directions, gathered = _room(size)
-    n = read_row(layout, scales, scales, x.reshape(1, -1), None, None, 0, values, keys)
-    learn_row(
-        layout, weights, powers, contests, totals, links, settings,
-        values, keys, directions, gathered, n, action, reward, propensity,
-    )  # fmt: skip
-    return True
-
-
-@kernel
-def learn_one_csr(
-    layout: Any,
-    weights: Any,
-    powers: Any,
-    scales: Any,
-    contests: Any,
-    totals: Any,
-    links: Any,
-    settings: Any,
-    size: Any,
-    keys: Any,
     data: Any,
     indices: Any,
     indptr: Any,
@@ -112,8 +82,8 @@ def learn_one_csr(
     reward: Any,
     propensity: Any,
 ) -> Any:
-    """Do as `learn_one` with a CSR matrix of one row, unless it must be put in order first."""
-    if not is_canonical(layout, data, indices):
+    """Learn from one row, unless it must be looked at more closely; tell whether it was learned from."""
+    if not needs_no_care(layout, data, indices):
         return False
     values, directions, gathered = _room(size)
     n = read_row(layout, scales, scales, data, indices, indptr, 0, values, keys)
@@ -150,17 +120,7 @@ def choose_rows(
 
 
 @kernel
-def choose_one(layout: Any, weights: Any, scales: Any, links: Any, size: Any, keys: Any, x: Any) -> Any:
-    """Choose for one row; -1 where a value is out of bounds."""
-    if not within_bounds(x):
-        return -1
-    values = np.zeros(size, np.float32)
-    n = read_row(layout, scales, None, x.reshape(1, -1), None, None, 0, values, keys)
-    return choose_row(layout, weights, links, values, keys, n)
-
-
-@kernel
-def choose_one_csr(
+def choose_one(
     layout: Any,
     weights: Any,
     scales: Any,
@@ -171,8 +131,8 @@ def choose_one_csr(
     indices: Any,
     indptr: Any,
 ) -> Any:
-    """Do as `choose_one` with a CSR matrix of one row; -1 also where it must be put in order first."""
-    if not is_canonical(layout, data, indices):
+    """Choose for one row; -1 where it must be looked at more closely."""
+    if not needs_no_care(layout, data, indices):
         return -1
     values = np.zeros(size, np.float32)
     n = read_row(layout, scales, None, data, indices, indptr, 0, values, keys)

@@ -204,8 +204,9 @@ class OnlinePolicy(BasePolicy):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; what has begun to learn goes on with those it began with, or not at all."""
-        self.__dict__.pop("_known", None)  # from now on the longer way, which looks at them
         result: Self = super().set_params(**params)
+        if "_model" in self.__dict__ and self._settings() != self._made_by:
+            self.__dict__.pop("_known", None)  # from now on the longer way, which refuses to learn
         return result
 
     def _settings(self) -> tuple[Any, ...]:
@@ -239,11 +240,11 @@ class OnlinePolicy(BasePolicy):
             x = x.astype(np.float64) if x.dtype.kind in "iu" else x
         if type(x) is np.ndarray:
             if x.shape == shape and x.dtype in KINDS:
-                x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
-                return getattr(self._kernels, name)(*model, *self._room_for_one(shape[0]), x, *outcome)
+                row = (x if x.flags.c_contiguous else np.ascontiguousarray(x)).reshape(1, -1), None, None
+                return getattr(self._kernels, name)(*model, *self._room_for_one(shape[0]), *row, *outcome)
         elif type(x) in CSR and x.shape == (1, *shape) and x.data.dtype in KINDS:
             room = self._room_for_one(len(x.data))
-            return getattr(self._kernels, f"{name}_csr")(*model, *room, x.data, x.indices, x.indptr, *outcome)
+            return getattr(self._kernels, name)(*model, *room, x.data, x.indices, x.indptr, *outcome)
         return None
 
     def _own_numbers(self) -> None:

@@ -92,7 +92,7 @@ class Banditron(Explores, OnlinePolicy):
     def choose(self, x: Any) -> tuple[Any, float]:
         """Return an action for one context, and the probability with which it was chosen."""
         greedy, _ = super().choose(x)
-        action, propensity = self._draw(self._known[0][greedy], len(self._labels))
+        action, propensity = self._draw(self._labels.index(greedy), len(self._labels))
         return self._labels[action], propensity
 
     def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
