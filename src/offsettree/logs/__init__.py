@@ -2,5 +2,6 @@
 
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.simulate import simulate_log
+from offsettree.logs.table_encoder import TableEncoder
 
-__all__ = ["LoggedData", "simulate_log"]
+__all__ = ["LoggedData", "TableEncoder", "simulate_log"]
