@@ -167,6 +167,7 @@ def test_an_encoder_survives_json() -> None:
         {"fill": "0"},
         {"fill": True},
         {"name": 3},
+        {"share_missing": 2},
         {"marks_missing": 1},
         {"kind": "date", "levels": ["Monday"]},
         {"kind": "number", "levels": ["a"]},
@@ -174,6 +175,7 @@ def test_an_encoder_survives_json() -> None:
 )
 def test_a_manifest_with_other_content_is_refused(change: dict[str, Any]) -> None:
     column = {"name": "a", "kind": "nominal", "levels": ["x"], "fill": 0.0, "marks_missing": False, "constant": False}
+    column |= {"share_missing": 0.0}
     assert TableEncoder.from_manifest({"columns": [column], "notes": []}).names_out == ["a=x"]
     with pytest.raises(FeatureError):
         TableEncoder.from_manifest({"columns": [column | change], "notes": []})

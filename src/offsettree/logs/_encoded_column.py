@@ -39,6 +39,8 @@ class EncodedColumn:
         Whether one more column says that the value is missing.
     constant : bool
         Whether the number never varied where it was known, and has no column of its own.
+    share_missing : float
+        The share of rows without a value, in training.
     """
 
     name: str
@@ -47,6 +49,7 @@ class EncodedColumn:
     fill: float = 0.0
     marks_missing: bool = False
     constant: bool = False
+    share_missing: float = 0.0
 
     @property
     def names_out(self) -> list[str]:
@@ -159,8 +162,13 @@ def read_encoded_column(manifest: Any) -> EncodedColumn:
         raise FeatureError(f"a column of kind {kind!r} cannot have the levels {levels!r:.60}.")
     if not np.isfinite(fill):
         raise FeatureError(f"the fill of a column must be finite; got {fill}.")
+    share = entry(manifest, "share_missing", (int, float))
+    if not 0 <= share <= 1:
+        raise FeatureError(f"the share of missing values must be between 0 and 1; got {share}.")
     flags = {name: entry(manifest, name, bool) for name in ("marks_missing", "constant")}
-    return EncodedColumn(entry(manifest, "name", str), kind, tuple(levels), float(fill), **flags)
+    return EncodedColumn(
+        entry(manifest, "name", str), kind, tuple(levels), float(fill), share_missing=float(share), **flags
+    )
 
 
 def entry(manifest: Any, name: str, kind: Any) -> Any:

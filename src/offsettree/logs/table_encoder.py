@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -99,7 +99,8 @@ class TableEncoder:
         columns, notes = [], []
         for summary in summaries.values():
             column, note = _settle(summary, max_levels)
-            columns += [column] if column else []
+            share = summary.n_missing / max(1, summary.n_rows)
+            columns += [replace(column, share_missing=share)] if column else []
             notes += [note] if note else []
         if not columns:
             raise FeatureError(

@@ -20,7 +20,7 @@ from offsettree.workflow.importance import feature_importance
 from offsettree.workflow.learning import Learned
 from offsettree.workflow.verdict import conclusion, verdict
 
-__all__ = ["action_facts", "estimate_facts", "learned_facts", "tree_facts"]
+__all__ = ["action_facts", "estimate_facts", "learned_facts", "tree_facts", "versions"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 MOST_IMPORTANT = 40
@@ -88,7 +88,7 @@ def learned_facts(
         "tree": tree_facts(policy, learned.decisions),
         "importance": _importance(learned, seed),
         "warnings": [*learned.warnings, *learned.estimate.warnings],
-        "reproduce": {"command": command, "seed": seed, "versions": _versions()},
+        "reproduce": {"command": command, "seed": seed, "versions": versions()},
     }
 
 
@@ -191,7 +191,8 @@ def _feature_names(learned: Learned) -> list[str]:
     return [f"x{i}" for i in range(learned.test.X.shape[1])]
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of what a result may depend on."""
     versions = {"python": platform.python_version(), "offsettree": offsettree.__version__}
     for library in LIBRARIES:
         try:
