@@ -12,7 +12,7 @@ from typing import Any
 import offsettree
 from offsettree.exceptions import OffsetTreeError, OffsetTreeWarning
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main", "read_options"]
 
 COMMANDS = {
     "learn": "learn a policy from a log, and say what it is worth",
@@ -30,6 +30,25 @@ RESUMED = ("reproduce",)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0 if all went well, 2 if the input was wrong, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    options = read_options(given)
+    try:
+        with warnings.catch_warnings():
+            _speak_plainly()
+            return int(options.run(options))
+    except BrokenPipeError:  # the reader of our output has gone
+        sys.stdout = None
+        return 0
+    except (OffsetTreeError, OSError) as error:
+        sys.stderr.write(f"offsettree: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        kept = "what was done is kept, the same command goes on from there"
+        sys.stderr.write(f"\noffsettree: interrupted; {kept if given[0] in RESUMED else 'nothing was written'}\n")
+        return 130
+
+
+def read_options(given: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line; only the command that is called is imported."""
     parser = argparse.ArgumentParser(
         prog="offsettree",
         description="Policies from logs of decisions.",
@@ -50,21 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             module.configure(command)
             command.epilog = f"example:\n  {module.EXAMPLE}"
     options = parser.parse_args(given)
-    options.arguments = given
-    try:
-        with warnings.catch_warnings():
-            _speak_plainly()
-            return int(options.run(options))
-    except BrokenPipeError:  # the reader of our output has gone
-        sys.stdout = None
-        return 0
-    except (OffsetTreeError, OSError) as error:
-        sys.stderr.write(f"offsettree: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        kept = "what was done is kept, the same command goes on from there"
-        sys.stderr.write(f"\noffsettree: interrupted; {kept if given[0] in RESUMED else 'nothing was written'}\n")
-        return 130
+    options.arguments = list(given)
+    return options
 
 
 def _speak_plainly() -> None:
