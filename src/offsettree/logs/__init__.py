@@ -6,6 +6,7 @@ from offsettree.logs.log_scan import LogFacts, LogScan
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import scan_tables
 from offsettree.logs.simulate import simulate_log
+from offsettree.logs.writers import write_table
 
 __all__ = [
     "ColumnGuess",
@@ -17,4 +18,5 @@ __all__ = [
     "read_columns",
     "scan_tables",
     "simulate_log",
+    "write_table",
 ]
