@@ -62,8 +62,8 @@ def as_floats(frame: Features) -> NDArray[np.float64]:
 
 def count_rows(X: Features) -> int:
     """Count the rows of any form of X."""
-    if isinstance(X, np.ndarray) and X.ndim:
-        return len(X)
+    if is_frame(X) or is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim):
+        return int(X.shape[0])
     from sklearn.utils.validation import _num_samples
 
     return int(_num_samples(X))
@@ -76,6 +76,8 @@ def take_rows(X: Features, rows: NDArray[np.intp]) -> Features:
         return np.take(X, rows, axis=0) if X.flags.c_contiguous else X[rows]
     if is_sparse(X):
         return X[rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, rows)

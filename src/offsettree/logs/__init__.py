@@ -7,6 +7,7 @@ from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import scan_tables
 from offsettree.logs.simulate import simulate_log
 from offsettree.logs.table_encoder import TableEncoder
+from offsettree.logs.writers import write_table
 
 __all__ = [
     "ColumnGuess",
@@ -19,4 +20,5 @@ __all__ = [
     "read_columns",
     "scan_tables",
     "simulate_log",
+    "write_table",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from offsettree.exceptions import LogError
-from offsettree.logs._reader import Options, Reader, check_columns
+from offsettree.logs._reader import Chunk, Options, Reader, check_columns
 from offsettree.logs._source import Source, open_stream, read_head, reading
 
 __all__ = ["CsvReader", "sniff_delimiter"]
@@ -95,6 +95,16 @@ class CsvReader(Reader):
     def tables(self, source: Source, columns: list[str] | None) -> Iterator[pa.Table]:
         """Read one file with the types that hold in all files."""
         yield from self._typed_tables(source, columns, self.types())
+
+    def all_chunks(self, columns: Sequence[str] | None) -> list[Chunk]:
+        """Read all files into memory: in one pass where the types of the first block hold in all of them."""
+        if self._types is None:
+            self._types = self._first_types()
+            try:
+                return super().all_chunks(columns)
+            except _UnlikeFirst:
+                self._types = self._wide_types(self._types)
+        return super().all_chunks(columns)
 
     def types(self) -> dict[str, pa.DataType]:
         """Tell the types of the columns, by a pass over all rows unless told not to."""
@@ -191,6 +201,10 @@ class CsvReader(Reader):
         return _Explained(source, self.options, self.delimiter)
 
 
+class _UnlikeFirst(LogError):
+    """A value is not of the type that its column has in the first block."""
+
+
 class _Explained:
     """Turn Arrow's complaints about the form of a file into errors that name the row."""
 
@@ -279,7 +293,8 @@ def _refuse_value(
                 if name in options.types
                 else f'Pass types={{"{name}": "text"}}, or leave first_pass on: then the type is one that all rows have.'
             )
-            raise LogError(
+            error = LogError if name in options.types else _UnlikeFirst
+            raise error(
                 f"column {name!r} must be {_words(kind)} as at the beginning; row {first_row + row} of {source} has "
                 f"{column[row].as_py()!r} (rows are counted from 1, without the header). {remedy}"
             )

@@ -16,7 +16,7 @@ __all__ = ["MOST_ACTIONS", "actions_of", "frame_of", "propensities_of", "refuse_
 
 MOST_ACTIONS = 100_000
 FEW_ROWS = 100  # below, half as many actions as rows may well be meant
-COUNTED = "(rows are counted from 1, without a header)"
+COUNTED = "rows are counted from 1, without a header"
 
 
 def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
@@ -25,8 +25,7 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
     if column.null_count:
         row = _first(pc.is_null(column))
         raise ActionError(
-            f"{_at(chunk, name, row)} must name the action; it is missing ({_rows(column.null_count)} in this part of "
-            f"the file) {COUNTED}. Drop such rows, or name what happened there."
+            f"{_at(chunk, name, row)} must name the action; it is missing ({_rows(column.null_count)}; {COUNTED}). Drop such rows, or name what happened there."
         )
     kind = column.type
     if pa.types.is_boolean(kind):
@@ -39,7 +38,7 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
         if odd.any():
             row = int(odd.argmax())
             raise ActionError(
-                f"{_at(chunk, name, row)} must be a whole number or a name; it is {values[row]} {COUNTED}. Name the "
+                f"{_at(chunk, name, row)} must be a whole number or a name; it is {values[row]} ({COUNTED}). Name the "
                 "actions, or give the column that does: action=..."
             )
         return values.astype(np.int64)
@@ -59,8 +58,7 @@ def rewards_of(chunk: Chunk, name: str) -> NDArray[np.float64]:
         row = int(bad.argmax())
         raise RewardError(
             f"{_at(chunk, name, row)} must be a finite number, what the action earned; it is "
-            f"{'missing' if np.isnan(values[row]) else values[row]} ({_rows(bad.sum())} in this part of the file) "
-            f"{COUNTED}. Drop rows whose outcome was never observed; do not count them as zero unless it was zero."
+            f"{'missing' if np.isnan(values[row]) else values[row]} ({_rows(bad.sum())}; {COUNTED}). Drop rows whose outcome was never observed; do not count them as zero unless it was zero."
         )
     return values
 
@@ -82,7 +80,7 @@ def propensities_of(chunk: Chunk, name: str) -> NDArray[np.float64]:
         )
         raise PropensityError(
             f"{_at(chunk, name, row)} must be a probability in (0, 1]; it is "
-            f"{'missing' if np.isnan(value) else value} ({_rows(bad.sum())} in this part of the file) {COUNTED}. {remedy}"
+            f"{'missing' if np.isnan(value) else value} ({_rows(bad.sum())}; {COUNTED}). {remedy}"
         )
     return np.minimum(values, 1.0)
 
@@ -163,7 +161,7 @@ def _refuse_text(chunk: Chunk, name: str, role: str, error: type[LogError]) -> N
         remedy = 'If commas are its decimal points, pass decimal=",".'
     else:
         remedy = f"Correct the value, drop the row, or give the column that holds numbers: {role}=..."
-    raise error(f"{_at(chunk, name, row)} must be a number, the {role}; it is {value!r} {COUNTED}. {remedy}")
+    raise error(f"{_at(chunk, name, row)} must be a number, the {role}; it is {value!r} ({COUNTED}). {remedy}")
 
 
 def _is_numeral(value: Any) -> bool:
@@ -175,7 +173,7 @@ def _is_numeral(value: Any) -> bool:
 
 
 def _at(chunk: Chunk, name: str, row: int) -> str:
-    return f"column {name!r}, row {chunk.first_row + row} of {chunk.source},"
+    return f"column {name!r}, row {chunk.row(row)} of {chunk.source},"
 
 
 def _first(mask: pa.ChunkedArray) -> int:
@@ -183,4 +181,4 @@ def _first(mask: pa.ChunkedArray) -> int:
 
 
 def _rows(number: Any) -> str:
-    return f"{int(number):,} row" + ("" if number == 1 else "s")
+    return f"{int(number):,} such row" + ("" if number == 1 else "s") + " in this part of the file"

@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from offsettree.exceptions import LogError
 from offsettree.logs._source import Source
@@ -36,6 +38,12 @@ class Chunk:
     table: pa.Table
     source: Source
     first_row: int
+    rows: NDArray[np.intp] | None = None  # where some rows of the file were passed over
+    X: Any = None  # features that are too many for columns of the table
+
+    def row(self, place: int) -> int:
+        """Tell the number of a row in its file, from 1 on."""
+        return self.first_row + place if self.rows is None else int(self.rows[place])
 
 
 class Reader(ABC):
@@ -75,7 +83,8 @@ class Reader(ABC):
         refuse_duplicates(names, self.sources[0])
         wanted = list(names if columns is None else columns)
         check_columns(wanted, names, self.sources[0])
-        in_files = [name for name in wanted if name in set(self.file_names())]
+        there = set(self.file_names())
+        in_files = [name for name in wanted if name in there]
         n_rows = 0
         for source in self.sources:
             first_row = 1
@@ -106,7 +115,8 @@ class Reader(ABC):
 
 def check_columns(wanted: Sequence[str], names: Sequence[str], where: object) -> None:
     """Refuse columns that are not there; what is meant may be near."""
-    missing = [name for name in wanted if name not in set(names)]
+    there = set(names)
+    missing = [name for name in wanted if name not in there]
     if missing:
         near = get_close_matches(missing[0], names, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else " Names are compared with upper and lower case."

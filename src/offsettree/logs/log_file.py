@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from offsettree._features import Features
@@ -60,8 +61,8 @@ class LogFile:
         Its column, or one number for all rows; guessed by name where not given.
     features : list of str, optional
         The columns that may be learned from; by default all others.
-    need_propensity : bool, default=True
-        Whether a log without propensities is refused.
+    without_propensity : bool, default=False
+        Whether the propensity is left out, to be estimated; a column that looks like it is then no feature either.
     **options : Any
         As `scan_tables` takes them.
     """
@@ -74,7 +75,7 @@ class LogFile:
         reward: str | None = None,
         propensity: str | float | None = None,
         features: Sequence[str] | None = None,
-        need_propensity: bool = True,
+        without_propensity: bool = False,
         **options: Any,
     ) -> None:
         self.path = path
@@ -95,7 +96,7 @@ class LogFile:
             head = next(self.reader.chunks(None, HEAD_ROWS)).table
         guess = guess_columns(names, head, **roles)  # type: ignore[arg-type]
         self.action, self.reward, self.propensity = guess.action, guess.reward, guess.propensity
-        if self.propensity is None and need_propensity:
+        if self.propensity is None and not without_propensity:
             raise PropensityError(
                 f"a log must tell the propensity, how likely the logging policy was to choose the action; no column of "
                 f"{where} looks like it. Give its column or one number for all rows, propensity=..., such as 1 / "
@@ -114,10 +115,12 @@ class LogFile:
                 f"features must be known before the decision; {leak[0]!r} is the log's action, reward or propensity. "
                 "Take it out of features."
             )
+        if without_propensity:
+            self.propensity = None
         self.features = list(features) if features is not None else [name for name in names if name not in taken]
         if not self.features:
             raise LogError(f"a log must have features to decide by; {where} has no column but {', '.join(taken)}.")
-        self.taken = taken
+        self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
         self.notes = tuple(note for note in (guess.statement, self._other_outcomes()) if note)
 
     def _other_outcomes(self) -> str:
@@ -137,11 +140,12 @@ class LogFile:
         """Take the log's columns out of a chunk, checked."""
         from offsettree.logs._log_columns import actions_of, propensities_of, rewards_of
 
+        action, reward = actions_of(chunk, self.action), rewards_of(chunk, self.reward)
+        propensity: NDArray[np.float64] | None = None
         if isinstance(self.propensity, str):
             propensity = propensities_of(chunk, self.propensity)
-        else:
-            propensity = None if self.propensity is None else np.full(len(chunk.table), self.propensity)
-        action, reward = actions_of(chunk, self.action), rewards_of(chunk, self.reward)
+        elif self.propensity is not None:
+            propensity = np.full(len(chunk.table), self.propensity)
         return LogColumns(X, action, reward, propensity, self.features, self.notes)
 
 
@@ -153,7 +157,7 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
     path : str or path
         A file or a folder.
     **arguments : Any
-        As `LoggedData.read` takes them; with ``need_propensity=False`` the propensity may be unknown.
+        As `LoggedData.read` takes them; with ``without_propensity=True`` the propensity is not read.
 
     Returns
     -------
@@ -166,13 +170,14 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
     tables, parts = [], []
     for chunk in log.reader.all_chunks([*log.features, *log.taken]):
         parts.append(log.columns(chunk, None))
-        tables.append(chunk.table.select(log.features))
+        tables.append(chunk.X if chunk.X is not None else chunk.table.select(log.features))
     action = np.concatenate([part.action for part in parts])
     labels = set(action.tolist())
     refuse_ids(len(labels), len(action), log.action, path, list(labels))
     reward = np.concatenate([part.reward for part in parts])
-    propensity = None if log.propensity is None else np.concatenate([part.propensity for part in parts])  # type: ignore[misc]
-    return LogColumns(frame_of(tables, categories=True), action, reward, propensity, log.features, log.notes)
+    propensity = None if log.propensity is None else np.concatenate([part.propensity for part in parts])
+    X = sp.csr_matrix(sp.vstack(tables)) if sp.issparse(tables[0]) else frame_of(tables, categories=True)
+    return LogColumns(X, action, reward, propensity, log.features, log.notes)
 
 
 def _checked_constant(propensity: Any) -> float:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from offsettree._features import Features
 from offsettree.logs.log_file import LogFile
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import CHUNK_ROWS, Path, check_chunk_rows
+
+if TYPE_CHECKING:
+    from offsettree.logs._reader import Chunk
 
 __all__ = ["LogFacts", "LogScan"]
 
@@ -96,14 +99,17 @@ class LogScan:
         seen: set[Any] = set()
         n_rows = 0
         for chunk in self.file.chunks(self.chunk_rows):
-            parts = self.file.columns(chunk, self._features(chunk.table.select(self.feature_names)))
+            parts = self.file.columns(chunk, self._features(chunk))
             n_rows += len(parts.action)
             seen.update(np.unique(parts.action).tolist() if parts.action.dtype.kind != "O" else parts.action.tolist())
             if len(seen) > MOST_ACTIONS:
                 refuse_ids(len(seen), n_rows, self.file.action, chunk.source, list(seen))
             yield LoggedData(parts.X, parts.action, parts.reward, parts.propensity)  # type: ignore[arg-type]
 
-    def _features(self, table: Any) -> Features:
+    def _features(self, chunk: Chunk) -> Features:
+        if chunk.X is not None:
+            return chunk.X
+        table = chunk.table.select(self.feature_names)
         if self.encoder is not None:
             return self.encoder.encode(table)
         from offsettree.logs._log_columns import frame_of

@@ -11,7 +11,7 @@ from offsettree._optional import require
 from offsettree.exceptions import LogError, ParameterError
 
 if TYPE_CHECKING:
-    from offsettree.logs._reader import Reader
+    from offsettree.logs._reader import Chunk, Reader
 
 __all__ = ["open_reader", "scan_tables"]
 
@@ -88,7 +88,16 @@ def scan_tables(
         encoding=encoding,
         cost=cost,
     )
-    return (chunk.table for chunk in reader.chunks(columns, chunk_rows))
+    return (_table_of(chunk) for chunk in reader.chunks(columns, chunk_rows))
+
+
+def _table_of(chunk: Chunk) -> Any:
+    if chunk.X is not None and chunk.X.shape[1]:
+        raise LogError(
+            f"a table should not have as many columns as {chunk.source} has features ({chunk.X.shape[1]:,}). Use "
+            "LoggedData.read or LoggedData.scan, which make a sparse matrix of them."
+        )
+    return chunk.table
 
 
 def open_reader(
@@ -130,7 +139,17 @@ def _reader_class(format: str) -> type[Reader]:  # noqa: A002
         from offsettree.logs._columnar import ArrowReader, ParquetReader
 
         return ParquetReader if format == "parquet" else ArrowReader
-    raise LogError(f"{format} is not read yet.")
+    if format == "ndjson":
+        from offsettree.logs._ndjson import NdjsonReader
+
+        return NdjsonReader
+    if format == "vw":
+        from offsettree.logs._vw import VwReader
+
+        return VwReader
+    from offsettree.logs._dsjson import DsjsonReader
+
+    return DsjsonReader
 
 
 def check_chunk_rows(chunk_rows: Any) -> None:
