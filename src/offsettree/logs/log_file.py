@@ -38,6 +38,8 @@ class LogColumns(NamedTuple):
         The columns of X.
     notes : tuple of str
         What was guessed, and what looks odd.
+    roles : dict
+        The columns that are the action, the reward and the propensity, by these names.
     """
 
     X: Features
@@ -46,6 +48,7 @@ class LogColumns(NamedTuple):
     propensity: NDArray[np.float64] | None
     feature_names: list[str]
     notes: tuple[str, ...]
+    roles: dict[str, str | float | None]
 
 
 class LogFile:
@@ -123,6 +126,11 @@ class LogFile:
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
         self.notes = tuple(note for note in (guess.statement, self._other_outcomes()) if note)
 
+    @property
+    def roles(self) -> dict[str, str | float | None]:
+        """The columns that are the action, the reward and the propensity."""
+        return {"action": self.action, "reward": self.reward, "propensity": self.propensity}
+
     def _other_outcomes(self) -> str:
         odd = [name for name in self.features if looks_like("reward", name) or looks_like("propensity", name)]
         if not odd:
@@ -146,7 +154,7 @@ class LogFile:
             propensity = propensities_of(chunk, self.propensity)
         elif self.propensity is not None:
             propensity = np.full(len(chunk.table), self.propensity)
-        return LogColumns(X, action, reward, propensity, self.features, self.notes)
+        return LogColumns(X, action, reward, propensity, self.features, self.notes, self.roles)
 
 
 def read_columns(path: Path, **arguments: Any) -> LogColumns:
@@ -177,7 +185,7 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
     reward = np.concatenate([part.reward for part in parts])
     propensity = None if log.propensity is None else np.concatenate([part.propensity for part in parts])
     X = sp.csr_matrix(sp.vstack(tables)) if sp.issparse(tables[0]) else frame_of(tables, categories=True)
-    return LogColumns(X, action, reward, propensity, log.features, log.notes)
+    return LogColumns(X, action, reward, propensity, log.features, log.notes, log.roles)
 
 
 def _checked_constant(propensity: Any) -> float:

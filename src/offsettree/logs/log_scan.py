@@ -72,6 +72,8 @@ class LogScan:
         The columns that may be learned from.
     notes : tuple of str
         What was guessed, and what looks odd.
+    roles : dict
+        The columns that are the action, the reward and the propensity, by these names.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class LogScan:
         self.file = LogFile(path, action=action, reward=reward, propensity=propensity, features=features, **options)
         self.feature_names = self.file.features
         self.notes = self.file.notes
+        self.roles = self.file.roles
 
     def __iter__(self) -> Iterator[LoggedData]:
         from offsettree.logs._log_columns import MOST_ACTIONS, refuse_ids
