@@ -16,7 +16,7 @@ __all__ = ["evaluate_saved", "known_columns", "read_log_for"]
 
 def known_columns(policy: Any) -> dict[str, Any]:
     """Return which columns were the action, the reward and the propensity when the policy was learned."""
-    facts = policy.manifest.get("facts") or {}
+    facts = policy.manifest["training"]["facts"]
     columns = (facts.get("log") or {}).get("columns") if isinstance(facts, dict) else None
     return columns if isinstance(columns, dict) else {}
 
@@ -35,7 +35,7 @@ def evaluate_saved(policy: Any, log: LogColumns, options: argparse.Namespace, ba
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
         return evaluate(
-            policy.on_numbers(),
+            policy,
             X,
             log.action,
             reward=log.reward,
