@@ -364,7 +364,7 @@ def test_rows_that_lack_a_column_are_refused_and_nothing_is_written(
 
 
 def run(*arguments: Any, **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "offsettree.cli", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -404,5 +404,7 @@ def test_help_imports_nothing_heavy() -> None:
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "sys.exit(' '.join({'numpy', 'sklearn', 'pandas', 'pyarrow', 'numba'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=False)
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=False
+    )
     assert done.returncode == 0, done.stderr

@@ -106,16 +106,16 @@ def _tell_log(facts: dict[str, Any]) -> None:
         )
     print_line()
     rows = [["action", "rows", "share", "mean reward", "logged / by propensities"]]
-    for each in facts["actions"][:MOST_SHOWN]:
-        rows.append(
-            [
-                str(each["label"]),
-                f"{each['rows']:,}",
-                f"{100 * each['share']:.2f} %",
-                f"{each['mean_reward']:.4g}",
-                f"{each['times_expected']:.2f}",
-            ]
-        )
+    rows += [
+        [
+            str(each["label"]),
+            f"{each['rows']:,}",
+            f"{100 * each['share']:.2f} %",
+            f"{each['mean_reward']:.4g}",
+            f"{each['times_expected']:.2f}",
+        ]
+        for each in facts["actions"][:MOST_SHOWN]
+    ]
     print_line(columns(rows, right=(1, 2, 3, 4)))
     if len(facts["actions"]) > MOST_SHOWN:
         print_line(f"... and {len(facts['actions']) - MOST_SHOWN:,} more")
