@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing, check_array
-from sklearn.utils.validation import _check_n_features, _num_samples, validate_data
 
 from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
 from offsettree.exceptions import FeatureError
@@ -64,6 +62,10 @@ def as_floats(frame: Features) -> NDArray[np.float64]:
 
 def count_rows(X: Features) -> int:
     """Count the rows of any form of X."""
+    if is_sparse(X) or is_frame(X) or (isinstance(X, np.ndarray) and X.ndim > 0):
+        return int(X.shape[0])
+    from sklearn.utils.validation import _num_samples
+
     return int(_num_samples(X))
 
 
@@ -74,6 +76,8 @@ def take_rows(X: Features, rows: NDArray[np.intp]) -> Features:
         return np.take(X, rows, axis=0) if X.flags.c_contiguous else X[rows]
     if is_sparse(X):
         return X[rows]
+    from sklearn.utils import _safe_indexing
+
     return _safe_indexing(X, rows)
 
 
@@ -142,6 +146,10 @@ def check_features(
     says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame;
     `as_frame` tells whether the fitted X was left as a frame, and None leaves the question open.
     """
+    # Here, as policies that were saved are loaded without scikit-learn.
+    from sklearn.utils import check_array
+    from sklearn.utils.validation import _check_n_features, validate_data
+
     _check_kind(X)
     if is_frame(X) and as_frame is not True:
         other = [str(name) for name in X.columns if name not in set(numeric_columns(X))]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import has_fit_parameter
+from typing import TYPE_CHECKING, Any
 
 from offsettree.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = [
     "check_learner",
@@ -35,6 +33,8 @@ def check_learner(learner: Any, kind: str, parameter: str) -> None:
 
 def tags_of(learner: Any) -> Tags | None:
     """Return what a learner says of itself; None where it is not a scikit-learn estimator and says nothing."""
+    from sklearn.utils import get_tags
+
     try:
         return get_tags(learner)
     except (AttributeError, TypeError):
@@ -51,6 +51,9 @@ def take_over_input_tags(tags: Tags, learner: Any) -> None:
 
 def may_pick_columns(learner: Any) -> bool:
     """Tell whether some part of the learner may refer to the columns of a frame by name."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import FeatureUnion, Pipeline
+
     parameters = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
     parts = (learner, *parameters.values())
     if any(isinstance(part, Pipeline | ColumnTransformer | FeatureUnion) for part in parts):
@@ -68,6 +71,9 @@ def takes_missing(learner: Any, *, sparse: bool = False) -> bool:
 
     The word of scikit-learn's trees and boosting that they take missing values is for dense rows.
     """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import FeatureUnion, Pipeline
+
     if (
         isinstance(learner, Pipeline) and learner.steps
     ):  # what comes after the first step need not take what the first step mends
@@ -98,6 +104,9 @@ def takes_nominal(learner: Any) -> bool:
 
 def weight_keyword(estimator: Any) -> str | None:
     """Name the argument by which `fit` takes sample weights; None where it takes none."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import has_fit_parameter
+
     if isinstance(estimator, Pipeline) and estimator.steps:
         name, last = estimator.steps[-1]
         keyword = weight_keyword(last)

@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from offsettree.exceptions import (
     ActionError,
@@ -139,6 +136,10 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
 
 def check_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     """Return the labels of a classification problem, one per row, as scikit-learn understands them."""
+    from sklearn.utils import assert_all_finite
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import column_or_1d
+
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if len(labels) != n_rows:
         raise LogError(_lengths_differ("y", len(labels), n_rows))
