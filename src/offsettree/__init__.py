@@ -1,27 +1,34 @@
 """Policies from logs of decisions: the Offset Tree for learning with partial labels."""
 
-from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate, make_policy_scorer
-from offsettree.learners import Costing, HistogramTree
-from offsettree.logs import LoggedData, simulate_log
-from offsettree.online import (
-    Banditron,
-    EpochGreedy,
-    EpsilonGreedy,
-    OnlineOffsetTree,
-    ProgressiveResult,
-    progressive_validation,
-)
-from offsettree.reductions import (
-    AllPairs,
-    BinaryOffset,
-    DoublyRobust,
-    ImportanceWeighted,
-    OffsetForest,
-    OffsetTree,
-    RewardRegression,
-)
-from offsettree.selection import PolicySearch
-from offsettree.topology import ActionTree
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate, make_policy_scorer
+    from offsettree.learners import Costing, HistogramTree
+    from offsettree.logs import LoggedData, TableEncoder, simulate_log
+    from offsettree.online import (
+        Banditron,
+        EpochGreedy,
+        EpsilonGreedy,
+        OnlineOffsetTree,
+        ProgressiveResult,
+        progressive_validation,
+    )
+    from offsettree.persistence import load, save
+    from offsettree.reductions import (
+        AllPairs,
+        BinaryOffset,
+        DoublyRobust,
+        ImportanceWeighted,
+        OffsetForest,
+        OffsetTree,
+        RewardRegression,
+    )
+    from offsettree.selection import PolicySearch
+    from offsettree.topology import ActionTree
 
 __all__ = [
     "ActionTree",
@@ -43,11 +50,59 @@ __all__ = [
     "ProgressiveResult",
     "PropensityEstimate",
     "RewardRegression",
+    "TableEncoder",
     "estimate_propensity",
     "evaluate",
+    "load",
     "make_policy_scorer",
     "progressive_validation",
+    "save",
     "simulate_log",
 ]
 
 __version__ = "0.1.0.dev0"
+
+# Where each public name is. Imported when first asked for: the command line answers at once, and a saved policy
+# decides without scikit-learn.
+_HOMES = {
+    "evaluation": ("Estimate", "PropensityEstimate", "estimate_propensity", "evaluate", "make_policy_scorer"),
+    "learners": ("Costing", "HistogramTree"),
+    "logs": ("LoggedData", "TableEncoder", "simulate_log"),
+    "online": (
+        "Banditron",
+        "EpochGreedy",
+        "EpsilonGreedy",
+        "OnlineOffsetTree",
+        "ProgressiveResult",
+        "progressive_validation",
+    ),
+    "persistence": ("load", "save"),
+    "reductions": (
+        "AllPairs",
+        "BinaryOffset",
+        "DoublyRobust",
+        "ImportanceWeighted",
+        "OffsetForest",
+        "OffsetTree",
+        "RewardRegression",
+    ),
+    "selection": ("PolicySearch",),
+    "topology": ("ActionTree",),
+}
+_FOLDERS = {*_HOMES, "datasets", "experiments", "theory"}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(f"offsettree.{_HOME_OF[name]}"), name)
+    elif name in _FOLDERS:
+        value = import_module(f"offsettree.{name}")
+    else:
+        raise AttributeError(f"module 'offsettree' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -64,7 +64,7 @@ def as_floats(frame: Features) -> NDArray[np.float64]:
 
 def count_rows(X: Features) -> int:
     """Count the rows of any form of X."""
-    if is_sparse(X) or is_frame(X) or (isinstance(X, np.ndarray) and X.ndim > 0):
+    if is_frame(X) or is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim):
         return int(X.shape[0])
     from sklearn.utils.validation import _num_samples
 
@@ -78,6 +78,8 @@ def take_rows(X: Features, rows: NDArray[np.intp]) -> Features:
         return np.take(X, rows, axis=0) if X.flags.c_contiguous else X[rows]
     if is_sparse(X):
         return X[rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, rows)
@@ -148,7 +150,7 @@ def check_features(
     says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame;
     `as_frame` tells whether the fitted X was left as a frame, and None leaves the question open.
     """
-    # Here, as policies that were saved are loaded without scikit-learn.
+    # Here, as wherever logs are: to read one must not take as long as to import scikit-learn.
     from sklearn.utils import check_array
     from sklearn.utils.validation import _check_n_features, validate_data
 

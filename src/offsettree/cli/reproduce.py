@@ -6,7 +6,9 @@ import argparse
 
 from offsettree.cli import reproduce_banditron, reproduce_table1
 
-__all__ = ["configure"]
+__all__ = ["EXAMPLE", "configure"]
+
+EXAMPLE = "offsettree reproduce table1 --learners sklearn --datasets glass vowel --out results"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import train_test_split
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
 from offsettree._validation import check_actions, check_propensity, check_reward
 from offsettree.exceptions import FeatureError, LogError
+from offsettree.logs.readers import CHUNK_ROWS, Path
+
+if TYPE_CHECKING:
+    from offsettree.logs.log_scan import LogScan
 
 __all__ = ["LoggedData"]
 
@@ -41,6 +45,10 @@ class LoggedData:
     >>> len(train), len(test)
     (2, 1)
     """
+
+    # Of logs that were read from a file.
+    feature_names: list[str] | None = None
+    notes: tuple[str, ...] = ()
 
     def __init__(self, X: Features, action: ArrayLike, reward: ArrayLike, propensity: ArrayLike) -> None:
         self.X = _as_features(X)
@@ -77,6 +85,93 @@ class LoggedData:
         rest = [name for name in frame.columns if name not in names]
         return cls(frame[rest], frame[action], frame[reward], frame[propensity])
 
+    @classmethod
+    def read(
+        cls,
+        path: Path,
+        *,
+        action: str | None = None,
+        reward: str | None = None,
+        propensity: str | float | None = None,
+        features: Sequence[str] | None = None,
+        format: str | None = None,  # noqa: A002 - what users call it
+        cost: str = "negative_reward",
+        **options: Any,
+    ) -> Self:
+        """Read a log from a file or a folder: CSV, NDJSON, Parquet, Arrow, Vowpal Wabbit's text or dsjson.
+
+        Needs the extra ``files``. What is refused and why is in ``docs/files.md``.
+
+        Parameters
+        ----------
+        path : str or path
+            A file, or a folder of files of one format, such as a partitioned one.
+        action, reward : str, optional
+            Their columns. By default they are guessed where a name tells; `notes` says what was guessed.
+        propensity : str or float, optional
+            Its column, or one number for all rows; guessed as the others.
+        features : list of str, optional
+            The columns of X; by default all others.
+        format : {"csv", "ndjson", "parquet", "arrow", "vw", "dsjson"}, optional
+            By default it is recognised by content, then by name.
+        cost : {"negative_reward", "one_minus_reward"}, default="negative_reward"
+            What the costs of ``vw`` and ``dsjson`` are: rewards are then -cost, or 1 - cost.
+        **options : Any
+            As `scan_tables` takes them: types, delimiter, decimal, encoding.
+
+        Returns
+        -------
+        LoggedData
+            Its X is a pandas frame, text as categories; or a CSR matrix where a log of sparse rows has more than 1,024
+            features. `feature_names` has their names, `notes` what was guessed and what looks odd.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        ...     _ = file.write("age,sent,visit,p\\n25,call,1,0.5\\n61,mail,0,0.5\\n")
+        ...     file.flush()
+        ...     LoggedData.read(file.name, action="sent")
+        <LoggedData: 2 rows, 1 feature, 2 actions, mean reward 0.5>
+        """
+        from offsettree.logs.log_file import read_columns
+
+        parts = read_columns(
+            path,
+            action=action,
+            reward=reward,
+            propensity=propensity,
+            features=features,
+            format=format,
+            cost=cost,
+            **options,
+        )
+        log = cls(parts.X, parts.action, parts.reward, parts.propensity)  # type: ignore[arg-type]
+        log.feature_names, log.notes = parts.feature_names, parts.notes
+        return log
+
+    @classmethod
+    def scan(cls, path: Path, chunk_rows: int = CHUNK_ROWS, **arguments: Any) -> LogScan:
+        """Read a log in chunks, for those that do not fit into memory.
+
+        Parameters
+        ----------
+        path : str or path
+            A file, or a folder of files of one format.
+        chunk_rows : int, default=65536
+            How many rows a chunk has.
+        **arguments : Any
+            As `read` takes them, and `encoder`, which makes the X of each chunk.
+
+        Returns
+        -------
+        LogScan
+            It can be iterated over as often as wanted, and yields a `LoggedData` per chunk.
+        """
+        from offsettree.logs.log_scan import LogScan
+
+        return LogScan(path, chunk_rows, **arguments)
+
     def __len__(self) -> int:
         return len(self.reward)
 
@@ -109,6 +204,8 @@ class LoggedData:
         train, test : LoggedData
             Both in the order of this log.
         """
+        from sklearn.model_selection import train_test_split  # here: to read a log must not take that long to import
+
         try:
             train, test = train_test_split(np.arange(len(self)), test_size=test_size, random_state=random_state)
         except ValueError as error:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features, count_rows
 from offsettree._validation import check_actions, encode_actions, find_actions
@@ -53,6 +52,8 @@ def simulate_log(
     >>> simulate_log([[0.0], [1.0]], [[0.2, 0.8], [0.3, 0.1]], logging=[0.0, 1.0]).reward
     array([0.8, 0.1])
     """
+    from sklearn.utils import check_random_state
+
     n_rows = count_rows(X)
     if n_rows == 0:
         raise LogError("X has no rows: there is nothing to simulate a log of.")

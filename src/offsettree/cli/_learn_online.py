@@ -1,0 +1,37 @@
+"""``offsettree learn --learner online``: one pass over a log of any size, valued on the way."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from offsettree.cli._options import log_arguments
+from offsettree.exceptions import ParameterError
+
+__all__ = ["learn_online"]
+
+
+def learn_online(options: argparse.Namespace) -> dict[str, Any]:
+    """Learn from the chunks of a log, each decided on before it is learned from."""
+    from offsettree.cli.learn import command_line, write_report_of
+    from offsettree.persistence import save
+    from offsettree.workflow.streaming import learn_from_stream
+
+    for name, option in (("base", "--base"), ("time_budget", "--time-budget"), ("method", "--method")):
+        if getattr(options, name) is not None:
+            raise ParameterError(f"{option} is not for --learner online: leave it out.")
+    if options.propensity_estimated:
+        raise ParameterError("--propensity-estimated needs all rows in memory: use another --learner.")
+    if options.interval != "normal":
+        raise ParameterError("--learner online has normal intervals only: leave --interval out.")
+    policy, encoder, facts, estimate = learn_from_stream(
+        options.log,
+        reward_range=None if options.reward_range is None else tuple(options.reward_range),
+        level=options.level,
+        random_state=options.seed,
+        **log_arguments(options),
+    )
+    facts["reproduce"]["command"] = command_line(options)
+    save(policy, options.out, encoder=encoder, facts=facts, estimate=estimate)
+    write_report_of(facts, options.report)
+    return facts

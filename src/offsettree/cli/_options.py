@@ -1,0 +1,91 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["add_common_options", "add_log_options", "add_reading_options", "jobs", "log_arguments", "reading_arguments"]
+
+
+def add_common_options(command: argparse.ArgumentParser, *, seed: bool = False, jobs: bool = False) -> None:
+    """Add what every command has, and a seed and workers where they matter."""
+    if seed:
+        command.add_argument("--seed", type=_natural, default=0, help="decides everything random (default: 0)")
+    if jobs:
+        command.add_argument("--jobs", type=_positive, help="workers (default: all cores)")
+    command.add_argument("--json", action="store_true", help="print the answer as JSON, for machines")
+
+
+def add_log_options(command: argparse.ArgumentParser) -> None:
+    """Add which columns of a log are what."""
+    group = command.add_argument_group("columns of the log")
+    group.add_argument("--action", metavar="COL", help="what was chosen (default: guessed by name)")
+    group.add_argument("--reward", metavar="COL", help="what it earned (default: guessed by name)")
+    group.add_argument(
+        "--propensity",
+        metavar="COL|NUMBER",
+        help="how likely that choice was: a column, or one number for all rows (default: guessed by name)",
+    )
+    group.add_argument(
+        "--features", metavar="COL", nargs="+", help="the columns that may be learned from (default: all others)"
+    )
+    add_reading_options(command)
+
+
+def add_reading_options(command: argparse.ArgumentParser) -> None:
+    """Add how files are read."""
+    group = command.add_argument_group("reading")
+    group.add_argument(
+        "--format", choices=["csv", "ndjson", "parquet", "arrow", "vw", "dsjson"], help="(default: found)"
+    )
+    group.add_argument("--delimiter", metavar="CHAR", help="of CSV (default: found)")
+    group.add_argument("--encoding", default="utf-8", help="of text files (default: utf-8)")
+    group.add_argument(
+        "--cost",
+        choices=["negative_reward", "one_minus_reward"],
+        default="negative_reward",
+        help="what costs in Vowpal Wabbit's formats are: -reward (default) or 1 - reward",
+    )
+
+
+def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return what `read_columns` takes; columns that were not given are those `known` from training."""
+    known = known or {}
+    propensity: str | float | None = options.propensity or known.get("propensity")
+    if isinstance(propensity, str):
+        with suppress(ValueError):  # the name of a column
+            propensity = float(propensity)
+    return {
+        "action": options.action or known.get("action"),
+        "reward": options.reward or known.get("reward"),
+        "propensity": propensity,
+        "features": options.features,
+        **reading_arguments(options),
+    }
+
+
+def reading_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what `scan_tables` takes."""
+    return {name: getattr(options, name) for name in ("format", "delimiter", "encoding", "cost")}
+
+
+def jobs(options: argparse.Namespace) -> int:
+    """Return the number of workers."""
+    return int(options.jobs or os.cpu_count() or 1)
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**32:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 4294967295; got {text}")
+    return value
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text}")
+    return value

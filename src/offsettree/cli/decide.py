@@ -1,0 +1,109 @@
+"""``offsettree decide``: the decisions of a policy, for as many rows as there are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from offsettree.cli._options import add_common_options, add_reading_options, reading_arguments
+from offsettree.cli._output import print_json, print_line
+from offsettree.exceptions import LogError, ParameterError
+
+__all__ = ["EXAMPLE", "configure"]
+
+EXAMPLE = "offsettree decide policy.ot customers.csv --keep customer_id -o decisions.csv"
+CHUNK_ROWS = 1 << 16
+
+
+def configure(command: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    command.add_argument("policy", type=Path, metavar="POLICY", help="a policy file")
+    command.add_argument("data", type=Path, metavar="DATA", help="rows to decide on: a file, or a folder of files")
+    command.add_argument(
+        "-o", "--out", type=Path, help="where to: .csv, .csv.gz, .parquet, .ndjson or .arrow (default: CSV, printed)"
+    )
+    command.add_argument("--keep", metavar="COL", nargs="+", default=[], help="columns of DATA to write beside")
+    command.add_argument("--rank", type=int, metavar="N", help="the N best actions, in order, in columns of their own")
+    add_reading_options(command)
+    add_common_options(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Stream rows through the policy."""
+    import pyarrow as pa
+
+    from offsettree.logs import write_table
+    from offsettree.persistence import load
+
+    if options.json and options.out is None:
+        raise ParameterError("--json prints a summary: give -o FILE for the decisions.")
+    policy = load(options.policy)
+    if policy.encoder is None:
+        raise LogError(
+            f"{options.policy} was learned from arrays without column names, so that rows of a file cannot be matched "
+            "to it. Save it with an encoder: offsettree.save(policy, path, encoder=...)."
+        )
+    names = policy.encoder.names_in
+    if clash := [name for name in options.keep if name in ("row", "decision")]:
+        raise ParameterError(f"--keep must not name {clash[0]!r}, which the decisions' own column is called.")
+    counts: dict[Any, int] = {}
+    n_rows = 0
+
+    def decided() -> Iterator[pa.Table]:
+        nonlocal n_rows
+        for table in _tables(options, policy.encoder, [*names, *options.keep]):
+            columns = {"row": pa.array(range(n_rows + 1, n_rows + len(table) + 1))}
+            columns |= {name: table[name] for name in options.keep}
+            if options.rank is None:
+                decision = policy.predict(table)
+                columns["decision"] = pa.array(decision.tolist())
+            else:
+                ranked = policy.rank(table, options.rank)
+                decision = ranked[:, 0]
+                columns |= {f"decision_{i + 1}": pa.array(ranked[:, i].tolist()) for i in range(ranked.shape[1])}
+            for label in decision.tolist():
+                counts[label] = counts.get(label, 0) + 1
+            n_rows += len(table)
+            yield pa.table(columns)
+
+    if options.out is None:
+        _print_csv(decided())
+        return 0
+    write_table(options.out, decided())
+    if options.json:
+        print_json({"rows": n_rows, "decisions": counts, "out": str(options.out)})
+    else:
+        top = sorted(counts.items(), key=lambda item: -item[1])
+        shares = ", ".join(f"{label} {100 * count / n_rows:.1f} %" for label, count in top[:8])
+        print_line(f"{n_rows:,} decisions: {shares}{', ...' * (len(top) > 8)}")
+        print_line(f"Written {options.out}")
+    return 0
+
+
+def _tables(options: argparse.Namespace, encoder: Any, columns: list[str]) -> Iterator[Any]:
+    """Read the columns that matter, as what they were in training: then one pass is enough."""
+    from offsettree.logs import scan_tables
+
+    kinds = {column.name: column.kind for column in encoder.columns}
+    types = {name: "number" if kind == "number" else "text" for name, kind in kinds.items() if kind != "date"}
+    return scan_tables(
+        options.data,
+        columns=list(dict.fromkeys(columns)),
+        chunk_rows=CHUNK_ROWS,
+        types=types,
+        **reading_arguments(options),
+    )
+
+
+def _print_csv(tables: Iterator[Any]) -> None:
+    import pyarrow.csv
+
+    for place, table in enumerate(tables):
+        text = pyarrow.BufferOutputStream()
+        pyarrow.csv.write_csv(table, text, pyarrow.csv.WriteOptions(include_header=place == 0, quoting_style="needed"))
+        sys.stdout.write(text.getvalue().to_pybytes().decode())
+    sys.stdout.flush()

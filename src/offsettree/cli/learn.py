@@ -1,0 +1,176 @@
+"""``offsettree learn``: from a log on disk to a policy file, with what it is worth."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from offsettree.cli._options import add_common_options, add_log_options, jobs, log_arguments
+from offsettree.cli._output import columns, paragraph, print_json, print_line
+from offsettree.exceptions import ParameterError
+
+__all__ = ["EXAMPLE", "configure"]
+
+EXAMPLE = "offsettree learn campaign.csv --action mail --reward visited --report report.html"
+METHODS = ["snips", "ips", "doubly_robust", "switch", "direct"]
+INTERVALS = ["normal", "bootstrap", "bernstein", "betting"]
+LEARNERS = [
+    "auto", "offset-tree", "offset-forest", "reward-regression", "importance-weighted", "doubly-robust", "online",
+]  # fmt: skip
+
+
+def configure(command: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files")
+    add_log_options(command)
+    group = command.add_argument_group("learning")
+    group.add_argument(
+        "--propensity-estimated",
+        action="store_true",
+        help="the log does not tell propensities: estimate them from what was chosen",
+    )
+    group.add_argument(
+        "--learner",
+        choices=LEARNERS,
+        default="auto",
+        help="auto compares several and keeps the best; online takes one pass over a log of any size (default: auto)",
+    )
+    group.add_argument("--base", metavar="NAME", help="what a learner's parts learn with: logistic, extra-trees, ...")
+    group.add_argument(
+        "--reward-range",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="smallest and largest possible reward (default: 0 1 if all are within, else those of the log)",
+    )
+    group.add_argument("--time-budget", type=float, metavar="SECONDS", help="start no further candidate after that")
+    group = command.add_argument_group("evaluation")
+    group.add_argument("--test-size", type=float, default=0.3, help="share of rows held out (default: 0.3)")
+    group.add_argument("--method", choices=METHODS, help="(default: doubly_robust, beyond 100,000 rows snips)")
+    group.add_argument("--interval", choices=INTERVALS, default="normal", help="(default: normal)")
+    group.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    group = command.add_argument_group("output")
+    group.add_argument("-o", "--out", type=Path, default=Path("policy.ot"), help="policy file (default: policy.ot)")
+    group.add_argument("--report", type=Path, metavar="HTML", help="write a page that tells all about it")
+    add_common_options(command, seed=True, jobs=True)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, learn, evaluate, save, and say what came out."""
+    _check_paths(options)
+    if options.propensity_estimated and options.propensity is not None:
+        raise ParameterError("give either --propensity or --propensity-estimated, not both.")
+    if options.learner == "online":
+        from offsettree.cli._learn_online import learn_online
+
+        facts = learn_online(options)
+    else:
+        facts = _learn_in_memory(options)
+    if options.json:
+        print_json(facts)
+    else:
+        _tell(facts, options)
+    return 0
+
+
+def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
+    from offsettree.logs import LoggedData, read_columns
+    from offsettree.persistence import save
+    from offsettree.workflow import learn_policy
+    from offsettree.workflow.facts import learned_facts
+
+    found = read_columns(options.log, need_propensity=not options.propensity_estimated, **log_arguments(options))
+    estimated = options.propensity_estimated
+    log = LoggedData(found.X, found.action, found.reward, 1.0 if estimated else found.propensity)
+    learned = learn_policy(
+        log,
+        learner=options.learner,
+        base=options.base,
+        test_size=options.test_size,
+        reward_range=None if options.reward_range is None else tuple(options.reward_range),
+        estimated_propensity=estimated,
+        method=options.method,
+        interval=options.interval,
+        level=options.level,
+        time_budget=options.time_budget,
+        n_jobs=jobs(options),
+        random_state=options.seed,
+    )
+    facts = learned_facts(
+        learned,
+        path=str(options.log),
+        columns=found.roles,
+        notes=found.notes,
+        command=command_line(options),
+        seed=options.seed,
+    )
+    save(learned.policy, options.out, encoder=learned.encoder, facts=facts, estimate=learned.estimate)
+    write_report_of(facts, options.report)
+    return facts
+
+
+def write_report_of(facts: dict[str, Any], path: Path | None) -> None:
+    """Write the page, if one is wanted."""
+    if path is not None:
+        from offsettree.report import write_report
+
+        write_report(facts, path)
+
+
+def command_line(options: argparse.Namespace) -> str:
+    """Return the command that does the same again."""
+    return " ".join(["offsettree", "learn", *map(shlex.quote, options.arguments[1:])])
+
+
+def _check_paths(options: argparse.Namespace) -> None:
+    """Fail before hours of learning, not after."""
+    for path, option in ((options.out, "--out"), (options.report, "--report")):
+        if path is None:
+            continue
+        if path.is_dir():
+            raise ParameterError(f"{option} must be a file; {path} is a folder. Name a file in it.")
+        if not path.parent.is_dir():
+            raise ParameterError(f"{option} must be in a folder that exists; {path.parent} does not. Create it first.")
+    if options.report is not None and options.report == options.out:
+        raise ParameterError(f"--out and --report must differ; both are {options.out}.")
+
+
+def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
+    log, policy = facts["log"], facts["policy"]
+    print_line(
+        f"Read {log['rows']:,} decisions among {len(log['actions']):,} actions from {log['path']}, "
+        f"{len(log['features']):,} features."
+    )
+    for note in log["notes"]:
+        print_line(paragraph(f"  - {note}", "    "))
+    if facts["candidates"]:
+        print_line()
+        print_line(_candidate_table(facts["candidates"]))
+    print_line()
+    print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} held out.")
+    print_line(paragraph(facts["verdict"]))
+    if facts["conclusion"]:
+        print_line(paragraph(facts["conclusion"]))
+    for warning in facts["warnings"]:
+        print_line(paragraph(f"Warning: {warning}", "  "))
+    print_line()
+    written = [f"policy: {options.out}"] + ([f"report: {options.report}"] if options.report else [])
+    print_line("Written " + ", ".join(written))
+    sys.stdout.flush()
+
+
+def _candidate_table(candidates: list[dict[str, Any]]) -> str:
+    rows = [["candidate", "value", "interval", "seconds", ""]]
+    for each in candidates:
+        value = "" if each["value"] is None else f"{each['value']:.4f}"
+        interval = "" if each["value"] is None else f"{each['low']:.4f} to {each['high']:.4f}"
+        seconds = "" if each["seconds"] is None else f"{each['seconds']:.1f}"
+        outcome = "" if each["outcome"] == "compared" else each["outcome"]
+        if each["error"]:
+            outcome += f": {each['error']:.60}"
+        rows.append([each["name"], value, interval, seconds, outcome])
+    return columns(rows, right=(1, 3))

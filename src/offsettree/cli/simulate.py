@@ -1,0 +1,107 @@
+"""``offsettree simulate``: a log of which the truth is known, to try things on."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from offsettree.cli._options import add_common_options
+from offsettree.cli._output import print_json, print_line
+from offsettree.exceptions import ParameterError
+
+__all__ = ["EXAMPLE", "configure"]
+
+EXAMPLE = "offsettree simulate campaign --rows 20000 -o campaign.csv"
+
+
+def configure(command: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    command.add_argument(
+        "dataset", metavar="DATASET", help="campaign (made up), or one of the paper's: ecoli, flare, glass, letter, ..."
+    )
+    command.add_argument("-o", "--out", type=Path, required=True, help=".csv, .csv.gz, .parquet, .ndjson or .arrow")
+    command.add_argument("--rows", type=int, help="how many decisions (default: 20,000; of the paper's datasets all)")
+    command.add_argument(
+        "--logging",
+        choices=["uniform", "skewed"],
+        default="uniform",
+        help="of the paper's datasets: all actions alike, or some up to ten times as often (default: uniform)",
+    )
+    add_common_options(command, seed=True)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Draw a log and write it."""
+    import pyarrow as pa
+
+    from offsettree.logs import write_table
+
+    if options.rows is not None and options.rows < 1:
+        raise ParameterError(f"--rows must be at least 1; got {options.rows}.")
+    columns = _campaign(options) if options.dataset == "campaign" else _labelled(options)
+    table = pa.table({name: _as_arrow(values) for name, values in columns.items()})
+    write_table(options.out, _once(table))
+    facts = {
+        "rows": len(table),
+        "columns": table.column_names,
+        "mean_reward": float(table[table.column_names[-2]].to_numpy().mean()),
+        "out": str(options.out),
+    }
+    if options.json:
+        print_json(facts)
+    else:
+        print_line(f"{len(table):,} decisions, mean reward {facts['mean_reward']:.4f}. Written {options.out}")
+    return 0
+
+
+def _campaign(options: argparse.Namespace) -> dict[str, Any]:
+    from offsettree.datasets import make_campaign
+
+    return make_campaign(options.rows or 20_000, random_state=options.seed).columns
+
+
+def _labelled(options: argparse.Namespace) -> dict[str, Any]:
+    import numpy as np
+
+    from offsettree import datasets
+    from offsettree._features import is_frame
+    from offsettree.logs import simulate_log
+
+    if options.dataset not in datasets.NAMES:
+        raise ParameterError(
+            f"DATASET must be campaign or one of {', '.join(datasets.NAMES)}; got {options.dataset!r}."
+        )
+    data = datasets.load(options.dataset)
+    random = np.random.default_rng(options.seed)
+    logging: Any = "uniform"
+    if options.logging == "skewed":
+        # Streams of their own: who is logged often must not depend on how many rows are drawn.
+        often = np.random.default_rng([options.seed, 1]).permutation(data.n_actions) / max(1, data.n_actions - 1)
+        logging = 10**often / (10**often).sum()
+    log = simulate_log(data.X, data.y, logging, int(random.integers(2**31)))
+    if options.rows is not None:
+        if options.rows > len(log):
+            raise ParameterError(
+                f"--rows must be at most {len(log):,}, all of {options.dataset}; got {options.rows:,}."
+            )
+        log = log[np.sort(random.permutation(len(log))[: options.rows])]
+    features = (
+        {str(name): log.X[name] for name in log.X.columns}
+        if is_frame(log.X)
+        else {name: log.X[:, i] for i, name in enumerate(data.feature_names)}
+    )
+    return features | {"action": log.action, "reward": log.reward, "propensity": log.propensity}
+
+
+def _as_arrow(values: Any) -> Any:
+    import pyarrow as pa
+
+    array = pa.array(values, from_pandas=True)
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _once(table: Any) -> Iterator[Any]:
+    yield table

@@ -1,0 +1,131 @@
+"""Parquet and Arrow files: columns with types of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from offsettree.exceptions import LogError
+from offsettree.logs._reader import Options, Reader
+from offsettree.logs._source import Source, open_stream
+from offsettree.logs._tables import flat_names, plain
+
+__all__ = ["ArrowReader", "ParquetReader"]
+
+BATCH_ROWS = 1 << 16
+
+
+class _ColumnarReader(Reader):
+    """Files that say themselves what their columns are."""
+
+    def __init__(self, sources: list[Source], options: Options) -> None:
+        super().__init__(sources, options)
+        self._schema: pa.Schema | None = None
+
+    def _file_schema(self, source: Source) -> pa.Schema:
+        raise NotImplementedError
+
+    def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+    def schema(self) -> pa.Schema:
+        """Return the columns of all files, with types that hold in all of them."""
+        if self._schema is None:
+            joined: pa.Schema | None = None
+            for source in self.sources:
+                with _explained(source):
+                    here = plain(self._file_schema(source).empty_table()).schema
+                if joined is None or here == joined:
+                    joined = here
+                    continue
+                try:
+                    joined = pa.unify_schemas([joined, here], promote_options="permissive")
+                except pa.ArrowTypeError as error:
+                    raise LogError(
+                        f"all files of a folder must have the same types of columns; {source} differs from those before "
+                        f"it: {error}. Write them with one type."
+                    ) from error
+            assert joined is not None  # noqa: S101 - there is at least one source
+            self._schema = joined
+        return self._schema
+
+    def file_names(self) -> list[str]:
+        """List the columns of all files."""
+        return list(self.schema().names)
+
+    def tables(self, source: Source, columns: list[str] | None) -> Iterator[pa.Table]:
+        """Read one file; a column that only other files have is missing here."""
+        schema = self.schema()
+        wanted = schema.names if columns is None else columns
+        with _explained(source):
+            here = [name for name in wanted if name in set(flat_names(self._file_schema(source)))]
+            for batch in self._batches(source, here):
+                table = plain(pa.Table.from_batches([batch]))
+                parts = {
+                    name: table.column(name).cast(schema.field(name).type)
+                    if name in table.column_names
+                    else pa.nulls(len(table), schema.field(name).type)
+                    for name in wanted
+                }
+                yield pa.table(parts)
+
+
+class ParquetReader(_ColumnarReader):
+    """A log in Parquet files."""
+
+    def _file_schema(self, source: Source) -> pa.Schema:
+        return pq.read_schema(source.file)
+
+    def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        # Without pre_buffer: it would hold whole row groups.
+        with pq.ParquetFile(source.file, pre_buffer=False) as file:
+            yield from file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
+
+
+class ArrowReader(_ColumnarReader):
+    """A log in Arrow (Feather) files, or in streams of Arrow."""
+
+    def _file_schema(self, source: Source) -> pa.Schema:
+        with _open_arrow(source) as reader:
+            return reader.schema
+
+    def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        with _open_arrow(source) as reader:
+            indexed = hasattr(reader, "num_record_batches")
+            batches = map(reader.get_batch, range(reader.num_record_batches)) if indexed else iter(reader)
+            tops = {name.split(".")[0] for name in columns} | set(columns)
+            for batch in batches:
+                chosen = batch.select([name for name in batch.schema.names if name in tops])
+                for start in range(0, chosen.num_rows, BATCH_ROWS):
+                    yield chosen.slice(start, BATCH_ROWS)
+
+
+def _open_arrow(source: Source) -> Any:
+    stream = open_stream(source)
+    if isinstance(stream, pa.OSFile):
+        file = pa.memory_map(str(source.file))
+        if file.read(6) == b"ARROW1":
+            file.seek(0)
+            return pa.ipc.open_file(file)
+        file.close()
+    return pa.ipc.open_stream(stream)
+
+
+class _explained:  # noqa: N801 - reads as the statement it is
+    """Turn Arrow's complaints about a file into errors that name it."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, pa.ArrowException | OSError) and not isinstance(error, LogError):
+            raise LogError(
+                f"{self.source} cannot be read: {error}. Was it cut off in a copy, or not closed when it was written? "
+                "Get it again, or write it again."
+            ) from error

@@ -1,0 +1,95 @@
+"""Decision service logs (dsjson): a JSON object per decision, with the context and all actions that were at hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from offsettree.exceptions import LogError
+from offsettree.logs._ndjson import parse_lines
+from offsettree.logs._source import Source, line_blocks
+from offsettree.logs._sparse import Example, SparseReader, feature_name
+
+__all__ = ["DsjsonReader"]
+
+
+class DsjsonReader(SparseReader):
+    """A log as ``vw --dsjson --cb_explore_adf`` reads it.
+
+    The features are those of the context that all actions share, by dotted names. An action is called by its id or
+    tag where it has one, else by its number. Lines that hold no decision, or one marked not to be learned from, are
+    passed over, as Vowpal Wabbit does.
+    """
+
+    absent: ClassVar[float] = math.nan
+
+    def examples(self, source: Source) -> Iterator[Example]:
+        """Read one file line by line."""
+        row = 0
+        for block in line_blocks(source, self.options.encoding):
+            for line in parse_lines(block, source, row + 1, self.options.encoding):
+                row += 1
+                if not isinstance(line.get("c"), dict) or line.get("_skipLearn") is True:
+                    continue
+                try:
+                    yield _decision(line, row)
+                except ValueError as error:
+                    raise LogError(f"a decision must be as decision services log it; row {row} of {source}: {error}") from None
+
+
+def _decision(line: dict[str, Any], row: int) -> Example:
+    context = line["c"]
+    number = line.get("_label_Action", _first(line.get("a")))
+    features = {feature_name(".".join(keys)): value for keys, value in _walk(context, ())}
+    action = None if number is None else _label(number, context.get("_multi"))
+    cost, propensity = line.get("_label_cost"), line.get("_label_probability", _first(line.get("p")))
+    return Example(row, action, _number(cost, "_label_cost"), _number(propensity, "_label_probability"), features)
+
+
+def _first(values: Any) -> Any:
+    return values[0] if isinstance(values, list) and values else None
+
+
+def _number(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} must be a number; it is {value!r}.")  # noqa: TRY004 - told with its row above
+    return float(value)
+
+
+def _label(number: Any, actions: Any) -> int | str:
+    if not isinstance(number, int) or number < 1:
+        raise ValueError(f"_label_Action must be a whole number from 1 on; it is {number!r}.")
+    if not isinstance(actions, list):
+        return number
+    if number > len(actions):
+        raise ValueError(f"_label_Action must be one of the {len(actions)} actions in c._multi; it is {number}.")
+    chosen = actions[number - 1]
+    if isinstance(chosen, dict):
+        parts = [chosen, *(value for value in chosen.values() if isinstance(value, dict))]
+        for part in parts:
+            for key, value in part.items():
+                if key.lower().strip("_") in ("id", "tag", "actionid", "action_id") and isinstance(value, int | str):
+                    return value
+    return number
+
+
+def _walk(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float | str]]:
+    """Walk the features; keys that begin with an underscore are the service's own."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not key.startswith("_"):
+                yield from _walk(inner, (*keys, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            if isinstance(inner, str):  # a set of words
+                yield (*keys[:-1], f"{keys[-1]}={inner}"), 1.0
+            else:
+                yield from _walk(inner, keys if len(value) == 1 else (*keys, str(place)))
+    elif isinstance(value, str):
+        if value:
+            yield keys, value
+    elif value is not None:
+        yield keys, float(value)

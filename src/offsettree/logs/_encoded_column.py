@@ -1,0 +1,179 @@
+"""How one raw column becomes columns of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.exceptions import FeatureError
+from offsettree.logs._raw_columns import Column, Dates, Numbers, Texts, as_text
+
+__all__ = ["DAYS", "EncodedColumn", "entry", "read_encoded_column"]
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+LARGEST = float(np.finfo(np.float32).max)
+
+Kind = Literal["number", "nominal", "date"]
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """How one raw column is encoded.
+
+    Attributes
+    ----------
+    name : str
+        Of the raw column.
+    kind : {"number", "nominal", "date"}
+        A number becomes one column; a nominal column one of zeros and ones per level; a date one per day of the week,
+        and its hour.
+    levels : list of str
+        The words of a nominal column that have a column of their own; all others have zeros.
+    fill : float
+        What stands for a missing number or hour: the mean.
+    marks_missing : bool
+        Whether one more column says that the value is missing.
+    constant : bool
+        Whether the number never varied where it was known, and has no column of its own.
+    share_missing : float
+        The share of rows without a value, in training.
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[str, ...] = ()
+    fill: float = 0.0
+    marks_missing: bool = False
+    constant: bool = False
+    share_missing: float = 0.0
+
+    @property
+    def names_out(self) -> list[str]:
+        """The names of the columns that it becomes."""
+        if self.kind == "nominal":
+            names = [f"{self.name}={level}" for level in self.levels]
+        elif self.kind == "date":
+            names = [f"{self.name}: {day}" for day in self.levels] + ([] if self.constant else [f"{self.name}: hour"])
+        else:
+            names = [] if self.constant else [self.name]
+        return [*names, f"{self.name} is missing"] if self.marks_missing else names
+
+    def encode(self, column: Column, out: NDArray[np.float32]) -> None:
+        """Write the values into columns of zeros."""
+        if self.kind == "nominal":
+            self._encode_words(_as_texts(column), out)
+        elif self.kind == "date":
+            self._encode_dates(self._as_dates(column), out)
+        else:
+            self._encode_numbers(self._as_numbers(column), out)
+
+    def _encode_numbers(self, values: NDArray[np.float64], out: NDArray[np.float32]) -> None:
+        missing = np.isnan(values)
+        if not self.constant:
+            # Beyond what a float32 holds there is nothing to tell apart.
+            out[:, 0] = np.clip(np.where(missing, self.fill, values), -LARGEST, LARGEST)
+        if self.marks_missing:
+            out[:, -1] = missing
+
+    def _encode_words(self, texts: Texts, out: NDArray[np.float32]) -> None:
+        where = {level: place for place, level in enumerate(self.levels)}
+        table = np.array([where.get(word, -1) for word in texts.words] + [-1], dtype=np.intp)
+        place = table[texts.codes]
+        rows = np.flatnonzero(place >= 0)
+        out[rows, place[rows]] = 1.0
+        if self.marks_missing:
+            out[:, -1] = texts.codes < 0
+
+    def _encode_dates(self, stamps: NDArray[np.datetime64], out: NDArray[np.float32]) -> None:
+        missing = np.isnat(stamps)
+        known = np.where(missing, np.datetime64(0, "us"), stamps)
+        days = known.astype("datetime64[D]")
+        if self.levels:
+            day = (days.astype(np.int64) + 3) % 7  # the day 0 was a Thursday
+            rows = np.flatnonzero(~missing)
+            out[rows, day[rows]] = 1.0
+        if not self.constant:
+            hour = (known - days).astype("timedelta64[s]").astype(np.float64) / 3600
+            out[:, len(self.levels)] = np.where(missing, self.fill, hour)
+        if self.marks_missing:
+            out[:, -1] = missing
+
+    def _as_numbers(self, column: Column) -> NDArray[np.float64]:
+        if isinstance(column, Numbers):
+            return column.values
+        if isinstance(column, Texts):
+            try:
+                table = np.array([float(word) for word in column.words] + [np.nan])
+            except ValueError:
+                bad = next(word for word in column.words if not _is_number(word))
+                raise FeatureError(
+                    f"column {self.name!r} must hold numbers, as in training; got {bad!r}. Leave missing values empty."
+                ) from None
+            return np.asarray(table[column.codes])
+        raise FeatureError(f"column {self.name!r} must hold numbers, as in training; got dates.")
+
+    def _as_dates(self, column: Column) -> NDArray[np.datetime64]:
+        if isinstance(column, Dates):
+            return column.values
+        if isinstance(column, Texts):
+            try:
+                table = np.array([*column.words, "NaT"], dtype="datetime64[us]")
+            except ValueError:
+                raise FeatureError(
+                    f"column {self.name!r} must hold dates, as in training, written as 2024-01-31 or "
+                    f"2024-01-31T12:00:00; got {column.words[0]!r}."
+                ) from None
+            return np.asarray(table[column.codes])
+        if np.isnan(column.values).all():
+            return np.full(len(column.values), np.datetime64("NaT", "us"))
+        raise FeatureError(f"column {self.name!r} must hold dates, as in training; got numbers.")
+
+
+def _as_texts(column: Column) -> Texts:
+    if isinstance(column, Texts):
+        return column
+    missing = np.isnat(column.values) if isinstance(column, Dates) else np.isnan(column.values)
+    found, codes = np.unique(column.values, return_inverse=True)
+    return Texts(np.where(missing, -1, codes), [as_text(value) for value in found.tolist()])
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def read_encoded_column(manifest: Any) -> EncodedColumn:
+    """Make a column of what JSON brought, or refuse it."""
+    kind = entry(manifest, "kind", str)
+    levels = entry(manifest, "levels", list)
+    fill = entry(manifest, "fill", (int, float))
+    if kind not in ("number", "nominal", "date"):
+        raise FeatureError(f"a column's kind must be 'number', 'nominal' or 'date'; got {kind!r:.40}.")
+    if not all(isinstance(level, str) for level in levels) or len(set(levels)) < len(levels):
+        raise FeatureError("the levels of a column must be texts that differ.")
+    if (kind == "number" and levels) or (kind == "date" and tuple(levels) not in ((), DAYS)):
+        raise FeatureError(f"a column of kind {kind!r} cannot have the levels {levels!r:.60}.")
+    if not np.isfinite(fill):
+        raise FeatureError(f"the fill of a column must be finite; got {fill}.")
+    share = entry(manifest, "share_missing", (int, float))
+    if not 0 <= share <= 1:
+        raise FeatureError(f"the share of missing values must be between 0 and 1; got {share}.")
+    flags = {name: entry(manifest, name, bool) for name in ("marks_missing", "constant")}
+    return EncodedColumn(
+        entry(manifest, "name", str), kind, tuple(levels), float(fill), share_missing=float(share), **flags
+    )
+
+
+def entry(manifest: Any, name: str, kind: Any) -> Any:
+    """Return an entry that must be there and of one kind."""
+    value = manifest.get(name) if isinstance(manifest, Mapping) else None
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise FeatureError(f"the encoding must have {name!r} of the right type; got {value!r:.40}.")
+    return value

@@ -1,0 +1,184 @@
+"""The columns of a log out of a table: checked where the rows still have numbers that a person can find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
+from offsettree.logs._reader import Chunk
+
+__all__ = ["MOST_ACTIONS", "actions_of", "frame_of", "propensities_of", "refuse_ids", "rewards_of"]
+
+MOST_ACTIONS = 100_000
+FEW_ROWS = 100  # below, half as many actions as rows may well be meant
+COUNTED = "rows are counted from 1, without a header"
+
+
+def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
+    """Return the labels: whole numbers or text, none missing."""
+    column = chunk.table.column(name)
+    if column.null_count:
+        row = _first(pc.is_null(column))
+        raise ActionError(
+            f"{_at(chunk, name, row)} must name the action; it is missing ({_rows(column.null_count)}; {COUNTED}). Drop such rows, or name what happened there."
+        )
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return np.asarray(column.cast(pa.int8()).to_numpy(), dtype=np.int64)
+    if pa.types.is_integer(kind):
+        return np.asarray(column.to_numpy())
+    if pa.types.is_floating(kind):
+        values = np.asarray(column.to_numpy(), dtype=np.float64)
+        odd = ~(np.isfinite(values) & (values == np.round(values)))
+        if odd.any():
+            row = int(odd.argmax())
+            raise ActionError(
+                f"{_at(chunk, name, row)} must be a whole number or a name; it is {values[row]} ({COUNTED}). Name the "
+                "actions, or give the column that does: action=..."
+            )
+        return values.astype(np.int64)
+    if not pa.types.is_string(kind):
+        column = column.cast(pa.string())
+    # Through codes: a Python object per label and not per row.
+    coded = column.combine_chunks().dictionary_encode()
+    labels = np.array(coded.dictionary.to_pylist(), dtype=object)
+    return np.asarray(labels[coded.indices.to_numpy()])
+
+
+def rewards_of(chunk: Chunk, name: str) -> NDArray[np.float64]:
+    """Return the rewards as finite numbers."""
+    values = _floats(chunk, name, "reward", RewardError)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row = int(bad.argmax())
+        raise RewardError(
+            f"{_at(chunk, name, row)} must be a finite number, what the action earned; it is "
+            f"{'missing' if np.isnan(values[row]) else values[row]} ({_rows(bad.sum())}; {COUNTED}). Drop rows whose outcome was never observed; do not count them as zero unless it was zero."
+        )
+    return values
+
+
+def propensities_of(chunk: Chunk, name: str) -> NDArray[np.float64]:
+    """Return the propensities, all in (0, 1]."""
+    values = _floats(chunk, name, "propensity", PropensityError)
+    # As check_propensity has it: 1e-6 above 1 is rounding, below 1e-300 the weight is infinite.
+    bad = ~((values > 1e-300) & (values <= 1 + 1e-6))
+    if bad.any():
+        row = int(bad.argmax())
+        value = values[row]
+        remedy = (
+            "Drop rows whose propensity was not recorded, or have it estimated."
+            if np.isnan(value)
+            else "Drop rows that the logging policy could not have produced."
+            if value <= 0
+            else "Percentages must be divided by 100."
+        )
+        raise PropensityError(
+            f"{_at(chunk, name, row)} must be a probability in (0, 1]; it is "
+            f"{'missing' if np.isnan(value) else value} ({_rows(bad.sum())}; {COUNTED}). {remedy}"
+        )
+    return np.minimum(values, 1.0)
+
+
+def refuse_ids(n_actions: int, n_rows: int, name: str, where: object, examples: list[Any]) -> None:
+    """Refuse an action column that is more likely an identifier."""
+    if n_actions > MOST_ACTIONS or (n_rows >= FEW_ROWS and n_actions > n_rows / 2):
+        shown = ", ".join(repr(label) for label in examples[:3])
+        raise ActionError(
+            f"column {name!r} of {where} must name the actions to choose from; it has {n_actions:,} distinct values in "
+            f"{n_rows:,} rows ({shown}, ...), as an identifier has. Give the column of the action: action=... (at most "
+            f"{MOST_ACTIONS:,} actions, and at most half as many as rows)."
+        )
+
+
+def frame_of(tables: list[pa.Table], *, categories: bool) -> Any:
+    """Make a pandas frame of features; text becomes categories, sorted, where all rows are there to tell them."""
+    tables = [_for_frame(table, categories=categories) for table in tables]
+    table = pa.concat_tables(tables)
+    if categories:
+        table = table.unify_dictionaries()
+    # One block per column: joining them would take the memory twice.
+    frame = table.to_pandas(date_as_object=False, split_blocks=True, self_destruct=True)
+    for name, dtype in frame.dtypes.items():
+        if categories and hasattr(dtype, "categories"):
+            frame[name] = frame[name].cat.set_categories(sorted(dtype.categories))
+    return frame
+
+
+def _for_frame(table: pa.Table, *, categories: bool) -> pa.Table:
+    for place, name in enumerate(table.column_names):
+        column = table.column(place)
+        kind = column.type
+        if pa.types.is_string(kind) and categories:
+            table = table.set_column(place, name, column.dictionary_encode())
+        elif pa.types.is_null(kind) or pa.types.is_boolean(kind):
+            # Truth values with gaps would be objects; with or without, all parts must have one type.
+            table = table.set_column(
+                place, name, column.cast(pa.float64()) if pa.types.is_null(kind) else _zero_one(column)
+            )
+        elif pa.types.is_time(kind) or pa.types.is_duration(kind):
+            text = column.cast(pa.string() if pa.types.is_time(kind) else pa.int64())
+            table = table.set_column(
+                place, name, text.dictionary_encode() if categories and pa.types.is_time(kind) else text
+            )
+        elif pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise LogError(
+                f"features must be numbers, text, truth values or dates; column {name!r} holds {kind}. Leave it out by "
+                "features=[...], or write its parts as columns of their own."
+            )
+    return table
+
+
+def _zero_one(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.int8()).cast(pa.float64())
+
+
+def _floats(chunk: Chunk, name: str, role: str, error: type[LogError]) -> NDArray[np.float64]:
+    column = chunk.table.column(name)
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    elif pa.types.is_null(kind):
+        column = column.cast(pa.float64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        _refuse_text(chunk, name, role, error)
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+
+def _refuse_text(chunk: Chunk, name: str, role: str, error: type[LogError]) -> None:
+    values = chunk.table.column(name).to_pylist()
+    row, value = next(
+        ((row, value) for row, value in enumerate(values) if not _is_numeral(value)), (0, values[0] if values else None)
+    )
+    if isinstance(value, str) and _is_numeral(value):
+        remedy = f'It is stored as text: pass types={{"{name}": "number"}}.'
+    elif isinstance(value, str) and _is_numeral(value.replace(",", ".")):
+        remedy = 'If commas are its decimal points, pass decimal=",".'
+    else:
+        remedy = f"Correct the value, drop the row, or give the column that holds numbers: {role}=..."
+    raise error(f"{_at(chunk, name, row)} must be a number, the {role}; it is {value!r} ({COUNTED}). {remedy}")
+
+
+def _is_numeral(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return value is None
+    return True
+
+
+def _at(chunk: Chunk, name: str, row: int) -> str:
+    return f"column {name!r}, row {chunk.row(row)} of {chunk.source},"
+
+
+def _first(mask: pa.ChunkedArray) -> int:
+    return int(np.asarray(mask.to_numpy()).argmax())
+
+
+def _rows(number: Any) -> str:
+    return f"{int(number):,} such row" + ("" if number == 1 else "s") + " in this part of the file"

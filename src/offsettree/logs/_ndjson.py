@@ -1,0 +1,211 @@
+"""NDJSON: one object per line, in any order of keys, without a promise of types.
+
+Blocks of lines are parsed by Arrow, with the types that a first pass found; a block of which Arrow says that its
+types are mixed is parsed by Python, slowly, and gives the same table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pajson
+
+from offsettree.exceptions import LogError
+from offsettree.logs._reader import Options, Reader
+from offsettree.logs._source import Source, line_blocks
+
+__all__ = ["NdjsonReader", "parse_lines"]
+
+Keys = tuple[str, ...]  # ("user", "age") is the column user.age
+
+
+class NdjsonReader(Reader):
+    """A log in files of JSON objects, one per line; nested objects are columns of dotted names."""
+
+    def __init__(self, sources: list[Source], options: Options) -> None:
+        super().__init__(sources, options)
+        self._types: dict[Keys, pa.DataType] | None = None
+
+    def file_names(self) -> list[str]:
+        """List the keys that occur, in order of appearance."""
+        return [".".join(keys) for keys in self.types()]
+
+    def types(self) -> dict[Keys, pa.DataType]:
+        """Tell the types that hold in all rows; the pass over all files is needed to know even the keys."""
+        if self._types is None:
+            types: dict[Keys, pa.DataType] = {}
+            for source in self.sources:
+                for block, first_row in _numbered(source, self.options.encoding):
+                    for keys, kind in _types_of(block, source, first_row, self.options.encoding).items():
+                        types[keys] = _joined(types.get(keys, pa.null()), kind)
+            as_text = {keys: pa.string() for keys in types if self.options.types.get(".".join(keys)) == "text"}
+            self._types = types | as_text
+        return self._types
+
+    def tables(self, source: Source, columns: list[str] | None) -> Iterator[pa.Table]:
+        """Read one file with the types that hold in all files."""
+        types = self.types()
+        if columns is not None:
+            types = {keys: kind for keys, kind in types.items() if ".".join(keys) in set(columns)}
+        schema = _nested(types)
+        for block, first_row in _numbered(source, self.options.encoding):
+            yield _parse(block, schema, types, source, first_row, self.options.encoding)
+
+
+def _numbered(source: Source, encoding: str) -> Iterator[tuple[bytes, int]]:
+    first_row = 1
+    for block in line_blocks(source, encoding):
+        n_rows = sum(1 for line in block.splitlines() if line.strip()) if b"\n\n" in block else block.count(b"\n")
+        if not block.strip():
+            continue
+        yield block, first_row
+        first_row += n_rows
+
+
+def _types_of(block: bytes, source: Source, first_row: int, encoding: str) -> dict[Keys, pa.DataType]:
+    try:
+        table = _arrow_json(block, None)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        types: dict[Keys, pa.DataType] = {}
+        for row in parse_lines(block, source, first_row, encoding):
+            for keys, value in flatten(row):
+                types[keys] = _joined(types.get(keys, pa.null()), _kind_of(value))
+        return types
+    return dict(_leaves(table.schema))
+
+
+def _parse(
+    block: bytes,
+    schema: pa.Schema | None,
+    types: dict[Keys, pa.DataType],
+    source: Source,
+    first_row: int,
+    encoding: str,
+) -> pa.Table:
+    if schema is not None:
+        try:
+            table = _arrow_json(block, schema)
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            pass
+        else:
+            return _side_by_side(table, types)
+    values: dict[Keys, list[Any]] = {keys: [] for keys in types}
+    for row in parse_lines(block, source, first_row, encoding):
+        found = dict(flatten(row))
+        for keys, column in values.items():
+            column.append(found.get(keys))
+    return pa.table({".".join(keys): _column(column, types[keys]) for keys, column in values.items()})
+
+
+def _arrow_json(block: bytes, schema: pa.Schema | None) -> pa.Table:
+    block.decode()  # Arrow would notice later, or never
+    return pajson.read_json(
+        pa.BufferReader(block),
+        read_options=pajson.ReadOptions(block_size=len(block) + 1),
+        parse_options=pajson.ParseOptions(
+            explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
+        ),
+    )
+
+
+def parse_lines(block: bytes, source: Source, first_row: int, encoding: str = "utf-8") -> Iterator[dict[str, Any]]:
+    """Parse one object per line."""
+    for row, line in enumerate(filter(bytes.strip, block.split(b"\n")), start=first_row):
+        try:
+            value = json.loads(line.decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            raise LogError(
+                f"text must be {encoding}; row {row} of {source} is not: {line[:60]!r}. If the whole file is in another "
+                'encoding, pass it: encoding="latin-1" reads any file.'
+            ) from None
+        except ValueError as error:
+            raise LogError(
+                f"every line must be one JSON object; row {row} of {source} is not: {error}. Was it cut off?"
+            ) from None
+        if not isinstance(value, dict):
+            raise LogError(f"every line must be one JSON object; row {row} of {source} is {str(value)[:60]!r}.")
+        yield value
+
+
+def flatten(row: dict[str, Any], above: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    """Walk the values of nested objects, with the keys that lead to them."""
+    for key, value in row.items():
+        if isinstance(value, dict):
+            yield from flatten(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def _leaves(fields: Any, above: Keys = ()) -> Iterator[tuple[Keys, pa.DataType]]:
+    for part in fields:
+        if pa.types.is_struct(part.type):
+            yield from _leaves(part.type, (*above, part.name))
+        else:
+            yield (*above, part.name), part.type
+
+
+def _nested(types: dict[Keys, pa.DataType]) -> pa.Schema | None:
+    """Build the nested schema of the columns; None where a key leads to a value here and to an object there."""
+    tree: dict[str, Any] = {}
+    for keys, kind in types.items():
+        branch = tree
+        for key in keys[:-1]:
+            branch = branch.setdefault(key, {})
+            if not isinstance(branch, dict):
+                return None
+        if keys[-1] in branch:
+            return None
+        branch[keys[-1]] = kind
+
+    def build(branch: dict[str, Any]) -> list[pa.Field]:
+        return [
+            pa.field(key, pa.struct(build(kind)) if isinstance(kind, dict) else kind) for key, kind in branch.items()
+        ]
+
+    return pa.schema(build(tree))
+
+
+def _side_by_side(table: pa.Table, types: dict[Keys, pa.DataType]) -> pa.Table:
+    columns = {}
+    for keys, kind in types.items():
+        column = table.column(keys[0])
+        for key in keys[1:]:
+            column = pc.struct_field(column, key)
+        columns[".".join(keys)] = column.cast(kind)
+    return pa.table(columns)
+
+
+def _kind_of(value: Any) -> pa.DataType:
+    if value is None:
+        return pa.null()
+    if isinstance(value, bool):
+        return pa.bool_()
+    if isinstance(value, int):
+        return pa.int64() if abs(value) < 1 << 63 else pa.float64()
+    return pa.float64() if isinstance(value, float) else pa.string()
+
+
+def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if {one, other} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    if pa.types.is_timestamp(one) and pa.types.is_timestamp(other):
+        return pa.timestamp("ns")
+    return pa.string()
+
+
+def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    convert: Callable[[Any], Any] = {pa.float64(): float, pa.string(): _text}.get(kind, lambda value: value)
+    found = [None if value is None else convert(value) for value in values]
+    return pa.array(found, pa.string()).cast(kind) if pa.types.is_timestamp(kind) else pa.array(found, kind)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

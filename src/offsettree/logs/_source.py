@@ -1,0 +1,136 @@
+"""Where the rows of a log are: one file or the files of a folder, compressed or not, perhaps partitioned."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from offsettree.exceptions import LogError
+
+__all__ = ["Source", "find_sources", "open_stream", "read_head"]
+
+COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
+NOWHERE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and Arrow write a partition of missing values
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of rows, and the values that the folders above it give to all of them (``country=fr/part-0.parquet``)."""
+
+    file: Path
+    partition: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return str(self.file)
+
+
+def find_sources(path: str | os.PathLike[str]) -> list[Source]:
+    """List the files of a path, in the order of their names; hidden files and those marked by ``_`` are left out."""
+    root = Path(path)
+    if not root.exists():
+        raise LogError(f"the log must be a file or a folder that is there; {root} does not exist. Check the path.")
+    if not root.is_dir():
+        _refuse_empty(root)
+        return [Source(root)]
+    files = sorted(file for file in root.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(root)))
+    files = [file for file in files if file.stat().st_size]
+    if not files:
+        raise LogError(
+            f"the folder of a log must hold files with rows; {root} holds none (names that begin with . or _ and empty "
+            "files do not count). Give the folder that the files are in."
+        )
+    return _typed([Source(file, _partition(file.relative_to(root))) for file in files], root)
+
+
+def _refuse_empty(file: Path) -> None:
+    if file.is_file() and file.stat().st_size == 0:
+        raise LogError(f"a log must have rows; {file} is empty (0 bytes). Was it written to the end?")
+
+
+def _is_hidden(file: Path) -> bool:
+    return any(part.startswith((".", "_")) and "=" not in part for part in file.parts)
+
+
+def _partition(file: Path) -> dict[str, Any]:
+    pairs = [part.split("=", 1) for part in file.parts[:-1] if "=" in part]
+    return {unquote(name): None if value == NOWHERE else unquote(value) for name, value in pairs}
+
+
+def _typed(sources: list[Source], root: Path) -> list[Source]:
+    """Make whole numbers of the partition columns that hold nothing else."""
+    names = list(sources[0].partition)
+    for source in sources:
+        if list(source.partition) != names:
+            raise LogError(
+                f"all files of a partitioned folder must be under the same names; {sources[0]} is under "
+                f"{', '.join(names) or 'none'}, {source} under {', '.join(source.partition) or 'none'}. Give one part "
+                f"of {root} only, or move the file."
+            )
+    for name in names:
+        values = {source.partition[name] for source in sources} - {None}
+        if values and all(value.lstrip("-").isdecimal() and len(value) < 18 for value in values):
+            for source in sources:
+                value = source.partition[name]
+                source.partition[name] = None if value is None else int(value)
+    return sources
+
+
+def open_stream(source: Source) -> pa.NativeFile:
+    """Open a file for reading from its beginning, decompressed by what its first bytes say."""
+    file = pa.OSFile(str(source.file), "rb")
+    compression = _compression(file.read(4))
+    file.seek(0)
+    return file if compression is None else pa.CompressedInputStream(file, compression)
+
+
+def _compression(magic: bytes) -> str | None:
+    return next((name for start, name in COMPRESSED.items() if magic.startswith(start)), None)
+
+
+def read_head(source: Source, n_bytes: int = 1 << 16) -> bytes:
+    """Read the first bytes of a file, decompressed."""
+    with reading(source), open_stream(source) as stream:
+        return bytes(stream.read(n_bytes))
+
+
+class reading:  # noqa: N801 - it reads as the statement it is: with reading(source):
+    """Turn what cannot be decompressed or read from disk into an error that names the file."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        # ArrowInvalid is a ValueError and has readers that know more of it.
+        if isinstance(error, OSError | EOFError | zlib.error) and not isinstance(error, LogError):
+            raise LogError(
+                f"{self.source} cannot be read to its end: {error}. Was it cut off in a copy or a download? Get it again."
+            ) from error
+
+
+def line_blocks(source: Source, encoding: str = "utf-8", block_size: int = 1 << 22) -> Iterator[bytes]:
+    """Read a text file in blocks of whole lines."""
+    rest = b""
+    with reading(source), open_stream(source) as stream:
+        while piece := bytes(stream.read(block_size)):
+            cut = piece.rfind(b"\n") + 1
+            if not cut:
+                rest += piece
+                continue
+            yield _recoded(rest + piece[:cut], encoding)
+            rest = piece[cut:]
+    if rest:
+        yield _recoded(rest, encoding)
+
+
+def _recoded(block: bytes, encoding: str) -> bytes:
+    return block if encoding.lower() in ("utf-8", "utf8") else block.decode(encoding).encode()

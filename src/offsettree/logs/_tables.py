@@ -1,0 +1,118 @@
+"""Tables as readers hand them out: few types, no nesting, chunks of at most so many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsettree.exceptions import LogError
+
+__all__ = ["flat_names", "in_chunks", "plain", "plain_type", "with_kinds"]
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type that stands for a type: numbers, truth values, text, dates; the others as they are."""
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        return pa.float64()
+    return kind
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """Write nested columns side by side (``user.age``), every column in a plain type, empty text as missing.
+
+    CSV cannot tell empty text from none, and a log must not depend on the format it came in.
+    """
+    while any(pa.types.is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
+    for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+        if (to := plain_type(kind)) != kind:
+            column = table.column(place)
+            if pa.types.is_float16(kind):
+                column = column.cast(pa.float32())
+            table = table.set_column(place, name, column.cast(to, safe=False))
+    return _empty_is_missing(table).replace_schema_metadata(None)
+
+
+def _empty_is_missing(table: pa.Table) -> pa.Table:
+    for place, name in enumerate(table.column_names):
+        column = table.column(place)
+        if pa.types.is_string(column.type):
+            empty = pc.equal(column, "")
+            if pc.any(empty).as_py():
+                table = table.set_column(place, name, pc.if_else(empty, pa.scalar(None, pa.string()), column))
+    return table
+
+
+def flat_names(schema: pa.Schema) -> list[str]:
+    """List the columns that `plain` makes of a schema."""
+    return list(plain(schema.empty_table()).column_names)
+
+
+def with_kinds(table: pa.Table, kinds: Mapping[str, str], file: Any, first_row: int) -> pa.Table:
+    """Make numbers or text of columns, where the caller knows better than the file."""
+    for name, kind in kinds.items():
+        if name not in table.column_names:
+            continue
+        place = table.column_names.index(name)
+        column = table.column(place)
+        if kind == "text" and not pa.types.is_string(column.type):
+            table = table.set_column(place, name, column.cast(pa.string()))
+        elif kind == "number" and not is_number(column.type):
+            table = table.set_column(place, name, _numbers(column, name, file, first_row))
+    return table
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Tell numbers and truth values from everything else."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _numbers(column: pa.ChunkedArray, name: str, file: Any, first_row: int) -> pa.ChunkedArray:
+    if pa.types.is_string(column.type):
+        column = pc.utf8_trim_whitespace(column)
+        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+    try:
+        return column.cast(pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        for row, value in enumerate(column.to_pylist()):
+            if value is not None and not _reads_as_number(value):
+                raise LogError(
+                    f"column {name!r} must be numbers; row {first_row + row} of {file} has {value!r} (rows are counted "
+                    "from 1, without a header). Correct the value, or leave the column out."
+                ) from None
+        raise
+
+
+def _reads_as_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def in_chunks(tables: Iterable[pa.Table], chunk_rows: int) -> Iterator[pa.Table]:
+    """Cut and join tables into chunks of `chunk_rows` rows, the last one shorter; at least one, if an empty one."""
+    waiting: list[pa.Table] = []
+    n_waiting = 0
+    nothing_yet = True
+    for table in tables:
+        waiting.append(table)
+        n_waiting += len(table)
+        if n_waiting < chunk_rows:
+            continue
+        joined = pa.concat_tables(waiting)
+        whole = n_waiting - n_waiting % chunk_rows
+        for start in range(0, whole, chunk_rows):
+            yield joined.slice(start, chunk_rows)
+        nothing_yet = False
+        waiting, n_waiting = ([joined.slice(whole)], n_waiting - whole) if whole < n_waiting else ([], 0)
+    if n_waiting or (nothing_yet and waiting):
+        yield pa.concat_tables(waiting)

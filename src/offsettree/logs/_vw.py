@@ -1,0 +1,89 @@
+"""Vowpal Wabbit's text for contextual bandits: ``action:cost:probability | features``, one decision per line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from offsettree.exceptions import LogError
+from offsettree.logs._source import Source, line_blocks
+from offsettree.logs._sparse import Example, SparseReader, feature_name
+
+__all__ = ["VwReader"]
+
+
+class VwReader(SparseReader):
+    """A log as ``vw --cb`` reads it; a feature of a namespace is called ``namespace.feature``, an absent one is 0."""
+
+    def examples(self, source: Source) -> Iterator[Example]:
+        """Read one file line by line; empty lines are not rows."""
+        row = 0
+        for block in line_blocks(source, self.options.encoding):
+            for line in block.split(b"\n"):
+                if not line.strip():
+                    continue
+                row += 1
+                try:
+                    yield _parse(line.decode(), row)
+                except UnicodeDecodeError:
+                    raise LogError(
+                        f"text must be {self.options.encoding}; row {row} of {source} is not: {line[:60]!r}. If the "
+                        'whole file is in another encoding, pass it: encoding="latin-1" reads any file.'
+                    ) from None
+                except ValueError as error:
+                    raise LogError(
+                        f"a line must be as vw --cb reads it, action:cost:probability | features; row {row} of "
+                        f"{source} (empty lines not counted) is not: {error}. It begins {line[:60].decode()!r}."
+                    ) from None
+
+
+def _parse(line: str, row: int) -> Example:
+    label, bar, rest = line.partition("|")
+    if not bar:
+        raise ValueError("it has no bar, |")
+    words = label.split()
+    if words and (words[-1].startswith("'") or not label[-1].isspace()):
+        words.pop()  # a tag touches the bar or begins with an apostrophe
+    if words and words[0] == "shared":
+        raise ValueError("decisions of several lines (--cb_adf) are read as dsjson only")
+    action, cost, propensity = _label(words)
+    return Example(row, action, cost, propensity, _features(rest))
+
+
+def _label(words: list[str]) -> tuple[int | None, float | None, float | None]:
+    """Find the one action whose cost is told; actions without are those that could have been taken."""
+    found: list[list[str]] = [parts for word in words if len(parts := word.split(":")) > 1]
+    if not found:
+        return None, None, None
+    if len(found) > 1:
+        raise ValueError("it has costs of several actions, where one was taken")
+    (parts,) = found
+    if len(parts) > 3 or not parts[0].isdecimal():
+        raise ValueError(f"its label is {':'.join(parts)!r}")
+    return int(parts[0]), _number(parts[1]), _number(parts[2]) if len(parts) == 3 else None
+
+
+def _features(text: str) -> dict[str, float | str]:
+    features: dict[str, float | str] = {}
+    for part in text.split("|"):
+        words = part.split()
+        prefix, scale = "", 1.0
+        if words and not part[0].isspace():
+            name, _, weight = words.pop(0).partition(":")
+            prefix, scale = name + ".", _number(weight) if weight else 1.0
+        for word in words:
+            name, _, value = word.rpartition(":") if ":" in word else (word, "", "")
+            full = feature_name(prefix + name)
+            # A feature that is named twice counts twice.
+            features[full] = float(features.get(full, 0.0)) + scale * (_number(value) if value else 1.0)
+    return features
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{text!r} is not a number")
+    return value

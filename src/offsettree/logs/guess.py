@@ -1,0 +1,168 @@
+"""Which columns of a table are the action, the reward and the propensity, where their names tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from offsettree.exceptions import LogError
+
+__all__ = ["ColumnGuess", "guess_columns"]
+
+# The most telling names first: a column called "action" is the action, whatever else there is.
+NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "action": (
+        ("action",),
+        ("logged_action", "chosen_action", "action_taken", "action_id", "action_name", "chosen", "decision", "arm",
+         "arm_id", "treatment", "offer", "offer_id", "variant", "variant_id", "choice", "segment_treatment", "item_id",
+         "label_action"),
+        ("a",),
+    ),
+    "reward": (
+        ("reward",),
+        ("rewards", "logged_reward", "observed_reward", "click", "clicked", "clicks", "is_click", "visit", "visited",
+         "conversion", "converted", "conversions", "outcome", "revenue", "profit", "payoff", "return", "response",
+         "spend", "purchase", "purchased", "label_reward"),
+        ("r", "y"),
+    ),
+    "propensity": (
+        ("propensity",),
+        ("propensity_score", "propensities", "pscore", "p_score", "prob", "probability", "action_prob",
+         "action_probability", "action_propensity", "prob_action", "p_action", "logging_prob", "logging_probability",
+         "logging_propensity", "logged_prob", "logged_probability", "treatment_prob", "label_probability"),
+        ("p", "pi", "pi_b"),
+    ),
+}  # fmt: skip
+MEANING = {
+    "action": "what was chosen",
+    "reward": "what it earned",
+    "propensity": "how likely that choice was",
+}
+
+
+@dataclass(frozen=True)
+class ColumnGuess:
+    """The columns of a log: those given, and those guessed.
+
+    Parameters
+    ----------
+    action, reward : str
+        The names of their columns.
+    propensity : str, float or None
+        The name of its column, the number given for all rows, or None where no column looks like it.
+    guessed : tuple of str
+        Which of the three were guessed.
+    """
+
+    action: str
+    reward: str
+    propensity: str | float | None
+    guessed: tuple[str, ...] = ()
+
+    @property
+    def statement(self) -> str:
+        """What was guessed, in a sentence; empty where nothing was."""
+        if not self.guessed:
+            return ""
+        parts = [f"the {role} is column {getattr(self, role)!r}" for role in self.guessed]
+        options = ", ".join(f"{role}=..." for role in self.guessed)
+        return f"Guessed by name: {', '.join(parts)} (say otherwise by {options})."
+
+
+def guess_columns(
+    names: Sequence[str],
+    table_head: Any = None,
+    *,
+    action: str | None = None,
+    reward: str | None = None,
+    propensity: str | float | None = None,
+) -> ColumnGuess:
+    """Guess which columns are the action, the reward and the propensity, where it is obvious.
+
+    Parameters
+    ----------
+    names : list of str
+        All columns.
+    table_head : pyarrow.Table, optional
+        The first rows: a column of text is then no reward, and one of numbers outside (0, 1] no propensity.
+    action, reward, propensity : str, optional
+        Those that are known already; the propensity may also be a number.
+
+    Returns
+    -------
+    ColumnGuess
+        Its `propensity` is None where no column looks like it; the others are always found.
+
+    Raises
+    ------
+    LogError
+        Where no column looks like the action or the reward, or several do.
+
+    Examples
+    --------
+    >>> guess = guess_columns(["age", "Treatment", "clicked", "p"])
+    >>> guess.action, guess.reward, guess.propensity
+    ('Treatment', 'clicked', 'p')
+    >>> guess.statement.partition(":")[0]
+    'Guessed by name'
+    """
+    known: dict[str, str | float | None] = {"action": action, "reward": reward, "propensity": propensity}
+    found = dict(known)
+    for role in NAMES:
+        if known[role] is None:
+            taken = {name for name in found.values() if isinstance(name, str)}
+            found[role] = _find(role, [name for name in names if name not in taken], table_head)
+            if found[role] is None and role != "propensity":
+                raise LogError(
+                    f"a log must tell the {role}, {MEANING[role]}; no column is called so or similarly. It has "
+                    f"{', '.join(names[:40])}. Say which it is: {role}=... (on the command line --{role})."
+                )
+    guessed = tuple(role for role in NAMES if known[role] is None and found[role] is not None)
+    return ColumnGuess(str(found["action"]), str(found["reward"]), found["propensity"], guessed)
+
+
+def looks_like(role: str, name: str) -> bool:
+    """Tell whether a column is called as columns of that role often are; single letters do not count."""
+    return _simple(name) in {*NAMES[role][0], *NAMES[role][1]}
+
+
+def _find(role: str, names: list[str], head: Any) -> str | None:
+    for tier in NAMES[role]:
+        candidates = [name for name in names if _simple(name) in tier and _may_be(role, name, head)]
+        if len(candidates) > 1:
+            raise LogError(
+                f"a log must tell the {role}, {MEANING[role]}; several columns look like it: "
+                f"{', '.join(map(repr, candidates))}. Say which it is: {role}=... (on the command line --{role})."
+            )
+        if candidates:
+            return candidates[0]
+    return None
+
+
+def _simple(name: str) -> str:
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name))  # actionTaken
+    return re.sub(r"[^a-z0-9]+", "_", parted.lower()).strip("_")
+
+
+def _may_be(role: str, name: str, head: Any) -> bool:
+    if head is None or name not in head.column_names:
+        return True
+    values = [value for value in head.column(name).to_pylist() if value is not None]
+    if role == "action":
+        return all(not isinstance(value, float) or value == int(value) for value in values if value == value)
+    if role == "reward":
+        # Text in a few rows is an error that names the row; nothing but text is another column.
+        return not values or any(isinstance(value, bool | int | float) or _is_numeral(value) for value in values)
+    return all(isinstance(value, int | float) for value in values) and (
+        not values or sum(0 < value <= 1 for value in values) * 2 >= len(values)
+    )
+
+
+def _is_numeral(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

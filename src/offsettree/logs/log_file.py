@@ -1,0 +1,196 @@
+"""A log in a file: its columns and their roles settled once, its rows read as often as wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from offsettree._features import Features
+from offsettree._validation import is_number
+from offsettree.exceptions import LogError, PropensityError
+from offsettree.logs.guess import guess_columns, looks_like
+from offsettree.logs.readers import Path, open_reader
+
+if TYPE_CHECKING:
+    from offsettree.logs._reader import Chunk
+
+__all__ = ["LogColumns", "LogFile", "read_columns"]
+
+HEAD_ROWS = 1000
+
+
+class LogColumns(NamedTuple):
+    """The columns of a log, of which the propensity may be unknown.
+
+    Parameters
+    ----------
+    X : pandas frame or CSR matrix
+        The features.
+    action, reward : array of shape (n_rows,)
+        What was chosen, and what it earned.
+    propensity : array of shape (n_rows,) or None
+        How likely that choice was, where the log tells.
+    feature_names : list of str
+        The columns of X.
+    notes : tuple of str
+        What was guessed, and what looks odd.
+    roles : dict
+        The columns that are the action, the reward and the propensity, by these names.
+    """
+
+    X: Features
+    action: NDArray[Any]
+    reward: NDArray[np.float64]
+    propensity: NDArray[np.float64] | None
+    feature_names: list[str]
+    notes: tuple[str, ...]
+    roles: dict[str, str | float | None]
+
+
+class LogFile:
+    """The columns of a file and what they are: nothing of the rows but the first is read for it.
+
+    Parameters
+    ----------
+    path : str or path
+        A file or a folder.
+    action, reward : str, optional
+        Their columns; guessed by name where not given.
+    propensity : str or float, optional
+        Its column, or one number for all rows; guessed by name where not given.
+    features : list of str, optional
+        The columns that may be learned from; by default all others.
+    without_propensity : bool, default=False
+        Whether the propensity is left out, to be estimated; a column that looks like it is then no feature either.
+    **options : Any
+        As `scan_tables` takes them.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        action: str | None = None,
+        reward: str | None = None,
+        propensity: str | float | None = None,
+        features: Sequence[str] | None = None,
+        without_propensity: bool = False,
+        **options: Any,
+    ) -> None:
+        self.path = path
+        self.reader = open_reader(path, **options)
+        from offsettree.logs._reader import check_columns, refuse_duplicates
+
+        names = self.reader.names()
+        where = self.reader.sources[0]
+        refuse_duplicates(names, where)
+        if isinstance(features, str):
+            features = [features]
+        given = [name for name in (action, reward, propensity) if isinstance(name, str)]
+        check_columns([*given, *(features or [])], names, where)
+        roles = {"action": action, "reward": reward, "propensity": propensity}
+        roles |= {role: name for role, name in self.reader.roles.items() if roles[role] is None}
+        head = None
+        if any(value is None for value in roles.values()):
+            head = next(self.reader.chunks(None, HEAD_ROWS)).table
+        guess = guess_columns(names, head, **roles)  # type: ignore[arg-type]
+        self.action, self.reward, self.propensity = guess.action, guess.reward, guess.propensity
+        if self.propensity is None and not without_propensity:
+            raise PropensityError(
+                f"a log must tell the propensity, how likely the logging policy was to choose the action; no column of "
+                f"{where} looks like it. Give its column or one number for all rows, propensity=..., such as 1 / "
+                "n_actions if all were equally likely; or have it estimated (--propensity-estimated on the command "
+                "line, estimate_propensity in Python)."
+            )
+        if self.propensity is not None and not isinstance(self.propensity, str):
+            self.propensity = _checked_constant(self.propensity)
+        taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
+        if len(set(taken)) < len(taken):
+            raise LogError(
+                f"action, reward and propensity must be different columns; got {', '.join(map(repr, taken))}."
+            )
+        if leak := [name for name in features or [] if name in taken]:
+            raise LogError(
+                f"features must be known before the decision; {leak[0]!r} is the log's action, reward or propensity. "
+                "Take it out of features."
+            )
+        if without_propensity:
+            self.propensity = None
+        self.features = list(features) if features is not None else [name for name in names if name not in taken]
+        if not self.features:
+            raise LogError(f"a log must have features to decide by; {where} has no column but {', '.join(taken)}.")
+        self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
+        self.notes = tuple(note for note in (guess.statement, self._other_outcomes()) if note)
+
+    @property
+    def roles(self) -> dict[str, str | float | None]:
+        """The columns that are the action, the reward and the propensity."""
+        return {"action": self.action, "reward": self.reward, "propensity": self.propensity}
+
+    def _other_outcomes(self) -> str:
+        odd = [name for name in self.features if looks_like("reward", name) or looks_like("propensity", name)]
+        if not odd:
+            return ""
+        return (
+            f"Features that may not have been known before the decision: {', '.join(map(repr, odd))}. Leave them out by "
+            "features=[...] if so."
+        )
+
+    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
+        """Read the columns that matter."""
+        return self.reader.chunks([*self.features, *self.taken], chunk_rows)
+
+    def columns(self, chunk: Chunk, X: Features) -> LogColumns:
+        """Take the log's columns out of a chunk, checked."""
+        from offsettree.logs._log_columns import actions_of, propensities_of, rewards_of
+
+        action, reward = actions_of(chunk, self.action), rewards_of(chunk, self.reward)
+        propensity: NDArray[np.float64] | None = None
+        if isinstance(self.propensity, str):
+            propensity = propensities_of(chunk, self.propensity)
+        elif self.propensity is not None:
+            propensity = np.full(len(chunk.table), self.propensity)
+        return LogColumns(X, action, reward, propensity, self.features, self.notes, self.roles)
+
+
+def read_columns(path: Path, **arguments: Any) -> LogColumns:
+    """Read a log as `LoggedData.read` does, also one without propensities.
+
+    Parameters
+    ----------
+    path : str or path
+        A file or a folder.
+    **arguments : Any
+        As `LoggedData.read` takes them; with ``without_propensity=True`` the propensity is not read.
+
+    Returns
+    -------
+    LogColumns
+        Its propensity is None where the log does not tell, so that it can be estimated.
+    """
+    log = LogFile(path, **arguments)
+    from offsettree.logs._log_columns import frame_of, refuse_ids
+
+    tables, parts = [], []
+    for chunk in log.reader.all_chunks([*log.features, *log.taken]):
+        parts.append(log.columns(chunk, None))
+        tables.append(chunk.X if chunk.X is not None else chunk.table.select(log.features))
+    action = np.concatenate([part.action for part in parts])
+    labels = set(action.tolist())
+    refuse_ids(len(labels), len(action), log.action, path, list(labels))
+    reward = np.concatenate([part.reward for part in parts])
+    propensity = None if log.propensity is None else np.concatenate([part.propensity for part in parts])
+    X = sp.csr_matrix(sp.vstack(tables)) if sp.issparse(tables[0]) else frame_of(tables, categories=True)
+    return LogColumns(X, action, reward, propensity, log.features, log.notes, log.roles)
+
+
+def _checked_constant(propensity: Any) -> float:
+    if not is_number(propensity) or not 0 < propensity <= 1:
+        raise PropensityError(
+            f"propensity must be a column or one number in (0, 1]; got {propensity!r}. Percentages must be divided by 100."
+        )
+    return float(propensity)

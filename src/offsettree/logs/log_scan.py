@@ -1,0 +1,169 @@
+"""A log larger than memory: read from its file in chunks, every time anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import Features
+from offsettree.logs.log_file import LogFile
+from offsettree.logs.logged_data import LoggedData
+from offsettree.logs.readers import CHUNK_ROWS, Path, check_chunk_rows
+
+if TYPE_CHECKING:
+    from offsettree.logs._reader import Chunk
+
+__all__ = ["LogFacts", "LogScan"]
+
+
+@dataclass(frozen=True)
+class LogFacts:
+    """What one pass over a log tells.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many decisions.
+    counts : dict
+        How often each action was taken, most frequent first.
+    reward_range, propensity_range : pair of float
+        The smallest and the largest.
+    mean_reward : float
+        What a decision earned on average.
+    """
+
+    n_rows: int
+    counts: dict[Any, int]
+    reward_range: tuple[float, float]
+    propensity_range: tuple[float, float]
+    mean_reward: float
+
+
+class LogScan:
+    """A log in a file or a folder, as chunks of `LoggedData`: iterate over it as often as you like.
+
+    At any time one chunk is in memory. What the columns are is settled when the scan is made.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, or a folder of files of one format.
+    chunk_rows : int, default=65536
+        How many rows a chunk has; the last one of a file may have fewer.
+    action, reward, propensity : str, optional
+        Their columns, guessed by name where not given; the propensity may be one number for all rows.
+    features : list of str, optional
+        The columns that may be learned from; by default all others.
+    encoder : object, optional
+        With ``encode(table)``, such as a `TableEncoder`: then X is what it makes of a chunk's features. Without, X is
+        a pandas frame, or a CSR matrix where a log of sparse rows has very many features.
+    **options : Any
+        As `scan_tables` takes them: format, types, first_pass, delimiter, decimal, encoding, cost.
+
+    Attributes
+    ----------
+    feature_names : list of str
+        The columns that may be learned from.
+    notes : tuple of str
+        What was guessed, and what looks odd.
+    roles : dict
+        The columns that are the action, the reward and the propensity, by these names.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        chunk_rows: int = CHUNK_ROWS,
+        *,
+        action: str | None = None,
+        reward: str | None = None,
+        propensity: str | float | None = None,
+        features: Sequence[str] | None = None,
+        encoder: Any = None,
+        **options: Any,
+    ) -> None:
+        check_chunk_rows(chunk_rows)
+        self.chunk_rows = chunk_rows
+        self.encoder = encoder
+        self.file = LogFile(path, action=action, reward=reward, propensity=propensity, features=features, **options)
+        self.feature_names = self.file.features
+        self.notes = self.file.notes
+        self.roles = self.file.roles
+
+    def __iter__(self) -> Iterator[LoggedData]:
+        from offsettree.logs._log_columns import MOST_ACTIONS, refuse_ids
+
+        seen: set[Any] = set()
+        n_rows = 0
+        for chunk in self.file.chunks(self.chunk_rows):
+            parts = self.file.columns(chunk, self._features(chunk))
+            n_rows += len(parts.action)
+            seen.update(np.unique(parts.action).tolist() if parts.action.dtype.kind != "O" else parts.action.tolist())
+            if len(seen) > MOST_ACTIONS:
+                refuse_ids(len(seen), n_rows, self.file.action, chunk.source, list(seen))
+            yield LoggedData(parts.X, parts.action, parts.reward, parts.propensity)  # type: ignore[arg-type]
+
+    def _features(self, chunk: Chunk) -> Features:
+        if chunk.X is not None:
+            return chunk.X
+        table = chunk.table.select(self.feature_names)
+        if self.encoder is not None:
+            return self.encoder.encode(table)
+        from offsettree.logs._log_columns import frame_of
+
+        # Categories would differ from chunk to chunk.
+        return frame_of([table], categories=False)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns that may be learned from, as they are in the file."""
+        return len(self.feature_names)
+
+    @cached_property
+    def facts(self) -> LogFacts:
+        """What a pass over all rows tells; it is done when this is first asked for."""
+        counts: Counter[Any] = Counter()
+        n_rows, total = 0, 0.0
+        rewards, propensities = [np.inf, -np.inf], [np.inf, -np.inf]
+        for chunk in self.file.reader.chunks(self.file.taken, self.chunk_rows):
+            parts = self.file.columns(chunk, None)
+            labels, n_each = np.unique(parts.action, return_counts=True)
+            counts.update(dict(zip(labels.tolist(), n_each.tolist(), strict=True)))
+            n_rows += len(parts.reward)
+            total += float(parts.reward.sum())
+            _stretch(rewards, parts.reward)
+            if parts.propensity is not None:
+                _stretch(propensities, parts.propensity)
+        from offsettree.logs._log_columns import refuse_ids
+
+        refuse_ids(len(counts), n_rows, self.file.action, self.file.path, list(counts))
+        return LogFacts(
+            n_rows,
+            dict(counts.most_common()),
+            (rewards[0], rewards[1]),
+            (propensities[0], propensities[1]),
+            total / n_rows,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """The number of decisions, counted by a pass over all rows."""
+        return self.facts.n_rows
+
+    @property
+    def actions(self) -> NDArray[Any]:
+        """The labels that occur, sorted, found by a pass over all rows."""
+        return np.array(sorted(self.facts.counts))
+
+    def __repr__(self) -> str:
+        return f"<LogScan: {self.file.path}, {self.n_features:,} features, chunks of {self.chunk_rows:,} rows>"
+
+
+def _stretch(limits: list[float], values: NDArray[np.float64]) -> None:
+    limits[0], limits[1] = min(limits[0], float(values.min())), max(limits[1], float(values.max()))

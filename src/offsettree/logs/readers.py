@@ -1,0 +1,158 @@
+"""Logs in files: CSV, NDJSON, Parquet, Arrow, Vowpal Wabbit's text and decision service logs, read in chunks."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from offsettree._optional import require
+from offsettree.exceptions import LogError, ParameterError
+
+if TYPE_CHECKING:
+    from offsettree.logs._reader import Chunk, Reader
+
+__all__ = ["open_reader", "scan_tables"]
+
+Path = str | os.PathLike[str]
+CHUNK_ROWS = 1 << 16
+COSTS = ("negative_reward", "one_minus_reward")
+
+
+def scan_tables(
+    path: Path,
+    *,
+    chunk_rows: int = CHUNK_ROWS,
+    columns: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002 - what users call it
+    types: Mapping[str, str] | None = None,
+    first_pass: bool = True,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    cost: str = "negative_reward",
+) -> Iterator[Any]:
+    """Read a file or a folder as pyarrow tables of at most `chunk_rows` rows, in bounded memory.
+
+    All tables have the same columns and the same types. CSV and JSON say no types: they are found in a first pass
+    over all rows, numbers where all values are numbers, text where some are not.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, or a folder of files of one format, such as a partitioned one (``country=fr/part-0.parquet``).
+    chunk_rows : int, default=65536
+        How many rows a table has; the last one of a file may have fewer.
+    columns : list of str, optional
+        The columns wanted, in that order; by default all.
+    format : {"csv", "ndjson", "parquet", "arrow", "vw", "dsjson"}, optional
+        By default it is recognised by content, then by name.
+    types : mapping of str to {"number", "text"}, optional
+        What columns are to be read as, whatever they look like. A value that is not a number is then an error.
+    first_pass : bool, default=True
+        Whether the types of CSV files are tried on all rows first. Without, they are those of the first block, and a
+        value further on that does not fit is an error.
+    delimiter : str, optional
+        Of CSV; by default the one of comma, tab, semicolon and bar that cuts the first lines best.
+    decimal : str, default="."
+        The decimal point of CSV.
+    encoding : str, default="utf-8"
+        Of CSV and NDJSON.
+    cost : {"negative_reward", "one_minus_reward"}, default="negative_reward"
+        What the costs of ``vw`` and ``dsjson`` are: rewards are then -cost, or 1 - cost.
+
+    Yields
+    ------
+    pyarrow.Table
+        Nested columns are written side by side (``user.age``), categories as text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "log.csv")
+    ...     _ = file.write_text("age,sent,visit\\n25,call,1\\n61,mail,0\\n33,call,0\\n")
+    ...     [table.to_pydict() for table in scan_tables(file, chunk_rows=2, columns=["age", "sent"])]
+    [{'age': [25, 61], 'sent': ['call', 'mail']}, {'age': [33], 'sent': ['call']}]
+    """
+    check_chunk_rows(chunk_rows)
+    reader = open_reader(
+        path,
+        format=format,
+        types=types,
+        first_pass=first_pass,
+        delimiter=delimiter,
+        decimal=decimal,
+        encoding=encoding,
+        cost=cost,
+    )
+    return (_table_of(chunk) for chunk in reader.chunks(columns, chunk_rows))
+
+
+def _table_of(chunk: Chunk) -> Any:
+    if chunk.X is not None and chunk.X.shape[1]:
+        raise LogError(
+            f"a table should not have as many columns as {chunk.source} has features ({chunk.X.shape[1]:,}). Use "
+            "LoggedData.read or LoggedData.scan, which make a sparse matrix of them."
+        )
+    return chunk.table
+
+
+def open_reader(
+    path: Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    types: Mapping[str, str] | None = None,
+    cost: str = "negative_reward",
+    encoding: str = "utf-8",
+    **options: Any,
+) -> Reader:
+    """Find the reader of a path; it reads nothing but the beginning of its first file."""
+    require("pyarrow", extra="files")
+    from offsettree.logs._reader import Options
+    from offsettree.logs._recognise import FORMATS, recognise
+    from offsettree.logs._source import find_sources
+
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"format must be one of {', '.join(FORMATS)}; got {format!r}. Leave it out to find out.")
+    if cost not in COSTS:
+        raise ParameterError(f"cost must be one of {', '.join(COSTS)}; got {cost!r}.")
+    if odd := [kind for kind in (types or {}).values() if kind not in ("number", "text")]:
+        raise ParameterError(f'types must be "number" or "text" for each column; got {odd[0]!r}.')
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ParameterError(f"encoding must be one that Python knows, such as latin-1; got {encoding!r}.") from None
+    sources = find_sources(path)
+    found = format or recognise(sources[0])
+    return _reader_class(found)(sources, Options(types=types or {}, cost=cost, encoding=encoding, **options))
+
+
+def _reader_class(format: str) -> type[Reader]:  # noqa: A002
+    if format == "csv":
+        from offsettree.logs._csv import CsvReader
+
+        return CsvReader
+    if format in ("parquet", "arrow"):
+        from offsettree.logs._columnar import ArrowReader, ParquetReader
+
+        return ParquetReader if format == "parquet" else ArrowReader
+    if format == "ndjson":
+        from offsettree.logs._ndjson import NdjsonReader
+
+        return NdjsonReader
+    if format == "vw":
+        from offsettree.logs._vw import VwReader
+
+        return VwReader
+    from offsettree.logs._dsjson import DsjsonReader
+
+    return DsjsonReader
+
+
+def check_chunk_rows(chunk_rows: Any) -> None:
+    """Refuse a number of rows that nobody can have meant."""
+    if not isinstance(chunk_rows, int) or isinstance(chunk_rows, bool) or chunk_rows < 1:
+        raise ParameterError(f"chunk_rows must be a whole number of at least 1; got {chunk_rows!r}.")

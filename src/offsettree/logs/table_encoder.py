@@ -1,0 +1,200 @@
+"""Raw rows, of numbers, words and dates with gaps, as one table of float32 that every policy can learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.exceptions import FeatureError, ParameterError
+from offsettree.logs._column_summaries import Summary
+from offsettree.logs._encoded_column import DAYS, EncodedColumn, entry, read_encoded_column
+from offsettree.logs._raw_columns import RawTable, column_names, count_raw_rows, read_column
+
+__all__ = ["EncodedColumn", "TableEncoder"]
+
+MOST_LEVELS = 64
+FEWEST_ROWS_OF_LEVEL = 5
+
+
+class TableEncoder:
+    """Turns raw rows into numbers, always the same way: a part of a policy that takes rows as they come.
+
+    Learned by `learn`. A missing number is replaced by the mean, and one more column says so where numbers were missing
+    in training; a nominal column has a column of zeros and ones per level that is frequent enough, 64 at most; of a
+    date the day of the week and the hour are kept, as all dates to come lie outside of those seen. Columns that are the
+    same in every row, and those that number rows or customers, are left out.
+
+    Parameters
+    ----------
+    columns : list of EncodedColumn
+        How each raw column is encoded; others are left out.
+    notes : list of str, default=()
+        What was noticed in the columns when they were learned.
+
+    Attributes
+    ----------
+    names_in : list of str
+        The raw columns that rows must have.
+    names_out : list of str
+        The columns of the result.
+    origin : ndarray of shape (len(names_out),)
+        From which of `names_in` each column of the result comes.
+    notes : list of str
+        What was noticed, and left out, in plain words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [20, None, 40] * 5, "plan": ["basic", "pro", "pro"] * 5, "version": 1})
+    >>> encoder = TableEncoder.learn([frame])
+    >>> encoder.names_out
+    ['age', 'age is missing', 'plan=basic', 'plan=pro']
+    >>> encoder.encode({"age": 33, "plan": "basic"})
+    array([[33.,  0.,  1.,  0.]], dtype=float32)
+    >>> encoder.notes
+    ["column 'version' is left out: it is the same in every row."]
+    """
+
+    def __init__(self, columns: Sequence[EncodedColumn], notes: Sequence[str] = ()) -> None:
+        self.columns = list(columns)
+        self.notes = list(notes)
+        self.names_in = [column.name for column in self.columns]
+        widths = [len(column.names_out) for column in self.columns]
+        self.names_out = [name for column in self.columns for name in column.names_out]
+        self.origin = np.repeat(np.arange(len(widths)), widths)
+        self._starts = np.concatenate([[0], np.cumsum(widths)]).astype(int).tolist()
+        if len(set(self.names_in)) < len(self.names_in):
+            raise FeatureError(f"columns must have different names; got {', '.join(self.names_in)}.")
+
+    @classmethod
+    def learn(cls, tables: Iterable[RawTable], *, leave_out: Sequence[str] = (), max_levels: int = MOST_LEVELS) -> Self:
+        """Learn the encoding from the tables of a log, in one pass and bounded memory.
+
+        Parameters
+        ----------
+        tables : iterable of pyarrow tables, pandas or polars frames, or lists of mappings
+            The features.
+        leave_out : list of str, default=()
+            Columns that are no features.
+        max_levels : int, default=64
+            How many values of a nominal column get a column of their own: the most frequent.
+        """
+        if max_levels < 1:
+            raise ParameterError(f"max_levels must be at least 1; got {max_levels}.")
+        summaries: dict[str, Summary] = {}
+        n_rows = 0
+        for table in tables:
+            names = column_names(table)
+            n_here = count_raw_rows(table)
+            for name in names:
+                if name not in summaries and name not in leave_out:
+                    summaries[name] = Summary(name, n_rows=n_rows, n_missing=n_rows)
+            for name, summary in summaries.items():
+                summary.add(read_column(table, name), n_here)
+            n_rows += n_here
+        columns, notes = [], []
+        for summary in summaries.values():
+            column, note = _settle(summary, max_levels)
+            share = summary.n_missing / max(1, summary.n_rows)
+            columns += [replace(column, share_missing=share)] if column else []
+            notes += [note] if note else []
+        if not columns:
+            raise FeatureError(
+                "no column is left to learn from: " + (" ".join(notes) or "there is none but those of the log itself.")
+            )
+        return cls(columns, notes)
+
+    def encode(self, table: RawTable) -> NDArray[np.float32]:
+        """Return the rows as numbers; columns that are not known are left out, one that is missing is an error.
+
+        Parameters
+        ----------
+        table : pyarrow table, pandas or polars frame, mapping of names to values, or list of mappings
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, len(names_out))
+        """
+        n_rows = count_raw_rows(table)
+        out = np.zeros((n_rows, len(self.names_out)), dtype=np.float32)
+        for column, start, stop in zip(self.columns, self._starts[:-1], self._starts[1:], strict=True):
+            values = read_column(table, column.name)
+            if values is None:
+                there = column_names(table)
+                raise FeatureError(
+                    f"rows must have the column {column.name!r}, which the policy was trained on; they have "
+                    f"{', '.join(there[:20]) or 'none'}{', ...' * (len(there) > 20)}."
+                )
+            column.encode(values, out[:, start:stop])
+        return out
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Return the encoding as what JSON can hold."""
+        return {
+            "columns": [asdict(column) | {"levels": list(column.levels)} for column in self.columns],
+            "notes": self.notes,
+        }
+
+    @classmethod
+    def from_manifest(cls, manifest: Any) -> Self:
+        """Make an encoder of what `to_manifest` gave; whatever else is refused."""
+        columns = entry(manifest, "columns", list)
+        notes = entry(manifest, "notes", list)
+        if not all(isinstance(note, str) for note in notes):
+            raise FeatureError("the notes of an encoding must be texts.")
+        return cls([read_encoded_column(each) for each in columns], notes)
+
+    def __repr__(self) -> str:
+        return f"<TableEncoder: {len(self.names_in)} columns as {len(self.names_out)} numbers>"
+
+
+def _settle(summary: Summary, max_levels: int) -> tuple[EncodedColumn | None, str | None]:
+    """Return how a column is encoded, if at all, and what is to be said of it."""
+    name, n_known = summary.name, summary.n_rows - summary.n_missing
+    missing = summary.n_missing > 0
+    if summary.is_constant:
+        what = "it is empty" if n_known == 0 else "it is the same in every row"
+        return None, f"column {name!r} is left out: {what}."
+    if summary.is_id:
+        return None, f"column {name!r} is left out: nearly every row has a value of its own, as an identifier has."
+    if summary.n_dates == n_known:
+        return _settle_date(summary)
+    if summary.n_numbers == n_known:
+        column = EncodedColumn(
+            name, "number", fill=summary.mean, marks_missing=missing, constant=len(summary.numbers_seen) == 1
+        )
+        return column, None
+    words = summary.all_words()
+    fewest = FEWEST_ROWS_OF_LEVEL if summary.n_rows >= 20 * FEWEST_ROWS_OF_LEVEL else 1
+    frequent = [word for word, count in words.most_common(max_levels) if count >= fewest]
+    note = None
+    n_others = len(words) + summary.words_forgotten - len(frequent)
+    if n_others:
+        note = (
+            f"column {name!r} has {len(words) + summary.words_forgotten:,} different values; the {n_others:,} rarest "
+            "are taken as one."
+        )
+    return EncodedColumn(name, "nominal", tuple(sorted(frequent)), marks_missing=missing), note
+
+
+def _settle_date(summary: Summary) -> tuple[EncodedColumn | None, str | None]:
+    name = summary.name
+    several_days = bool(summary.first_day != summary.last_day)
+    if not several_days and not summary.has_hours:
+        return None, f"column {name!r} is left out: a date that is the same in every row."
+    parts = ["the day of the week"] * several_days + ["the hour"] * summary.has_hours
+    note = f"column {name!r} holds dates: {' and '.join(parts)} {'are' if len(parts) == 2 else 'is'} used."
+    column = EncodedColumn(
+        name,
+        "date",
+        levels=DAYS if several_days else (),
+        fill=12.0,
+        marks_missing=summary.n_missing > 0,
+        constant=not summary.has_hours,
+    )
+    return column, note

@@ -1,0 +1,137 @@
+"""Around the figures: warnings, the log they come from, the policy, and how to get the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from offsettree.report._facts import mapping, text, texts, value
+from offsettree.report._html import Html, element, join, paragraph, prose
+from offsettree.report._numbers import count, duration, number, plural
+from offsettree.report._tables import details, pairs, section
+
+__all__ = ["log_section", "policy_section", "reproduce_section", "warnings_section"]
+
+_METHODS = {
+    "ips": "inverse propensity: rewards of matching decisions, each weighted by how rare it was in the log",
+    "snips": "self-normalised inverse propensity: a weighted mean of the rewards of matching decisions",
+    "direct": "a model of the rewards, asked what the new policy's actions would earn",
+    "doubly_robust": "doubly robust: a model of the rewards, corrected by the matching decisions",
+    "switch": "switch: matching decisions where they weigh little, a model of the rewards elsewhere",
+}
+_INTERVALS = {
+    "normal": "by the normal distribution, good for many rows",
+    "bootstrap": "by drawing the rows anew many times, good for many rows",
+    "bernstein": "by Bernstein's inequality, which holds for any number of rows",
+    "betting": "by betting against every value, which holds for any number of rows",
+}
+
+
+def warnings_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return what speaks against trusting the figures, each said once."""
+    said = dict.fromkeys(texts(facts, "warnings") + texts(mapping(facts, "estimate"), "warnings"))
+    if not said:
+        return None
+    heading = "One warning" if len(said) == 1 else f"{len(said)} warnings"
+    items = (element("li", prose(text[:1].upper() + text[1:])) for text in said)
+    return section("warnings", heading, element("ul", join(items), class_="warnings"))
+
+
+def log_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return what was read."""
+    log = mapping(facts, "log")
+    rows: list[tuple[str, object]] = []
+    if (path := text(log, "path")) is not None:
+        rows.append(("File", path))
+    rows.extend(
+        (name, found)
+        for name, found in (
+            ("Decisions", _counted(log)),
+            ("Columns", _columns(mapping(log, "columns"))),
+            ("Rewards", _rewards(mapping(log, "reward"))),
+        )
+        if found is not None
+    )
+    features, notes = texts(log, "features"), texts(log, "notes")
+    if not (rows or features or notes):
+        return None
+    listed = element("p", join((element("bdi", name) for name in features), ", "))
+    few = len(features) <= 8
+    if features and few:
+        rows.append(("Features", join((element("bdi", name) for name in features), ", ")))
+    return section(
+        "log",
+        "The log",
+        pairs(rows) if rows else None,
+        details(plural(len(features), "feature"), listed) if features and not few else None,
+        join([element("h3", "What was noticed"), _listed(notes)]) if notes else None,
+        class_="half",
+    )
+
+
+def policy_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return what was learned, and how it was judged."""
+    policy, estimate = mapping(facts, "policy"), mapping(facts, "estimate")
+    rows: list[tuple[str, object]] = []
+    for key, name in (("name", "Name"), ("learner", "Learner")):
+        if (found := text(policy, key)) is not None:
+            rows.append((name, found))
+    parameters = mapping(policy, "parameters")
+    if parameters:
+        rows.append(("Settings", join((f"{key} = {setting}" for key, setting in parameters.items()), ", ")))
+    if (seconds := value(policy, "seconds")) is not None:
+        rows.append(("Time to learn", duration(seconds)))
+    for key, name, words in (("method", "Estimate", _METHODS), ("interval", "Interval", _INTERVALS)):
+        if (found := text(estimate, key)) is not None:
+            rows.append((name, words.get(found, found)))
+    return section("policy", "The policy", pairs(rows), class_="half") if rows else None
+
+
+def reproduce_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return the command that makes the same page again, and with what."""
+    reproduce = mapping(facts, "reproduce")
+    command, seed = text(reproduce, "command"), text(reproduce, "seed")
+    rows: list[tuple[str, object]] = [] if seed is None else [("Seed", seed)]
+    if (version := text(facts, "version")) is not None:
+        rows.append(("offsettree", version))
+    versions = mapping(reproduce, "versions")
+    rows.extend((str(name), str(found)) for name, found in versions.items() if found is not None and name != "offsettree")
+    if command is None and not mapping(facts, "reproduce"):
+        return None
+    return section(
+        "reproduce",
+        "How to get the same again",
+        None if command is None else element("pre", element("code", command)),
+        paragraph("The same log, seed and versions give the same policy and the same figures.") if command else None,
+        pairs(rows) if rows else None,
+    )
+
+
+def _counted(log: Mapping[str, Any]) -> str | None:
+    rows, train, test = (value(log, key) for key in ("rows", "train_rows", "test_rows"))
+    parts = [] if train is None else [f"{count(train)} to learn from"]
+    parts += [] if test is None else [f"{count(test)} held out to judge by"]
+    if rows is None:
+        return ", ".join(parts) or None
+    return count(rows) + (f": {', '.join(parts)}" if parts else "")
+
+
+def _columns(columns: Mapping[str, Any]) -> Html | None:
+    parts = [join([f"{role}: ", label_inline(name)]) for role, name in columns.items() if name is not None]
+    return join(parts, ", ") if parts else None
+
+
+def label_inline(name: object) -> Html:
+    """Return the name of a column within a sentence."""
+    return element("code", element("bdi", name))
+
+
+def _rewards(reward: Mapping[str, Any]) -> str | None:
+    low, high, mean = (value(reward, key) for key in ("min", "max", "mean"))
+    parts = [] if low is None or high is None else [f"from {number(low)} to {number(high)}"]
+    parts += [] if mean is None else [f"{number(mean)} on average"]
+    return ", ".join(parts) or None
+
+
+def _listed(lines: list[str]) -> Html:
+    return element("ul", *(element("li", prose(line)) for line in lines), class_="plain")

@@ -1,0 +1,120 @@
+"""What is done, and what it earns: the mix of actions before and after, and the reward of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from offsettree.report._charts import bars, interval_plot, scale_over
+from offsettree.report._facts import Band, band, entries, mapping, text, value
+from offsettree.report._html import Html, paragraph
+from offsettree.report._numbers import decimals_for, interval, number, percent, plural
+from offsettree.report._tables import Row, chart, legend, section
+
+__all__ = ["mix_section", "reward_section"]
+
+_MOST = 30
+_SHARES = "Share in the log, then of the new policy"
+
+
+def mix_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return how often each action was taken, and how often the new policy takes it."""
+    actions = [action for action in entries(mapping(facts, "log"), "actions") if _share(action) is not None]
+    if not actions:
+        return None
+    shown = sorted(actions, key=lambda action: -(_share(action) or 0.0))[:_MOST]
+    with_new = any(value(action, "policy_share") is not None for action in actions)
+    largest = max(_share(action) or 0.0 for action in shown)
+    rows = []
+    for action in shown:
+        old, new = value(action, "share"), value(action, "policy_share")
+        drawn = [(old, "old"), (new, "new")] if with_new else [(old, "old")]
+        rows.append(Row(_name(action), bars(drawn, largest), _from_to(old, new) if with_new else _written(old)))
+    key = [("old", "What was done, in the log"), ("new", "What the new policy does")]
+    return section(
+        "mix",
+        "How often each action is taken",
+        legend(*key[: 2 if with_new else 1]),
+        # As tall as the rows of the card beside it.
+        chart(rows, ("Action", "Drawn", _SHARES if with_new else "Share in the log"), tall=True),
+        _rest(actions, shown, with_new=with_new),
+        class_="half",
+    )
+
+
+def reward_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return what each action earned where it was taken."""
+    log = mapping(facts, "log")
+    actions = [action for action in entries(log, "actions") if value(action, "mean_reward") is not None]
+    if not actions:
+        return None
+    shown = sorted(actions, key=lambda action: -(_share(action) or 0.0))[:_MOST]
+    shown.sort(key=lambda action: -(value(action, "mean_reward") or 0.0))
+    bands = [found for action in shown if (found := band(action, "mean_reward")) is not None]
+    mean = value(mapping(log, "reward"), "mean")
+    scale = scale_over(bands, also=[] if mean is None else [mean], most_ticks=3)
+    places = _decimals(bands)
+    rows = [
+        Row(
+            _name(action),
+            interval_plot(scale, found, kind="old", reference=mean),
+            number(found.value, places),
+            "" if found.low is None or found.high is None else interval(found.low, found.high, places),
+            below=_times(action),
+        )
+        for action, found in zip(shown, bands, strict=True)
+    ]
+    of_how_many = f"The {len(shown)} most frequent of {plural(len(actions), 'action')}." if actions[_MOST:] else None
+    return section(
+        "rewards",
+        "What each action earned in the log",
+        None if mean is None else legend(("dash", f"mean of the whole log, {number(mean, places)}")),
+        chart(rows, ("Action", "Drawn", "Mean reward, and its interval"), scale=scale, names="28%"),
+        paragraph(
+            of_how_many,
+            "The mean over the decisions for which the log chose the action. If it was chosen where it works best, it "
+            "would earn less elsewhere: the means alone do not say which action is best for whom.",
+            class_="note",
+        ),
+        class_="half",
+    )
+
+
+def _name(action: Mapping[str, Any]) -> str:
+    return text(action, "label") or "(no name)"
+
+
+def _share(action: Mapping[str, Any]) -> float | None:
+    """Return the larger of the two shares: an action that only the new policy takes matters as well."""
+    known = [share for key in ("share", "policy_share") if (share := value(action, key)) is not None]
+    return max(known, default=None)
+
+
+def _written(share: float | None) -> str:
+    return "?" if share is None else percent(share)
+
+
+def _from_to(old: float | None, new: float | None) -> str:
+    return f"{_written(old)} \u2192 {_written(new)}"
+
+
+def _times(action: Mapping[str, Any]) -> str | None:
+    rows = value(action, "rows")
+    return None if rows is None else plural(round(rows), "decision")
+
+
+def _decimals(bands: Sequence[Band]) -> int:
+    widths = sorted(found.width for found in bands if found.width > 0)
+    return decimals_for([found.value for found in bands], widths[len(widths) // 2] if widths else None)
+
+
+def _rest(actions: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]], *, with_new: bool) -> Html | None:
+    n_more = len(actions) - len(shown)
+    if n_more == 0:
+        return None
+    # By identity: two actions may have the same label.
+    drawn = {id(action) for action in shown}
+    rest = [action for action in actions if id(action) not in drawn]
+    old, new = (sum(value(action, key) or 0.0 for action in rest) for key in ("share", "policy_share"))
+    together = f"{percent(old)} of the log" + (f" and {percent(new)} of the new policy's decisions" if with_new else "")
+    return paragraph(f"And {plural(n_more, 'more action', 'more actions')}, together {together}.", class_="note")

@@ -1,0 +1,124 @@
+"""What was tried: every candidate with its value, and which features the policy looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from offsettree.report._charts import Scale, bars, interval_plot, scale_over
+from offsettree.report._facts import Band, band, entries, mapping, text, value
+from offsettree.report._html import Html, paragraph
+from offsettree.report._numbers import decimals_for, duration, interval, number, percent, plural
+from offsettree.report._tables import Row, chart, legend, section
+
+__all__ = ["candidates_section", "importance_section"]
+
+_ORDER = {"chosen": 0, "compared": 1, "failed": 2, "left out": 3}
+_MOST_FEATURES = 20
+_HEADS = ("Candidate", "Drawn", "Reward per decision, and its interval")
+
+
+def candidates_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return the candidates, the chosen one first, then the best."""
+    tried = entries(facts, "candidates")
+    if not tried:
+        return None
+    tried.sort(key=_rank)
+    bands = [found for entry in tried if (found := band(entry)) is not None]
+    baseline = band(mapping(mapping(facts, "estimate"), "baseline"))
+    reference = baseline.value if baseline is not None else None
+    scale = scale_over(bands, also=[] if reference is None else [reference]) if bands else None
+    widths = sorted(found.width for found in bands if found.width > 0)
+    places = decimals_for([found.value for found in bands], widths[len(widths) // 2] if widths else None)
+    rows = []
+    for entry in tried:
+        found = band(entry)
+        kind = "new" if entry.get("outcome") == "chosen" else "old"
+        drawing = Html("") if scale is None or found is None else _drawn(scale, found, kind, reference)
+        rows.append(
+            Row(
+                text(entry, "name") or "(no name)",
+                drawing,
+                "" if found is None else number(found.value, places),
+                "" if found is None or found.low is None or found.high is None else _interval(found, places),
+                below=_below(entry),
+                main=kind == "new",
+            )
+        )
+    return section(
+        "candidates",
+        "What was tried",
+        paragraph(
+            f"{plural(len(tried), 'way')} to learn a policy; each is judged by decisions on rows it did not learn from. "
+            "Where intervals overlap widely, the simpler candidate is the safer choice."
+            if len(tried) > 1
+            else "One way to learn a policy was tried, and judged by decisions on rows it did not learn from."
+        ),
+        None
+        if reference is None or scale is None
+        else legend(("dash", f"what was done earned {number(reference, places)}")),
+        *(chart(part, _HEADS, scale=on, names="34%") for part, on in _with_and_without(rows, scale) if part),
+    )
+
+
+def _drawn(scale: Scale, found: Band, kind: str, reference: float | None) -> Html:
+    return interval_plot(scale, found, kind=kind, reference=reference)
+
+
+def _interval(found: Band, places: int) -> str:
+    low, high = found.ends
+    return interval(low, high, places)
+
+
+def _with_and_without(rows: list[Row], scale: Scale | None) -> list[tuple[list[Row], Scale | None]]:
+    """Part those that have a value, with an axis below, from those that have none."""
+    return [([row for row in rows if row.figure], scale), ([row for row in rows if not row.figure], None)]
+
+
+def _rank(entry: Mapping[str, Any]) -> tuple[int, float]:
+    return _ORDER.get(str(entry.get("outcome")), 1), -(value(entry, "value") or 0.0)
+
+
+def _below(entry: Mapping[str, Any]) -> str | None:
+    outcome, seconds, error = text(entry, "outcome"), value(entry, "seconds"), text(entry, "error")
+    said = []
+    if outcome == "left out":
+        said.append("left out for want of time")
+    elif outcome is not None and outcome != "compared":
+        said.append(outcome)
+    if seconds is not None:
+        said.append(duration(seconds))
+    if error is not None:
+        said.append(error if len(error) <= 300 else error[:299] + "\u2026")
+    return " \u00b7 ".join(said) or None
+
+
+def importance_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return which features matter most."""
+    known = [entry for entry in entries(facts, "importance") if value(entry, "importance") is not None]
+    if not known:
+        return None
+    known.sort(key=lambda entry: -(value(entry, "importance") or 0.0))
+    shown = known[:_MOST_FEATURES]
+    largest = value(shown[0], "importance") or 0.0
+    rows = []
+    for entry in shown:
+        share = value(entry, "importance") or 0.0
+        rows.append(Row(text(entry, "feature") or "(no name)", bars([(share, "new")], largest), percent(share)))
+    rest = known[_MOST_FEATURES:]
+    more = None
+    if rest:
+        together = percent(sum(value(entry, "importance") or 0.0 for entry in rest))
+        more = f"And {plural(len(rest), 'more feature')}, together {together}."
+    return section(
+        "features",
+        "Which features matter",
+        paragraph("How much of the policy's choice hangs on each feature, in percent of all."),
+        chart(rows, ("Feature", "Drawn", "Share of importance"), names="42%"),
+        paragraph(
+            more,
+            "A feature that matters to the choice is not thereby the cause of the reward.",
+            class_="note",
+        ),
+        class_="half",
+    )

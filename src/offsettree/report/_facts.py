@@ -1,0 +1,79 @@
+"""Facts read with care: whatever is missing, empty or not a number comes out as nothing, and is then left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Band", "band", "entries", "mapping", "text", "texts", "value"]
+
+
+class Band(NamedTuple):
+    """A number, and an interval around it where one is known."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval, or the number twice."""
+        return (
+            self.value if self.low is None else self.low,
+            self.value if self.high is None else self.high,
+        )
+
+    @property
+    def width(self) -> float:
+        """How wide the interval is."""
+        low, high = self.ends
+        return high - low
+
+
+def mapping(facts: Any, key: str) -> Mapping[str, Any]:
+    """Return a mapping within another, an empty one if there is none."""
+    found = facts.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def entries(facts: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """Return the mappings of a list."""
+    return [entry for entry in _sequence(facts.get(key)) if isinstance(entry, Mapping)]
+
+
+def texts(facts: Mapping[str, Any], key: str) -> list[str]:
+    """Return the texts of a list, those that say something."""
+    return [str(entry).strip() for entry in _sequence(facts.get(key)) if entry is not None and str(entry).strip()]
+
+
+def text(facts: Mapping[str, Any], key: str) -> str | None:
+    """Return a text that says something, or None."""
+    found = facts.get(key)
+    return (str(found).strip() or None) if found is not None else None
+
+
+def value(facts: Mapping[str, Any], key: str) -> float | None:
+    """Return a finite number, or None."""
+    found = facts.get(key)
+    if isinstance(found, str) or found is None:
+        return None
+    try:
+        as_float = float(found)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return as_float if math.isfinite(as_float) else None
+
+
+def band(facts: Mapping[str, Any], key: str = "value") -> Band | None:
+    """Return the number under a key with the interval from ``low`` to ``high``; None where there is no number."""
+    middle, low, high = value(facts, key), value(facts, "low"), value(facts, "high")
+    if middle is None:
+        return None
+    if low is None or high is None or low > high:
+        low = high = None
+    return Band(middle, low, high)
+
+
+def _sequence(found: Any) -> Sequence[Any]:
+    return found if isinstance(found, Sequence) and not isinstance(found, str | bytes) else ()

@@ -1,0 +1,99 @@
+"""Numbers as a person writes them: no digits that mean nothing, thousands apart, shares in percent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+__all__ = ["count", "decimals_for", "duration", "interval", "number", "percent", "plural", "signed", "ticks"]
+
+THIN = "\u202f"  # between a number and its unit: no line may end there
+MINUS = "\u2212"
+_MOST_DECIMALS = 6
+
+
+def number(value: float, decimals: int | None = None) -> str:
+    """Write a number with so many decimals; by default with as many as three digits need."""
+    size = abs(value)
+    places = decimals_for([value]) if decimals is None else decimals
+    if size >= 1e12 or 0 < size < 10.0**-_MOST_DECIMALS:
+        text = f"{value:.2e}"
+    else:
+        text = f"{value:,.{places}f}"
+        if not text.strip("-0.,"):
+            text = text.lstrip("-")
+    return text.replace("-", MINUS)
+
+
+def signed(value: float, decimals: int | None = None) -> str:
+    """Write a number with its sign, plus as well."""
+    text = number(value, decimals)
+    return text if text.startswith(MINUS) or not text.strip("0.,") else f"+{text}"
+
+
+def interval(low: float, high: float, decimals: int, *, sign: bool = False) -> str:
+    """Write the two ends of an interval."""
+    write = signed if sign else number
+    return f"[{write(low, decimals)}, {write(high, decimals)}]"
+
+
+def decimals_for(values: Iterable[float], width: float | None = None) -> int:
+    """Return how many decimals are worth writing.
+
+    Up to the first digit of a quarter of the interval's width, which is near the standard error; without an interval
+    three digits of the largest number.
+    """
+    if width is not None and width > 0:
+        places = -math.floor(math.log10(width / 4) + 1e-9)
+    else:
+        largest = max((abs(value) for value in values), default=0.0)
+        places = 2 - math.floor(math.log10(largest)) if largest > 0 else 0
+        if largest == round(largest):
+            places = 0
+    return min(max(places, 0), _MOST_DECIMALS)
+
+
+def count(value: float) -> str:
+    """Write how many."""
+    return number(round(value), 0)
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """Write how many of what."""
+    return f"{count(n)} {one if n == 1 else many or one + 's'}"
+
+
+def percent(share: float) -> str:
+    """Write a share between 0 and 1 in percent: a whole number above ten, one decimal below."""
+    value = 100 * share
+    if 0 < abs(value) < 0.1:
+        return f"<{THIN}0.1{THIN}%" if value > 0 else f">{THIN}{MINUS}0.1{THIN}%"
+    if 99.5 <= abs(value) < 100:
+        return f"{number(math.floor(value * 10) / 10, 1)}{THIN}%"
+    places = 0 if abs(value) >= 9.95 or value == 0 else 1
+    return f"{number(value, places)}{THIN}%"
+
+
+def duration(seconds: float) -> str:
+    """Write a time as a person would."""
+    if seconds < 0.1:
+        return f"under 0.1{THIN}s"
+    if seconds < 9.95:
+        return f"{seconds:.1f}{THIN}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{count(hours)}{THIN}h {minutes}{THIN}min"
+    return f"{minutes}{THIN}min {rest}{THIN}s" if minutes else f"{rest}{THIN}s"
+
+
+def ticks(low: float, high: float, most: int = 5) -> Sequence[float]:
+    """Return round numbers between two, at most so many."""
+    span = high - low
+    if not (span > 0 and math.isfinite(span)):
+        return []
+    power = 10.0 ** math.floor(math.log10(span / most))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10, 20) if span / (factor * power) <= most)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [step * position for position in range(first, last + 1)]

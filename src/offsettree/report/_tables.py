@@ -1,0 +1,101 @@
+"""Tables: plain ones, and charts, which are tables with a drawing in every row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from offsettree.report._charts import Scale, axis
+from offsettree.report._html import Html, element, join, label
+
+__all__ = ["Row", "chart", "columns", "details", "legend", "pairs", "section"]
+
+
+class Row(NamedTuple):
+    """One row of a chart: a name, a drawing, and the number drawn."""
+
+    name: object
+    drawing: Html
+    figure: str
+    figure_soft: str = ""
+    below: object = None
+    main: bool = False
+
+
+def section(identity: str, heading: str, *content: object, class_: str | None = None) -> Html:
+    """Return one card of the page."""
+    head = element("h2", heading, id=f"{identity}-heading")
+    return element("section", head, *content, id=identity, class_=class_, aria_labelledby=f"{identity}-heading")
+
+
+def chart(
+    rows: Sequence[Row],
+    heads: tuple[str, str, str],
+    *,
+    scale: Scale | None = None,
+    names: str | None = None,
+    tall: bool = False,
+) -> Html:
+    """Return a table with a drawing per row; the heads are for who listens to the page.
+
+    The rows are laid out as a grid, under which browsers forget that it is a table: the roles say so again.
+    """
+    # A figure is as wide as a 0; brackets, points and commas are narrower.
+    room = round(0.86 * max(len(row.figure) + len(row.figure_soft) for row in rows)) + 2
+    head = element("tr", *(element("th", text, scope="col", role="columnheader") for text in heads), role="row")
+    body = (element("tr", *_cells(row), role="row", class_=_kind(row)) for row in rows)
+    sizes = f"--room: {room}ch;" + (f" --names: {names};" if names else "")
+    table = element(
+        "table",
+        element("thead", head, role="rowgroup"),
+        element("tbody", join(body), role="rowgroup"),
+        class_="chart" + (" bars" if scale is None else "") + (" tall" if tall else ""),
+        role="table",
+        style=sizes,
+    )
+    if scale is None:
+        return table
+    return join([table, element("div", element("div", axis(scale)), class_="chart-axis", style=sizes)])
+
+
+def _kind(row: Row) -> str | None:
+    return "main" if row.main else None if row.figure else "bare"
+
+
+def _cells(row: Row) -> Iterable[Html]:
+    below = None if row.below is None else element("span", row.below, class_="sub")
+    soft = element("span", row.figure_soft, class_="soft") if row.figure_soft else None
+    space = Html("&nbsp;") if soft else None
+    yield element("th", element("span", label(row.name), below), scope="row", role="rowheader")
+    if not row.figure:
+        return
+    yield element("td", row.drawing, class_="plotted", role="cell")
+    yield element("td", element("span", row.figure, space, soft), class_="num", role="cell")
+
+
+def pairs(rows: Iterable[tuple[str, object]]) -> Html:
+    """Return a table of names and what they are."""
+    body = (element("tr", element("th", name, scope="row"), element("td", what)) for name, what in rows)
+    return element("table", element("tbody", join(body)), class_="plain")
+
+
+def columns(heads: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: int = 1) -> Html:
+    """Return a table with a head; the last columns hold numbers."""
+    first = len(heads) - numbers
+
+    def kind(position: int) -> str | None:
+        return "num" if position >= first else None
+
+    head = element("tr", *(element("th", text, scope="col", class_=kind(i)) for i, text in enumerate(heads)))
+    body = (element("tr", *(element("td", cell, class_=kind(i)) for i, cell in enumerate(row))) for row in rows)
+    return element("table", element("thead", head), element("tbody", join(body)), class_="plain list")
+
+
+def details(summary: str, *content: object) -> Html:
+    """Return what is shown when asked for."""
+    return element("details", element("summary", summary), element("div", *content, class_="scroll", tabindex=0, role="region", aria_label=summary))
+
+
+def legend(*entries: tuple[str, str]) -> Html:
+    """Say what the colours mean: (kind, words)."""
+    return element("ul", *(element("li", element("i", class_=kind), text) for kind, text in entries), class_="legend")

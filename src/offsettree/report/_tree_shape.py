@@ -1,0 +1,105 @@
+"""The tree of actions made flat, and cut down to what can be drawn; no step is recursive, as trees may be deep."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from offsettree.report._facts import value
+
+__all__ = ["Node", "Place", "flatten", "members", "places", "worth_drawing"]
+
+
+@dataclass
+class Node:
+    """A contest between two sides, or an action."""
+
+    label: str
+    rows: float | None
+    strength: float | None
+    left: int = -1
+    right: int = -1
+    n_actions: int = 1
+
+    @property
+    def is_contest(self) -> bool:
+        """Whether two sides meet here."""
+        return self.left >= 0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node is drawn: how far in, and in which row."""
+
+    node: int
+    depth: int
+    row: int
+
+
+def flatten(tree: Mapping[str, Any]) -> list[Node]:
+    """Return the nodes, each before its children, the root first."""
+    nodes: list[Node] = []
+    waiting: list[tuple[Any, int, str]] = [(tree, -1, "")]
+    while waiting:
+        found, parent, side = waiting.pop()
+        at = len(nodes)
+        if parent >= 0:
+            setattr(nodes[parent], side, at)
+        facts = found if isinstance(found, Mapping) else {}
+        left, right = facts.get("left"), facts.get("right")
+        action = facts.get("action")
+        nodes.append(Node("(no name)" if action is None else str(action), value(facts, "rows"), _share(facts)))
+        if isinstance(left, Mapping) and isinstance(right, Mapping):
+            waiting += [(right, at, "right"), (left, at, "left")]
+    for node in reversed(nodes):
+        if node.is_contest:
+            node.n_actions = nodes[node.left].n_actions + nodes[node.right].n_actions
+    return nodes
+
+
+def _share(facts: Mapping[str, Any]) -> float | None:
+    found = value(facts, "strength")
+    return None if found is None else min(max(found, 0.0), 1.0)
+
+
+def worth_drawing(nodes: list[Node], most: int) -> set[int]:
+    """Return the contests to draw, from the root downwards those with most rows, so that so many ends are left."""
+    drawn: set[int] = set()
+    heap = [(0.0, 0)] if nodes[0].is_contest else []
+    while heap and len(drawn) < most - 1:
+        _, at = heapq.heappop(heap)
+        drawn.add(at)
+        for child in (nodes[at].left, nodes[at].right):
+            node = nodes[child]
+            if node.is_contest:
+                heapq.heappush(heap, (-float(node.n_actions if node.rows is None else node.rows), child))
+    return drawn
+
+
+def places(nodes: list[Node], drawn: set[int]) -> list[Place]:
+    """Give every node a row of its own, a contest between its two sides: to its right the row is free for words."""
+    order: list[Place] = []
+    waiting: list[tuple[int, int, bool]] = [(0, 0, False)]
+    while waiting:
+        at, depth, seen = waiting.pop()
+        if seen or at not in drawn:
+            order.append(Place(at, depth, len(order)))
+            continue
+        node = nodes[at]
+        waiting += [(node.right, depth + 1, False), (at, depth, True), (node.left, depth + 1, False)]
+    return order
+
+
+def members(nodes: list[Node], at: int, most: int) -> list[str]:
+    """Return the first few actions below a node."""
+    found: list[str] = []
+    waiting = [at]
+    while waiting and len(found) < most:
+        node = nodes[waiting.pop()]
+        if node.is_contest:
+            waiting += [node.right, node.left]
+        else:
+            found.append(node.label)
+    return found

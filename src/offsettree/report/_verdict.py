@@ -1,0 +1,144 @@
+"""The verdict: what the new policy earns, what the logged one earned, and whether the gain is real."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from offsettree.report._charts import interval_plot, scale_over
+from offsettree.report._facts import Band, band, mapping, text, value
+from offsettree.report._html import Html, element, paragraph, prose
+from offsettree.report._numbers import count, decimals_for, interval, number, percent, signed
+from offsettree.report._tables import Row, chart, section
+
+__all__ = ["verdict_section"]
+
+_HEADINGS = {
+    "good": "The new policy is better than what was done",
+    "bad": "The new policy is worse than what was done",
+    "open": "No clear difference from what was done",
+}
+_MODELS = ("doubly_robust", "switch")
+
+
+def verdict_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return the first card of the page; None where nothing is known of the policy's worth."""
+    estimate = mapping(facts, "estimate")
+    said = text(facts, "verdict")
+    new, old, gain = band(estimate), band(mapping(estimate, "baseline")), band(mapping(estimate, "difference"))
+    if said is None and new is None:
+        return None
+    outcome = _outcome(gain)
+    return section(
+        "verdict",
+        _HEADINGS[outcome] if outcome else "What the new policy is worth",
+        paragraph(prose(said), class_="said") if said else None,
+        None if new is None else _tiles(new, old, gain, outcome, facts),
+        None if new is None else _picture(new, old, gain, outcome),
+        _rests_on(estimate),
+        class_=outcome,
+    )
+
+
+def _outcome(gain: Band | None) -> str | None:
+    if gain is None or gain.low is None or gain.high is None:
+        return None
+    return "good" if gain.low > 0 else "bad" if gain.high < 0 else "open"
+
+
+def _decimals(*bands: Band | None) -> int:
+    known = [found for found in bands if found is not None]
+    values = [found.value for found in known]
+    widths = [found.width for found in known if found.width > 0]
+    if not widths:
+        return decimals_for(values)
+    # The three stand side by side, with equally many digits: what the narrowest needs, within what the widest bears.
+    return min(decimals_for(values, min(widths)), decimals_for(values, max(widths)) + 1)
+
+
+def _tiles(new: Band, old: Band | None, gain: Band | None, outcome: str | None, facts: Mapping[str, Any]) -> Html:
+    places = _decimals(new, old, gain)
+    tiles = [_tile("The new policy earns, per decision", new, places, "new")]
+    if old is not None:
+        tiles.append(_tile("What was done earned, per decision", old, places, None))
+    if gain is not None:
+        kind = outcome if outcome in ("good", "bad") else None
+        tiles.append(_tile("The gain, per decision", gain, places, kind, more=_relative(gain, old, facts), sign=True))
+    return element("dl", *tiles, class_="tiles")
+
+
+def _tile(
+    name: str, shown: Band, places: int, kind: str | None, *, more: str | None = None, sign: bool = False
+) -> Html:
+    big = signed(shown.value, places) if sign else number(shown.value, places)
+    between = None
+    if shown.low is not None and shown.high is not None:
+        between = element("dd", "likely within ", interval(shown.low, shown.high, places, sign=sign), class_="num")
+    return element(
+        "div",
+        element("dt", name),
+        element("dd", big, class_="big num"),
+        between,
+        element("dd", more) if more else None,
+        class_=kind,
+    )
+
+
+def _relative(gain: Band, old: Band | None, facts: Mapping[str, Any]) -> str | None:
+    """Return the gain in percent of what was earned, which means something only if rewards cannot be negative."""
+    smallest = value(mapping(mapping(facts, "log"), "reward"), "min")
+    if old is None or old.value <= 0 or (smallest is not None and smallest < 0):
+        return None
+    share = gain.value / old.value
+    if abs(share) < 0.0005:
+        return None
+    return f"{percent(abs(share))} {'more' if share > 0 else 'less'} than what was done"
+
+
+def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None) -> Html:
+    places = _decimals(new, old, gain)
+    worth = [(name, shown, kind) for name, shown, kind in _worth(new, old) if shown is not None]
+    scale = scale_over([shown for _, shown, _ in worth])
+    rows = [Row(name, interval_plot(scale, shown, kind=kind), *_figures(shown, places)) for name, shown, kind in worth]
+    heads = ("What", "Drawn", "Earned per decision, and the interval")
+    parts = [chart(rows, heads, scale=scale, names="9rem")]
+    if gain is not None:
+        gains = scale_over([gain], also=[0.0])
+        kind = outcome if outcome in ("good", "bad") else "new"
+        row = Row("Gain", interval_plot(gains, gain, kind=kind, reference=0.0), *_figures(gain, places, sign=True))
+        parts.append(chart([row], ("What", "Drawn", "Gain per decision, and the interval"), scale=gains, names="9rem"))
+    return element("div", *parts, class_="picture")
+
+
+def _worth(new: Band, old: Band | None) -> list[tuple[str, Band | None, str]]:
+    return [("New policy", new, "new"), ("What was done", old, "old")]
+
+
+def _figures(shown: Band, places: int, *, sign: bool = False) -> tuple[str, str]:
+    written = signed(shown.value, places) if sign else number(shown.value, places)
+    if shown.low is None or shown.high is None:
+        return written, ""
+    return written, interval(shown.low, shown.high, places, sign=sign)
+
+
+def _rests_on(estimate: Mapping[str, Any]) -> Html | None:
+    rows, matched, level = (value(estimate, key) for key in ("n_rows", "n_matched", "level"))
+    sentences = []
+    if rows is not None and matched is not None:
+        method = text(estimate, "method")
+        if method == "direct":
+            end = "; the estimate itself is that of a model of the rewards, trained on this log"
+        elif method in _MODELS:
+            end = "; a model of the rewards makes the estimate, and these correct it"
+        else:
+            end = "; the estimate rests on these"
+        sentences.append(
+            f"Of {count(rows)} held-out decisions, {count(matched)} were ones where the log happened to do what the "
+            f"new policy would do{end}."
+        )
+    if level is not None and band(estimate) is not None:
+        sentences.append(
+            f"An interval says where the true figure is likely to be: {percent(level)} of intervals made this way hold "
+            "it. A gain whose interval is all above zero is unlikely to be luck."
+        )
+    return paragraph(*sentences, class_="note") if sentences else None

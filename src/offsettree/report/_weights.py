@@ -1,0 +1,108 @@
+"""How far the estimate can be trusted: how many rows it rests on, and how unevenly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from offsettree.report._charts import histogram
+from offsettree.report._facts import mapping, value
+from offsettree.report._html import Html, join, paragraph
+from offsettree.report._numbers import count, number, percent
+from offsettree.report._tables import columns, details, pairs, section
+
+__all__ = ["weights_section"]
+
+_MOST_BARS = 24
+
+
+def weights_section(facts: Mapping[str, Any]) -> Html | None:
+    """Return the diagnostics of the weights, in plain words."""
+    estimate, weights = mapping(facts, "estimate"), mapping(facts, "weights")
+    rows = _figures(estimate, weights)
+    bins = _bins(weights)
+    if not rows and bins is None:
+        return None
+    return section(
+        "weights",
+        "What the estimate rests on",
+        paragraph(
+            "A held-out decision counts where the log did what the new policy would do. It then stands in for those "
+            "where the log did something else: the rarer its action was in the log, the more it counts. That is its "
+            "weight. An estimate is solid where many decisions count about equally."
+        ),
+        pairs(rows) if rows else None,
+        None if bins is None else _drawn(*bins),
+        class_="half",
+    )
+
+
+def _figures(estimate: Mapping[str, Any], weights: Mapping[str, Any]) -> list[tuple[str, object]]:
+    rows, matched, effective, largest = (
+        value(estimate, key) for key in ("n_rows", "n_matched", "effective_rows", "max_weight")
+    )
+    top = value(weights, "top_percent_share")
+    told: list[tuple[str, object]] = []
+    if matched is not None:
+        share = f" of {count(rows)} held-out ones ({percent(matched / rows)})" if rows else ""
+        told.append(("Decisions that count", f"{count(matched)}{share}"))
+    if effective is not None:
+        told.append(
+            ("Worth", f"as much as {count(effective)} decisions of equal weight{_judged(effective, matched)}")
+        )
+    if largest is not None:
+        told.append(("Largest weight", f"{number(largest)}: one decision stands in for about {_about(largest)}"))
+    if top is not None:
+        told.append(("The heaviest 1\u202f%", f"of the decisions carry {percent(top)} of all weight"))
+    return told
+
+
+def _judged(effective: float, matched: float | None) -> str:
+    if effective < 100:
+        return ": few, so do not lean on the estimate"
+    if matched and effective < 0.2 * matched:
+        return ": far fewer, as some count for much more than others"
+    if matched and effective > 0.8 * matched:
+        return ": they count almost equally"
+    return ""
+
+
+def _about(weight: float) -> str:
+    return "itself only" if weight < 1.5 else count(weight) if weight < 20 else f"{count(float(f'{weight:.2g}'))}"
+
+
+def _bins(weights: Mapping[str, Any]) -> tuple[list[float], list[int]] | None:
+    edges, counts = weights.get("edges"), weights.get("counts")
+    if not isinstance(edges, Sequence) or not isinstance(counts, Sequence) or len(edges) != len(counts) + 1:
+        return None
+    known = [value({"edge": edge}, "edge") for edge in edges]
+    heights = [value({"count": height}, "count") for height in counts]
+    if any(edge is None for edge in known) or any(height is None or height < 0 for height in heights):
+        return None
+    if not sum(height or 0 for height in heights):
+        return None
+    kept, merged = [edge or 0.0 for edge in known], [round(height or 0) for height in heights]
+    while len(merged) > _MOST_BARS:
+        # Neighbours two by two: thin bars are not seen on a phone.
+        merged = [sum(merged[i : i + 2]) for i in range(0, len(merged), 2)]
+        kept = [*kept[:-1:2], kept[-1]]
+    return kept, merged
+
+
+def _drawn(edges: list[float], counts: list[int]) -> Html:
+    tallest = counts.index(max(counts))
+    told = (
+        f"Histogram of the weights: of {count(sum(counts))} decisions, most, {count(counts[tallest])}, have a weight "
+        f"between {number(edges[tallest])} and {number(edges[tallest + 1])}; the largest is at most {number(edges[-1])}."
+    )
+    rows = [
+        (f"{number(low)} to {number(high)}", count(height))
+        for low, high, height in zip(edges[:-1], edges[1:], counts, strict=True)
+    ]
+    return join(
+        [
+            histogram(edges, counts, told),
+            paragraph("How many of the decisions that count have which weight.", class_="note"),
+            details("The same as a table", columns(("Weight", "Decisions"), rows)),
+        ]
+    )

@@ -1,0 +1,143 @@
+"""The page: its head, its cards in order, and writing it so that no half of one is ever seen."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from offsettree.exceptions import ParameterError
+from offsettree.report._about import log_section, policy_section, reproduce_section, warnings_section
+from offsettree.report._actions import mix_section, reward_section
+from offsettree.report._candidates import candidates_section, importance_section
+from offsettree.report._facts import text
+from offsettree.report._html import Html, element, join, paragraph
+from offsettree.report._style import style
+from offsettree.report._tree_drawing import tree_section
+from offsettree.report._verdict import verdict_section
+from offsettree.report._weights import weights_section
+
+__all__ = ["render", "write_report"]
+
+# Cards of half the width come in pairs. The names are for the list of links at the top.
+_CARDS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], Html | None]], ...] = (
+    ("verdict", "Verdict", verdict_section),
+    ("warnings", "Warnings", warnings_section),
+    ("candidates", "Candidates", candidates_section),
+    ("mix", "Actions", mix_section),
+    ("rewards", "Rewards", reward_section),
+    ("weights", "Trust", weights_section),
+    ("features", "Features", importance_section),
+    ("tree", "Tree", tree_section),
+    ("log", "Log", log_section),
+    ("policy", "Policy", policy_section),
+    ("reproduce", "Reproduce", reproduce_section),
+)
+# Nothing is fetched and no script runs, even if a text of the log found a way into the markup.
+_ALLOWED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def render(facts: Mapping[str, Any]) -> str:
+    """Return the report as one HTML page that needs no network and no script.
+
+    Parameters
+    ----------
+    facts : mapping
+        What is known: ``verdict``, ``estimate``, ``candidates``, ``log``, ``weights``, ``tree``, ``importance``,
+        ``warnings``, ``policy``, ``reproduce``, ``title``, ``created`` and ``version``. Whatever is missing, None or
+        empty is left out of the page.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> page = render({"title": "mails", "verdict": "The learned policy earns 0.183 per decision."})
+    >>> page.startswith("<!DOCTYPE html>"), "0.183 per decision" in page
+    (True, True)
+    """
+    if not isinstance(facts, Mapping):
+        raise ParameterError(
+            f"facts must be a mapping from names to what is known; got {type(facts).__name__}. Pass the dict that the "
+            "command line writes with --json."
+        )
+    cards = [(name, words, card) for name, words, make in _CARDS if (card := make(facts)) is not None]
+    title = text(facts, "title")
+    heading = f"Policy report: {title}" if title else "Policy report"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_ALLOWED),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("link", rel="icon", href="data:,"),
+        element("title", heading),
+        element("style", Html(style())),
+    )
+    links = (element("li", element("a", words, href=f"#{name}")) for name, words, _ in cards)
+    body = element(
+        "body",
+        element("header", element("h1", heading), _created(facts)),
+        element("nav", element("ul", join(links)), aria_label="On this page") if len(cards) > 1 else None,
+        element("main", *_paired([card for _, _, card in cards])),
+        element("footer", "One file, nothing fetched from a network."),
+    )
+    return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n{body}\n</html>\n'
+
+
+def _created(facts: Mapping[str, Any]) -> Html | None:
+    created, version = text(facts, "created"), text(facts, "version")
+    parts = [created, f"offsettree {version}" if version else None]
+    said = " \u00b7 ".join(part for part in parts if part)
+    return paragraph(said, class_="under") if said else None
+
+
+def _paired(cards: list[Html]) -> list[Html]:
+    """Widen the cards of half the width that have no neighbour."""
+    paired: list[Html] = []
+    waiting = False
+    for card in cards:
+        half = 'class="half"' in card.partition(">")[0]
+        if waiting and not half:
+            paired[-1] = _widened(paired[-1])
+        waiting = half and not waiting
+        paired.append(card)
+    if waiting:
+        paired[-1] = _widened(paired[-1])
+    return paired
+
+
+def _widened(card: Html) -> Html:
+    return Html(card.replace(' class="half"', "", 1))
+
+
+def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the report; the file is there whole or, after an error, as it was before.
+
+    Parameters
+    ----------
+    facts : mapping
+        What is known, as for `render`.
+    path : str or path
+        Where to write; a file that is there is replaced.
+    """
+    page = render(facts).encode()
+    target = Path(path)
+    if not target.parent.is_dir() or target.is_dir():
+        raise ParameterError(
+            f"path must be a file in a folder that exists; got {str(target)!r}, which "
+            f"{'is a folder' if target.is_dir() else 'is in none'}. Make the folder first, or name a file in it."
+        )
+    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
+    try:
+        beside.write_bytes(page)
+        beside.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,211 @@
+"""All that is known of a policy that was learned, as plain values: for the report, the policy file, and machines."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import offsettree
+from offsettree.evaluation import Estimate
+from offsettree.exceptions import OffsetTreeError
+from offsettree.logs import LoggedData
+from offsettree.workflow.importance import feature_importance
+from offsettree.workflow.learning import Learned
+from offsettree.workflow.verdict import conclusion, verdict
+
+__all__ = ["action_facts", "estimate_facts", "learned_facts", "tree_facts", "versions"]
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
+MOST_IMPORTANT = 40
+DEEPEST_TREE = 200  # that is told: nobody could see a deeper one, and few readers of JSON take one
+WIDEST_FOR_IMPORTANCE = 2_000  # columns; beyond, shuffling each would take long
+
+
+def learned_facts(
+    learned: Learned,
+    *,
+    path: str,
+    columns: dict[str, str | None],
+    notes: Sequence[str] = (),
+    command: str = "",
+    seed: int | None = None,
+) -> dict[str, Any]:
+    """Return the facts of a report, all of them what JSON can hold.
+
+    Parameters
+    ----------
+    learned : Learned
+        What came out.
+    path : str
+        The log's file.
+    columns : dict
+        Which columns were the action, the reward and the propensity.
+    notes : list of str, default=()
+        What was noticed while reading.
+    command : str, default=""
+        That does the same again.
+    seed : int or None, default=None
+        With which.
+    """
+    train, test = learned.train, learned.test
+    rewards = np.concatenate([train.reward, test.reward])
+    policy = getattr(learned.policy, "best_policy_", learned.policy)
+    encoder = learned.encoder
+    return {
+        "title": f"{columns['action']} of {path}" if columns.get("action") else path,
+        "created": datetime.now(UTC).date().isoformat(),
+        "version": offsettree.__version__,
+        "verdict": verdict(learned.estimate),
+        "conclusion": conclusion(learned.estimate),
+        "log": {
+            "path": path,
+            "rows": len(train) + len(test),
+            "train_rows": len(train),
+            "test_rows": len(test),
+            "columns": columns,
+            "reward": {"min": rewards.min().item(), "max": rewards.max().item(), "mean": rewards.mean().item()},
+            "reward_range": list(learned.reward_range),
+            "notes": [*notes, *([] if encoder is None else encoder.notes)],
+            "features": _feature_names(learned),
+            "actions": action_facts(learned),
+        },
+        "estimate": estimate_facts(learned.estimate),
+        "policy": {
+            "name": getattr(learned.policy, "best_name_", type(policy).__name__),
+            "learner": type(policy).__name__,
+            "parameters": {name: _short(value) for name, value in policy.get_params(deep=False).items()},
+            "seconds": learned.seconds,
+        },
+        "candidates": _candidate_facts(learned.policy),
+        "weights": _weight_facts(test, learned.decisions),
+        "tree": tree_facts(policy, learned.decisions),
+        "importance": _importance(learned, seed),
+        "warnings": [*learned.warnings, *learned.estimate.warnings],
+        "reproduce": {"command": command, "seed": seed, "versions": versions()},
+    }
+
+
+def estimate_facts(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate as plain values."""
+    return {**asdict(estimate), "warnings": list(estimate.warnings)}
+
+
+def action_facts(learned: Learned) -> list[dict[str, Any]]:
+    """Return what each action earned where it was taken, weighted as if it always were, and how often it is taken."""
+    action = np.concatenate([learned.train.action, learned.test.action])
+    reward = np.concatenate([learned.train.reward, learned.test.reward])
+    weight = 1 / np.concatenate([learned.train.propensity, learned.test.propensity])
+    labels, position = np.unique(action, return_inverse=True)
+    n_rows = np.bincount(position, minlength=len(labels))
+    total = np.bincount(position, weight, minlength=len(labels))
+    value = np.bincount(position, weight * reward, minlength=len(labels)) / total
+    spread = np.bincount(position, (weight * (reward - value[position])) ** 2, minlength=len(labels)) ** 0.5 / total
+    chosen = dict(zip(*np.unique(learned.decisions, return_counts=True), strict=True))
+    return [
+        {
+            "label": label.item(),
+            "rows": int(n_rows[i]),
+            "share": float(n_rows[i] / len(action)),
+            "mean_reward": float(value[i]),
+            "low": float(value[i] - 1.96 * spread[i]),
+            "high": float(value[i] + 1.96 * spread[i]),
+            "policy_share": float(chosen.get(label, 0) / len(learned.decisions)),
+        }
+        for i, label in enumerate(labels)
+    ]
+
+
+def tree_facts(policy: Any, decisions: NDArray[Any]) -> dict[str, Any] | None:
+    """Return the tree of actions, or of a forest its first one: who wins each contest, and how clearly.
+
+    A contest's `rows` are the rows held out that get an action from below it; its `strength` is the share of them
+    that get one from its stronger side.
+    """
+    members = getattr(policy, "estimators_", None)
+    if not hasattr(policy, "tree_") and members and hasattr(members[0], "tree_"):
+        tree = members[0].tree_
+    else:
+        tree = getattr(policy, "tree_", None)
+    if tree is None or tree.height[0] > DEEPEST_TREE:
+        return None
+    count = dict(zip(*np.unique(decisions, return_counts=True), strict=True))
+    facts: dict[int, dict[str, Any]] = {}
+    won: dict[int, int] = {}
+    for node in tree.bottom_up():
+        sides = []
+        for child in (int(tree.left[node]), int(tree.right[node])):
+            if child < 0:
+                label = policy.actions_[~child]
+                facts[child], won[child] = {"action": label.item()}, int(count.get(label, 0))
+            sides.append(child)
+        left, right = sides
+        won[node] = won[left] + won[right]
+        strength = max(won[left], won[right]) / won[node] if won[node] else 0.0
+        facts[node] = {"left": facts[left], "right": facts[right], "rows": won[node], "strength": strength}
+    return facts[0]
+
+
+def _weight_facts(test: LoggedData, decisions: NDArray[Any]) -> dict[str, Any] | None:
+    weight = 1 / test.propensity[test.action == decisions]
+    if len(weight) == 0:
+        return None
+    low, high = weight.min(), weight.max()
+    edges = np.geomspace(low, high, 21) if high > low else np.array([low * 0.99, low * 1.01])
+    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
+    counts, _ = np.histogram(weight, edges)
+    top = np.sort(weight)[-max(1, len(weight) // 100) :]
+    return {
+        "edges": edges.tolist(),
+        "counts": counts.tolist(),
+        "top_percent_share": float(top.sum() / weight.sum()),
+    }
+
+
+def _candidate_facts(policy: Any) -> list[dict[str, Any]]:
+    keys = ("name", "outcome", "value", "low", "high", "behind", "behind_stderr", "seconds", "error")
+    return [{key: _plain(row[key]) for key in keys} for row in getattr(policy, "results_", [])]
+
+
+def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
+    if learned.test.X.shape[1] > WIDEST_FOR_IMPORTANCE:
+        return []
+    encoder = learned.encoder
+    names = _feature_names(learned)
+    try:
+        found = feature_importance(learned.policy, learned.test.X, names, encoder and encoder.origin, seed)
+    except OffsetTreeError:  # a policy that cannot be asked about made-up rows
+        return []
+    return found[:MOST_IMPORTANT]
+
+
+def _feature_names(learned: Learned) -> list[str]:
+    if learned.encoder is not None:
+        return list(learned.encoder.names_in)
+    return [f"x{i}" for i in range(learned.test.X.shape[1])]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a result may depend on."""
+    versions = {"python": platform.python_version(), "offsettree": offsettree.__version__}
+    for library in LIBRARIES:
+        try:
+            versions[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _short(value: Any, most: int = 120) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -1,0 +1,57 @@
+"""Which features matter to a policy: how many of its decisions change when a feature is shuffled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["feature_importance"]
+
+MOST_ROWS = 2_000
+
+
+def feature_importance(
+    policy: Any, X: Any, names: list[str], origin: NDArray[np.intp] | None = None, random_state: int | None = None
+) -> list[dict[str, Any]]:
+    """Shuffle each feature among rows, and count how often the decision becomes another.
+
+    Parameters
+    ----------
+    policy : object with predict
+        Any.
+    X : array of shape (n_rows, n_columns)
+        Contexts as the policy takes them; 2,000 of them are looked at.
+    names : list of str
+        The features.
+    origin : array of shape (n_columns,), optional
+        To which of the names each column belongs; they are shuffled together. By default one column each.
+    random_state : int or None, default=None
+        Shuffles.
+
+    Returns
+    -------
+    list of dict
+        With `feature`, `changes` (the share of decisions that change) and `importance` (that, as a share of the sum),
+        the largest first.
+    """
+    random = np.random.default_rng(random_state)
+    rows = np.sort(random.permutation(X.shape[0])[:MOST_ROWS])
+    table = X[rows]
+    table = table.toarray() if hasattr(table, "toarray") else np.array(table)
+    origin = np.arange(len(names)) if origin is None else origin
+    before = np.asarray(policy.predict(table))
+    changes = np.zeros(len(names))
+    for place in range(len(names)):
+        columns = np.flatnonzero(origin == place)
+        if len(columns) == 0 or (table[:, columns] == table[0, columns]).all():
+            continue
+        shuffled = table.copy()
+        shuffled[:, columns] = table[np.ix_(random.permutation(len(table)), columns)]
+        changes[place] = float(np.mean(np.asarray(policy.predict(shuffled)) != before))
+    total = changes.sum() or 1.0
+    return [
+        {"feature": names[place], "importance": float(changes[place] / total), "changes": float(changes[place])}
+        for place in np.argsort(-changes, kind="stable")
+    ]

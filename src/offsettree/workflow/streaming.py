@@ -1,0 +1,204 @@
+"""A log larger than memory: one pass to learn its columns, one to learn from its rows and to value what was learned."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+import offsettree
+from offsettree._progress import Progress
+from offsettree.evaluation import Estimate
+from offsettree.evaluation.estimate import Interval
+from offsettree.exceptions import LogError
+from offsettree.logs import LogScan, TableEncoder
+from offsettree.online import OnlineOffsetTree
+from offsettree.workflow.facts import estimate_facts, tree_facts, versions
+from offsettree.workflow.verdict import conclusion, verdict
+
+__all__ = ["RunningValue", "learn_from_stream"]
+
+CHUNK_ROWS = 1 << 14  # that are decided on before they are learned from
+
+
+class RunningValue:
+    """What decisions were worth, from sums alone: the self-normalised estimate, what was logged, and the difference.
+
+    A learner that changes on the way is valued as the mixture of all that it was: that of a last, better one is
+    usually higher.
+    """
+
+    def __init__(self) -> None:
+        self._sums = np.zeros((3, 3))  # of weight^i reward^j
+        self.n_rows = self.n_matched = 0
+        self.max_weight = 0.0
+
+    def add(self, matched: NDArray[np.bool_], reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> None:
+        """Count rows."""
+        weight = np.where(matched, 1 / propensity, 0.0)
+        powers = [np.vander(values, 3, increasing=True) for values in (weight, reward)]
+        self._sums += powers[0].T @ powers[1]
+        self.n_rows += len(reward)
+        self.n_matched += int(matched.sum())
+        self.max_weight = max(self.max_weight, float(weight.max(initial=0.0)))
+
+    def estimate(self, level: float, warnings: tuple[str, ...] = ()) -> Estimate:
+        """Return the estimate, with normal intervals."""
+        n, sums = self.n_rows, self._sums
+        if self.n_matched == 0:
+            raise LogError(
+                f"in none of the {n:,} rows did the log do what the policy would have done: nothing can be said of its "
+                "worth. Use a log with more rows or more exploration."
+            )
+        value, logged, mean_weight = sums[1, 1] / sums[1, 0], sums[0, 1] / n, sums[1, 0] / n
+        # Of a = weight (reward - value) / mean weight and b = reward - logged, both of mean 0, per row.
+        a_a = (sums[2, 2] - 2 * value * sums[2, 1] + value**2 * sums[2, 0]) / mean_weight**2
+        b_b = sums[0, 2] - 2 * logged * sums[0, 1] + n * logged**2
+        a_b = (sums[1, 2] - (value + logged) * sums[1, 1] + value * logged * sums[1, 0]) / mean_weight
+        factor = float(norm.ppf((1 + level) / 2))
+        policy, baseline = _interval(value, a_a, n, factor), _interval(logged, b_b, n, factor)
+        return Estimate(
+            policy.value,
+            policy.stderr,
+            policy.low,
+            policy.high,
+            level,
+            "snips",
+            "normal",
+            n,
+            self.n_matched,
+            float(sums[1, 0] ** 2 / sums[2, 0]),
+            self.max_weight,
+            baseline,
+            _interval(value - logged, a_a + b_b - 2 * a_b, n, factor),
+            warnings,
+        )
+
+
+def _interval(value: float, squares: float, n_rows: int, factor: float) -> Interval:
+    stderr = max(float(squares), 0.0) ** 0.5 / n_rows
+    return Interval(float(value), stderr, float(value - factor * stderr), float(value + factor * stderr))
+
+
+def learn_from_stream(
+    path: Any,
+    *,
+    reward_range: tuple[float, float] | None = None,
+    level: float = 0.95,
+    random_state: int | None = None,
+    **arguments: Any,
+) -> tuple[OnlineOffsetTree, TableEncoder, dict[str, Any], Estimate]:
+    """Learn an online offset tree from a log of any size, in bounded memory.
+
+    Parameters
+    ----------
+    path : str or path
+        A file or a folder.
+    reward_range : (float, float), optional
+        Smallest and largest possible reward; by default (0, 1) if all rewards are within, else those of the log.
+    level : float, default=0.95
+        Of the intervals.
+    random_state : int or None, default=None
+        Of the learner.
+    **arguments : Any
+        As `LoggedData.scan` takes them.
+
+    Returns
+    -------
+    policy, encoder, facts, estimate
+        Every chunk of rows was decided on before it was learned from: that is what the estimate is of.
+    """
+    scan = LogScan(path, CHUNK_ROWS, **arguments)
+    labels: Counter[Any] = Counter()
+    rewards: dict[Any, float] = {}
+    ends = [np.inf, -np.inf]
+
+    def features() -> Any:
+        for log in scan:
+            ends[:] = min(ends[0], float(log.reward.min())), max(ends[1], float(log.reward.max()))
+            found, position = np.unique(log.action, return_inverse=True)
+            sums = np.bincount(position, log.reward)
+            for label, count, total in zip(found.tolist(), np.bincount(position).tolist(), sums.tolist(), strict=True):
+                labels[label] += count
+                rewards[label] = rewards.get(label, 0.0) + total
+            yield log.X
+
+    encoder = TableEncoder.learn(features())
+    if len(labels) < 2:
+        raise LogError(f"a log must have at least two actions to choose among; all rows of {path} have the same.")
+    low_high = reward_range or ((0.0, 1.0) if ends[0] >= 0 and ends[1] <= 1 else (ends[0], ends[1]))
+    policy = OnlineOffsetTree(actions=sorted(labels), reward_range=low_high, offset="mean", random_state=random_state)
+    value, chosen, n_total = RunningValue(), Counter[Any](), sum(labels.values())
+    progress = Progress(n_total) if sys.stderr.isatty() else None
+    started = time.perf_counter()
+    last: NDArray[Any] = np.empty(0)
+    for place, log in enumerate(LogScan(path, CHUNK_ROWS, encoder=encoder, **arguments)):
+        if place:
+            last = policy.predict(log.X)
+            chosen.update(last.tolist())
+            value.add(last == log.action, log.reward, log.propensity)
+        policy.partial_fit(**log.arrays())
+        if progress is not None:
+            progress.advance(len(log), "learning")
+    if progress is not None:
+        progress.close()
+    if value.n_rows == 0:
+        raise LogError(
+            f"{path} has {n_total:,} rows, too few to learn online and to value on the way: that takes more than "
+            f"{CHUNK_ROWS:,}. Use another learner."
+        )
+    estimate = value.estimate(level)
+    facts = {
+        "title": str(path),
+        "created": datetime.now(UTC).date().isoformat(),
+        "version": offsettree.__version__,
+        "verdict": verdict(estimate),
+        "conclusion": conclusion(estimate),
+        "log": {
+            "path": str(path),
+            "rows": n_total,
+            "train_rows": n_total,
+            "test_rows": value.n_rows,
+            "columns": scan.roles,
+            "reward": {"min": ends[0], "max": ends[1], "mean": sum(rewards.values()) / n_total},
+            "reward_range": list(low_high),
+            "notes": [
+                *scan.notes,
+                *encoder.notes,
+                "Every row was decided on before it was learned from: no rows had to be held out.",
+            ],
+            "features": encoder.names_in,
+            "actions": [
+                {
+                    "label": label,
+                    "rows": count,
+                    "share": count / n_total,
+                    "mean_reward": rewards[label] / count,
+                    "low": None,
+                    "high": None,
+                    "policy_share": chosen[label] / value.n_rows,
+                }
+                for label, count in sorted(labels.items())
+            ],
+        },
+        "estimate": estimate_facts(estimate),
+        "policy": {
+            "name": "online offset tree",
+            "learner": type(policy).__name__,
+            "parameters": {name: repr(each)[:120] for name, each in policy.get_params(deep=False).items()},
+            "seconds": time.perf_counter() - started,
+        },
+        "candidates": [],
+        "weights": None,
+        "tree": tree_facts(policy, last),
+        "importance": [],
+        "warnings": list(estimate.warnings),
+        "reproduce": {"command": "", "seed": random_state, "versions": versions()},
+    }
+    return policy, encoder, facts, estimate
