@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ProgressiveResult,
         progressive_validation,
     )
+    from offsettree.persistence import load, save
     from offsettree.reductions import (
         AllPairs,
         BinaryOffset,
@@ -52,8 +53,10 @@ __all__ = [
     "TableEncoder",
     "estimate_propensity",
     "evaluate",
+    "load",
     "make_policy_scorer",
     "progressive_validation",
+    "save",
     "simulate_log",
 ]
 
@@ -73,6 +76,7 @@ _HOMES = {
         "ProgressiveResult",
         "progressive_validation",
     ),
+    "persistence": ("load", "save"),
     "reductions": (
         "AllPairs",
         "BinaryOffset",

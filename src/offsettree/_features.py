@@ -18,6 +18,8 @@ __all__ = [
     "as_floats",
     "as_one_row",
     "check_features",
+    "check_kind",
+    "check_numbers",
     "count_rows",
     "equal_column",
     "is_finite",
@@ -152,7 +154,7 @@ def check_features(
     from sklearn.utils import check_array
     from sklearn.utils.validation import _check_n_features, validate_data
 
-    _check_kind(X)
+    check_kind(X)
     if is_frame(X) and as_frame is not True:
         other = [str(name) for name in X.columns if name not in set(numeric_columns(X))]
         if as_frame is False and other:
@@ -174,6 +176,12 @@ def check_features(
     else:
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
+    allow_nan = takes_missing(learner, sparse=is_sparse(X))
+    return check_numbers(X, getattr(estimator, "feature_names_in_", None), allow_nan=allow_nan)
+
+
+def check_numbers(X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool) -> Features:
+    """Return an array or a CSR matrix whose numbers may be used: none infinite, entries in order and in their place."""
     if is_sparse(X):
         _refuse_stray_indices(X)
     if is_sparse(X) and not X.has_canonical_format:
@@ -182,8 +190,7 @@ def check_features(
     if is_sparse(X) and X.indices.dtype == np.int64 and max(*X.shape, X.nnz) < 2**31:
         # Many learners take 32-bit indices only, and these fit.
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-    allow_nan = takes_missing(learner, sparse=is_sparse(X))
-    _check_finite(X, getattr(estimator, "feature_names_in_", None), allow_nan=allow_nan)
+    _check_finite(X, names, allow_nan=allow_nan)
     return X
 
 
@@ -197,7 +204,8 @@ def _refuse_stray_indices(X: Features) -> None:
         )
 
 
-def _check_kind(X: Features) -> None:
+def check_kind(X: Features) -> None:
+    """Refuse what is no table, or one without rows or columns."""
     if isinstance(X, Mapping) and not is_sparse(X):  # scipy's dok_matrix is both
         raise FeatureError("X must be a table of rows; got a mapping. Use decide for one context given by name.")
     if hasattr(X, "collect") and not hasattr(X, "shape"):  # polars' LazyFrame

@@ -12,6 +12,7 @@
     ├── JavaError           (RuntimeError) no Java to run Weka, or Java that cannot go on
     ├── MissingExtraError   (ImportError)  a package that only some parts need, and that is not installed
     ├── ParameterError      (ValueError)   an argument that cannot be meant
+    ├── PolicyFileError     (ValueError)   a policy that cannot be written to a file, or a file that holds none
     └── TopologyError       (ValueError)   a tree that is not a binary tree over the actions
     OffsetTreeWarning       (UserWarning)  what is more likely a slip than meant
 
@@ -28,6 +29,7 @@ __all__ = [
     "OffsetTreeError",
     "OffsetTreeWarning",
     "ParameterError",
+    "PolicyFileError",
     "PropensityError",
     "RewardError",
     "TopologyError",
@@ -72,6 +74,10 @@ class MissingExtraError(OffsetTreeError, ImportError):
 
 class ParameterError(OffsetTreeError, ValueError):
     """An argument cannot be meant as it stands."""
+
+
+class PolicyFileError(OffsetTreeError, ValueError):
+    """A policy cannot be written to a file, or a file is damaged, forged, too new, or no policy at all."""
 
 
 class TopologyError(OffsetTreeError, ValueError):

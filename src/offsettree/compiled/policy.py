@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from offsettree._features import Features, is_frame
 from offsettree._traits import takes_missing
 from offsettree.base import BasePolicy
+from offsettree.compiled._one_row import label_function
 from offsettree.compiled.layout import HAS_INFINITY, HAS_NAN, CompiledTree
 
 __all__ = ["CompilablePolicy"]
@@ -171,7 +171,7 @@ class CompilablePolicy(BasePolicy):
         if compiled is None or self._frame_like is not None:
             label_of: Callable[[Any], Any] = _nothing
         else:
-            label_of = _label_function(compiled, self._prepared.refused, self.n_features_in_, self.actions_.tolist())
+            label_of = label_function(compiled, self._prepared.refused, self.n_features_in_, self.actions_.tolist())
         self._prepared.label_of = label_of
         return label_of
 
@@ -190,37 +190,3 @@ class CompilablePolicy(BasePolicy):
 
 def _nothing(_: Any) -> None:
     return None
-
-
-def _label_function(compiled: CompiledTree, refused: int, n_features: int, labels: list[Any]) -> Callable[[Any], Any]:
-    one_row = compiled.one_row(refused)
-    shape = (n_features,)
-    # A row of 8-byte numbers or of float32, without gaps: what the kernel has been compiled for.
-    wide, narrow, whole = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64)
-    array, empty = np.ndarray, np.empty
-    write: Callable[..., None] = struct.Struct(f"{n_features}d").pack_into
-
-    def label_of(x: Any) -> Any:
-        if type(x) is list or type(x) is tuple:
-            try:
-                if x and type(x[0]) is float:
-                    # As `asarray` would, in half the time; with a whole number first it might make whole numbers.
-                    numbers = empty(n_features)
-                    write(numbers, 0, *x)
-                    x = numbers
-                else:
-                    x = np.asarray(x)
-            except (ValueError, struct.error):  # ragged, too few, no numbers: let the error be that of the longer way
-                return None
-        if type(x) is not array or x.shape != shape:
-            return None
-        dtype = x.dtype
-        if dtype in (wide, whole):
-            if x.strides != (8,):
-                return None
-        elif dtype != narrow or x.strides != (4,):
-            return None
-        position = one_row(x)
-        return labels[position] if position >= 0 else None
-
-    return label_of

@@ -85,7 +85,7 @@ def find_target(policy: Any, X: Features, logged: NDArray[np.intp], space: NDArr
     n_rows = len(logged)
     if isinstance(policy, type):
         raise ParameterError(f"{what} must be a fitted policy, not a class; got {policy.__name__}.")
-    if isinstance(policy, BasePolicy):
+    if isinstance(policy, BasePolicy) or hasattr(policy, "_positions"):  # one that was saved and loaded has, too
         return _certain(_translate(policy._positions(X), policy.actions_, space), logged, space)
     tags = tags_of(policy)
     is_classifier = tags is not None and tags.estimator_type == "classifier"

@@ -1,9 +1,14 @@
 """Learning one row at a time, and exploring around what is learned (section 7.2 of the paper)."""
 
-from offsettree.online.banditron import Banditron
-from offsettree.online.exploration import EpochGreedy, EpsilonGreedy
-from offsettree.online.online_tree import OnlineOffsetTree
-from offsettree.online.progressive import ProgressiveResult, progressive_validation
+from typing import TYPE_CHECKING
+
+from offsettree._lazy import names_on_demand
+
+if TYPE_CHECKING:
+    from offsettree.online.banditron import Banditron
+    from offsettree.online.exploration import EpochGreedy, EpsilonGreedy
+    from offsettree.online.online_tree import OnlineOffsetTree
+    from offsettree.online.progressive import ProgressiveResult, progressive_validation
 
 __all__ = [
     "Banditron",
@@ -13,3 +18,13 @@ __all__ = [
     "ProgressiveResult",
     "progressive_validation",
 ]
+
+__getattr__ = names_on_demand(
+    __name__,
+    {
+        "banditron": ("Banditron",),
+        "exploration": ("EpochGreedy", "EpsilonGreedy"),
+        "online_tree": ("OnlineOffsetTree",),
+        "progressive": ("ProgressiveResult", "progressive_validation"),
+    },
+)

@@ -1,12 +1,17 @@
 """Reductions: from a log to problems that ordinary learners solve, and back to a policy."""
 
-from offsettree.reductions.all_pairs import AllPairs
-from offsettree.reductions.binary_offset import BinaryOffset
-from offsettree.reductions.doubly_robust import DoublyRobust
-from offsettree.reductions.importance_weighted import ImportanceWeighted
-from offsettree.reductions.offset_forest import OffsetForest
-from offsettree.reductions.offset_tree import OffsetTree
-from offsettree.reductions.reward_regression import RewardRegression
+from typing import TYPE_CHECKING
+
+from offsettree._lazy import names_on_demand
+
+if TYPE_CHECKING:
+    from offsettree.reductions.all_pairs import AllPairs
+    from offsettree.reductions.binary_offset import BinaryOffset
+    from offsettree.reductions.doubly_robust import DoublyRobust
+    from offsettree.reductions.importance_weighted import ImportanceWeighted
+    from offsettree.reductions.offset_forest import OffsetForest
+    from offsettree.reductions.offset_tree import OffsetTree
+    from offsettree.reductions.reward_regression import RewardRegression
 
 __all__ = [
     "AllPairs",
@@ -17,3 +22,16 @@ __all__ = [
     "OffsetTree",
     "RewardRegression",
 ]
+
+__getattr__ = names_on_demand(
+    __name__,
+    {
+        "all_pairs": ("AllPairs",),
+        "binary_offset": ("BinaryOffset",),
+        "doubly_robust": ("DoublyRobust",),
+        "importance_weighted": ("ImportanceWeighted",),
+        "offset_forest": ("OffsetForest",),
+        "offset_tree": ("OffsetTree",),
+        "reward_regression": ("RewardRegression",),
+    },
+)

@@ -1,7 +1,21 @@
 """Shapes of the tree over the actions."""
 
-from offsettree.topology.action_tree import ActionTree
-from offsettree.topology.reward_models import RewardModels
-from offsettree.topology.specification import tree_from
+from typing import TYPE_CHECKING
+
+from offsettree._lazy import names_on_demand
+
+if TYPE_CHECKING:
+    from offsettree.topology.action_tree import ActionTree
+    from offsettree.topology.reward_models import RewardModels
+    from offsettree.topology.specification import tree_from
 
 __all__ = ["ActionTree", "RewardModels", "tree_from"]
+
+__getattr__ = names_on_demand(
+    __name__,
+    {
+        "action_tree": ("ActionTree",),
+        "reward_models": ("RewardModels",),
+        "specification": ("tree_from",),
+    },
+)

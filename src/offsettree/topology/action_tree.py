@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features, count_rows
 from offsettree._validation import check_positions, check_propensity, check_reward
@@ -136,7 +135,9 @@ class ActionTree:
         >>> print(ActionTree.learned(X, action, reward, random_state=0))
         ((0, 2), (3, 1))
         """
-        # Here, as its module is made of trees.
+        # Here, as its module is made of trees, and saved policies are loaded without scikit-learn.
+        from sklearn.utils import check_random_state
+
         from offsettree.topology.reward_models import RewardModels
 
         n_rows = count_rows(X)

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._validation import some_labels
 from offsettree.exceptions import TopologyError
@@ -48,6 +47,8 @@ def balanced(order: NDArray[np.intp]) -> Children:
 
 def random_order(n_actions: int, random_state: int | np.random.RandomState | None) -> NDArray[np.intp]:
     """Shuffle the actions."""
+    from sklearn.utils import check_random_state
+
     return np.asarray(check_random_state(random_state).permutation(check_n_actions(n_actions)), dtype=np.intp)
 
 

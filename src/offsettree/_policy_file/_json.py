@@ -1,0 +1,55 @@
+"""JSON in both directions: strict in reading, and in writing whatever a fact may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from offsettree.exceptions import PolicyFileError
+
+__all__ = ["as_facts", "read_json"]
+
+DEEPEST = 32
+
+
+def read_json(data: bytes, where: str) -> Any:
+    """Read text that must be JSON to the letter: no NaN, no key twice."""
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise PolicyFileError(f"{where} must be JSON text; {error}.") from error
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def as_facts(value: Any, depth: int = 0) -> Any:
+    """Return what a manifest can hold of a value: numbers, text, lists and mappings as they are, others as text."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, np.generic):
+        return as_facts(value.item(), depth)
+    if isinstance(value, float):
+        return value if np.isfinite(value) else (None if np.isnan(value) else str(value))
+    if depth < DEEPEST:
+        if is_dataclass(value) and not isinstance(value, type):
+            return {field.name: as_facts(getattr(value, field.name), depth + 1) for field in fields(value)}
+        if isinstance(value, Mapping):
+            return {str(key): as_facts(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, np.ndarray):
+            return as_facts(value.tolist(), depth)
+        if isinstance(value, list | tuple | set | frozenset):
+            return [as_facts(item, depth + 1) for item in value]
+    return " ".join(str(value).split())

@@ -1,0 +1,188 @@
+"""Policies learned row by row: their tables of weights, and how a decision reads them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._policy_file._models import Model, no_masks
+from offsettree._policy_file._reading import Part, refusing
+from offsettree.compiled._batches import is_csr, over_csr, over_tables
+from offsettree.exceptions import FeatureError
+from offsettree.online._layout import (
+    LARGEST,
+    N_FEATURES,
+    N_MODELS,
+    N_SCALES,
+    N_WEIGHTS,
+    SHIFT,
+    WIDTH,
+    make_layout,
+    room_for,
+)
+from offsettree.topology import ActionTree
+
+__all__ = ["OnlineBanditron", "OnlineTree"]
+
+KINDS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class _Online(Model):
+    learner: ClassVar[str]
+    has_bias: ClassVar[bool]
+
+    def __init__(self, layout: NDArray[np.uint64], weights: NDArray[np.float32], n_bits: int, n_actions: int) -> None:
+        self.layout = layout
+        self.weights = weights
+        self.n_bits = n_bits
+        self.n_actions = n_actions
+
+    def settings(self) -> dict[str, Any]:
+        return {"bits": self.n_bits}
+
+    @staticmethod
+    def bits_of(layout: NDArray[np.uint64]) -> int:
+        """Return into how many bits features are hashed; 0 where they are not."""
+        return 0 if layout[SHIFT] == 0 else 64 - int(layout[SHIFT])
+
+    @classmethod
+    def read_weights(cls, part: Part, n_models: int, n_columns: int) -> tuple[Any, Any, int]:
+        """Read the weights, of the shape that the layout says they have."""
+        n_bits = part.integer("bits", 0, 32)
+        with refusing(part.where):
+            layout = make_layout(n_columns, n_models, bias=cls.has_bias, n_bits=n_bits or None)
+        n_rows = int(layout[N_MODELS]) if layout[WIDTH] > 0 else 1
+        return layout, part.finite("weights", np.float32, n_rows, int(layout[N_WEIGHTS]) // n_rows), n_bits
+
+    @property
+    def takes_missing(self) -> bool:
+        """See `Model`."""
+        return False
+
+    def choose(self, X: Any) -> NDArray[np.intp]:
+        """See `Model`."""
+        refuse_huge(X)
+        kernels, model, layout = self._kernels(), self._for_choosing(), self.layout
+        n_features = int(layout[N_FEATURES])
+        out = np.empty(X.shape[0], dtype=np.intp)
+
+        def walk(values: NDArray[Any], first: int, last: int) -> int:
+            table = values.reshape(-1, n_features), None, None
+            kernels.choose_rows(*model, *room_for(layout, n_features), *table, out[first:last])
+            return 0
+
+        def walk_csr(data: Any, indices: Any, indptr: Any, first: int, last: int) -> int:
+            room = room_for(layout, int(np.diff(indptr).max(initial=0)))
+            kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
+            return 0
+
+        if is_csr(X):
+            over_csr(walk_csr, X, KINDS)
+        else:
+            over_tables(walk, X, KINDS)
+        return out
+
+    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """See `Model`."""
+        raise no_masks(self.learner)
+
+    def _kernels(self) -> Any:
+        raise NotImplementedError
+
+    def _for_choosing(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+
+class OnlineTree(_Online):
+    """The linear contests of an online offset tree."""
+
+    kind = "online tree"
+    learner = "OnlineOffsetTree"
+    has_bias = True
+
+    def __init__(
+        self,
+        layout: NDArray[np.uint64],
+        weights: NDArray[np.float32],
+        n_bits: int,
+        tree: ActionTree,
+        scales: NDArray[np.float32] | None,
+    ) -> None:
+        super().__init__(layout, weights, n_bits, tree.n_actions)
+        self.tree = tree
+        self.scales = scales
+        self._links = np.zeros((4, tree.n_nodes + 1), dtype=np.int64)
+        self._links[:3, :-1] = tree.left, tree.right, tree.parent
+        self._links[3] = tree.leaf_parent
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Model`."""
+        sides = {"left": self.tree.left.astype(np.int32), "right": self.tree.right.astype(np.int32)}
+        return {"weights": self.weights, **sides, **({} if self.scales is None else {"scales": self.scales})}
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Model`."""
+        left, right = (part.array(name, np.int32, n_actions - 1) for name in ("left", "right"))
+        with refusing(f"{part.where}.left.npy and right.npy"):
+            tree = ActionTree(left, right)
+        layout, weights, n_bits = cls.read_weights(part, n_actions - 1, n_columns)
+        scales = part.finite("scales", np.float32, int(layout[N_SCALES])) if part.has_array("scales") else None
+        return cls(layout, weights, n_bits, tree, scales)
+
+    def _kernels(self) -> Any:
+        from offsettree.online import _kernels_tree
+
+        return _kernels_tree
+
+    def _for_choosing(self) -> tuple[Any, ...]:
+        return self.layout, self.weights, self.scales, self._links
+
+
+class OnlineBanditron(_Online):
+    """A linear function per action, without intercept; explores, if asked for probabilities."""
+
+    kind = "banditron"
+    learner = "Banditron"
+    has_bias = False
+
+    def __init__(
+        self, layout: NDArray[np.uint64], weights: NDArray[np.float32], n_bits: int, n_actions: int, gamma: float
+    ) -> None:
+        super().__init__(layout, weights, n_bits, n_actions)
+        self.gamma = gamma
+
+    def settings(self) -> dict[str, Any]:
+        """See `Model`."""
+        return {**super().settings(), "gamma": self.gamma}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Model`."""
+        return {"weights": self.weights}
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Model`."""
+        return cls(*cls.read_weights(part, n_actions, n_columns), n_actions, part.number("gamma", 0, 1))
+
+    def probabilities(self, X: Any, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        """See `Model`."""
+        greedy = super().probabilities(X, mask)
+        return np.asarray(self.gamma / self.n_actions + (1 - self.gamma) * greedy)
+
+    def _kernels(self) -> Any:
+        from offsettree.online import _kernels_banditron
+
+        return _kernels_banditron
+
+    def _for_choosing(self) -> tuple[Any, ...]:
+        return self.layout, self.weights
+
+
+def refuse_huge(X: Any) -> None:
+    """Refuse what float32 cannot hold the square of, as the policy that was saved does."""
+    values = X.data if is_csr(X) else X
+    if values.size and (largest := max(float(values.max()), -float(values.min()))) > LARGEST:
+        raise FeatureError(f"X must be within {LARGEST:g} of zero; got {largest:g}. Scale the features.")
