@@ -83,7 +83,7 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
     from offsettree.workflow import learn_policy
     from offsettree.workflow.facts import learned_facts
 
-    found = read_columns(options.log, need_propensity=not options.propensity_estimated, **log_arguments(options))
+    found = read_columns(options.log, without_propensity=options.propensity_estimated, **log_arguments(options))
     estimated = options.propensity_estimated
     propensity = 1.0 if estimated or found.propensity is None else found.propensity
     log = LoggedData(found.X, found.action, found.reward, propensity)
