@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
-from offsettree._policy_file._before import unwrap
+from offsettree._policy_file._before import steps_before
 from offsettree._policy_file._flatten_scores import LinearPiece, join_pieces, read_regressor
 from offsettree._policy_file._flatten_trees import TreeList, fields_of_tree
 from offsettree._policy_file._linear import Planes
@@ -80,7 +79,7 @@ def _linear_rewards(model: LinearRewards, space: ColumnSpace) -> LinearPiece:
     if model._encoder is None:
         source = space.numbers
     else:
-        source = unwrap(Pipeline([("encoder", model._encoder), ("last", None)]), space)[1].source
+        source = steps_before(model._encoder, space).source
     slopes = model._scale * model._weights[:, 1:]
     if design._directions is not None:
         slopes = slopes @ design._directions.T
@@ -99,10 +98,10 @@ def _linear_rewards(model: LinearRewards, space: ColumnSpace) -> LinearPiece:
 
 
 def _leaf_means(corrections: ForestCorrections, space: ColumnSpace) -> LeafMeans:
-    before = space.numbers if corrections._before is None else None
-    if before is None:
-        steps = [("before", corrections._before), ("last", None)]
-        chosen = unwrap(Pipeline(steps), space)[1]
+    if corrections._before is None:
+        before = space.numbers
+    else:
+        chosen = steps_before(corrections._before, space)
         if not chosen.only_chooses:
             raise NotFlat("a forest after a step that scales or fills")
         before = chosen.source

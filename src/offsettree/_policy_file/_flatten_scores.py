@@ -17,7 +17,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDRegressor
+from sklearn.linear_model import HuberRegressor, Lasso, LogisticRegression, Ridge, RidgeClassifier, RidgeCV, SGDRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from offsettree._policy_file._before import Before, unwrap
@@ -34,7 +34,7 @@ __all__ = ["LinearPiece", "TreesPiece", "join_pieces", "read_classes", "read_reg
 FORESTS_OF_NUMBERS = (RandomForestRegressor, ExtraTreesRegressor)
 FORESTS_OF_CLASSES = (RandomForestClassifier, ExtraTreesClassifier)
 # Between them they have the ways in which scikit-learn's linear models answer.
-LINEAR_NUMBERS = (Ridge, SGDRegressor)
+LINEAR_NUMBERS = (HuberRegressor, Lasso, Ridge, RidgeCV, SGDRegressor)
 LINEAR_CLASSES = (LogisticRegression, RidgeClassifier)
 IDENTITY = ("IdentityLink",)  # others bend what the trees sum to
 
@@ -68,8 +68,7 @@ def read_regressor(model: Any, space: ColumnSpace, n_more: int = 0) -> Piece:
         return LinearPiece(np.zeros((1, 0)), np.array([float(model.value)]), None, constant=True)
     core, before = _unwrapped(model, space, n_more)
     if any(same_functions(type(core), known, ("predict",)) for known in LINEAR_NUMBERS):
-        weights, bias = _coefficients(core)
-        return LinearPiece(*before.plane(weights, bias, space.n_columns + n_more))
+        return LinearPiece(*before.plane(*_coefficients(core), space.n_columns + n_more))
     trees = TreeList()
     if any(same_functions(type(core), known, ("predict",)) for known in FORESTS_OF_NUMBERS):
         for tree in core.estimators_:
@@ -147,7 +146,9 @@ def _as_planes(pieces: Sequence[LinearPiece], space: ColumnSpace) -> Planes:
 def _unwrapped(model: Any, space: ColumnSpace, n_more: int) -> tuple[Any, Before]:
     if not n_more:
         return unwrap(model, space)
-    return unwrap(model, ColumnSpace(space.numbers.size + n_more, None, []))
+    wider = space.with_more(n_more, "action")
+    unwrap(model, wider)
+    return unwrap(model, wider)
 
 
 def _coefficients(core: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
