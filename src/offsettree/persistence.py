@@ -40,7 +40,7 @@ def save(
     encoder : TableEncoder, optional
         What turned raw rows into the numbers that the policy learned from: the policy loaded then takes raw rows.
     facts : mapping, optional
-        What else should be known of the training, such as the log's name: goes to the manifest as it is.
+        What else should be known, such as the log's name: ``manifest["facts"]`` of the policy loaded.
     estimate : Estimate or mapping, optional
         What the policy is worth. By default what a `PolicySearch` found out about itself.
     fallback : {"skops", "pickle"}, optional
@@ -65,7 +65,7 @@ def save(
     ...     saved = load(pathlib.Path(folder) / "policy.ot")
     >>> bool((saved.predict(log.X) == forest.predict(log.X)).all())
     True
-    >>> saved.manifest["training"]["facts"]
+    >>> saved.manifest["facts"]
     {'log': 'iris'}
     """
     if fallback not in (None, "skops", "pickle"):

@@ -17,7 +17,7 @@ from offsettree._policy_file._not_flat import NotFlat, name_of
 from offsettree._policy_file._space import ColumnSpace
 from offsettree.learners.encoding import NominalEncoder
 
-__all__ = ["Before", "unwrap"]
+__all__ = ["Before", "steps_before", "unwrap"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +72,24 @@ class Before:
 
 def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Before]:
     """Return the learner at the end of a pipeline, or the learner itself, and what comes before it."""
-    before = Before.nothing(space.numbers)
     if type(learner) is not Pipeline:
-        return learner, before
-    for _, step in learner.steps[:-1]:
+        return learner, Before.nothing(space.numbers)
+    first = learner.steps[0][1]
+    if type(first) is NominalEncoder and isinstance(first.encoder_, ColumnTransformer):
+        before = _after_frame(first.encoder_, space)
+    else:
+        before = _after(first, Before.nothing(space.numbers), space)
+    for _, step in learner.steps[1:-1]:
         before = _after(step, before, space)
-    last, rest = unwrap(learner.steps[-1][1], space)
-    if not (type(last) is not Pipeline and rest.only_chooses):
+    last = learner.steps[-1][1]
+    if type(last) is Pipeline:
         raise NotFlat("a pipeline within a pipeline")
     return last, before
+
+
+def steps_before(step: Any, space: ColumnSpace) -> Before:
+    """Return what one step, or a pipeline of steps without a learner, does to the columns."""
+    return unwrap(Pipeline([*(step.steps if type(step) is Pipeline else [("step", step)]), ("learner", None)]), space)[1]
 
 
 def _after(step: Any, before: Before, space: ColumnSpace) -> Before:
@@ -94,7 +103,7 @@ def _after(step: Any, before: Before, space: ColumnSpace) -> Before:
         return before
     if type(step) is NominalEncoder:
         if isinstance(step.encoder_, ColumnTransformer):
-            return _after_frame(step.encoder_, space)
+            raise NotFlat("a NominalEncoder of frames that is not the first step")
         return _after(step.encoder_, before, space)
     if type(step) is SimpleImputer and _fills_numbers(step):
         return _after_imputer(step, before)

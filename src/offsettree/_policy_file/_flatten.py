@@ -8,9 +8,12 @@ import numpy as np
 
 from offsettree._features import is_frame, numeric_columns
 from offsettree._policy_file._flatten_contests import flatten_contests, flatten_native
+from offsettree._policy_file._flatten_classes import flatten_importance_weighted
+from offsettree._policy_file._flatten_rewards import flatten_doubly_robust, flatten_reward_regression
 from offsettree._policy_file._inputs import Inputs
 from offsettree._policy_file._models import Model
 from offsettree._policy_file._not_flat import NotFlat, name_of
+from offsettree._policy_file._online import OnlineBanditron, OnlineTree
 from offsettree._policy_file._space import ColumnSpace
 from offsettree._policy_file._tournaments import Tournaments
 from offsettree._traits import takes_missing
@@ -91,8 +94,24 @@ def _flatten_binary_offset(policy: BinaryOffset, space: ColumnSpace) -> Model:
     return Tournaments([ActionTree.balanced(2)], flatten_contests([policy.estimator_], space), voting=False)
 
 
+def _flatten_online(policy: OnlineOffsetTree, space: ColumnSpace) -> Model:
+    model = policy._model
+    return OnlineTree(model.layout, model.weights, OnlineTree.bits_of(model.layout), policy.tree_, model.scales)
+
+
+def _flatten_banditron(policy: Banditron, space: ColumnSpace) -> Model:
+    model = policy._model
+    n_bits = OnlineBanditron.bits_of(model.layout)
+    return OnlineBanditron(model.layout, model.weights, n_bits, len(policy.actions_), float(policy.gamma))
+
+
 FLATTENED: dict[type[BasePolicy], Any] = {
     OffsetTree: _flatten_offset_tree,
     OffsetForest: _flatten_offset_forest,
     BinaryOffset: _flatten_binary_offset,
+    RewardRegression: flatten_reward_regression,
+    DoublyRobust: flatten_doubly_robust,
+    ImportanceWeighted: flatten_importance_weighted,
+    OnlineOffsetTree: _flatten_online,
+    Banditron: _flatten_banditron,
 }

@@ -161,25 +161,28 @@ def _with_members(committee: Committee, change: Any) -> Committee:
 
 def _read_shared(contest: SharedContest, space: ColumnSpace) -> Any:
     """Read one node's view on a classifier of all nodes: the columns that tell the node are known."""
-    n = space.n_features
-    core, n_seen = contest.classifier, n + contest.n_nodes
-    if type(core).__name__ == "Pipeline":
-        raise NotFlat("a pipeline that all contests share")
+    wider = space.with_more(contest.n_nodes, "node")
+    unwrap(contest.classifier, wider)
+    core, before = unwrap(contest.classifier, wider)
+    n, n_all = space.n_columns, space.n_columns + contest.n_nodes
 
-    def fixed(member: Member) -> Member:
-        if isinstance(member, Constant):
-            return member
+    def fixed(member: Any) -> Any:
+        if isinstance(member, FilledPlane):
+            return FilledPlane(fixed_plane(member.plane, n, contest.node), member.at_missing[:n])
         if isinstance(member, Plane):
             return fixed_plane(member, n, contest.node)
-        return Ready(fixed_table(member.table(), n, contest.node))
+        return member if isinstance(member, Constant) else Ready(fixed_table(member.table(), n, contest.node))
 
-    member = read_member(core, n_seen)
+    member = read_member(core, len(before.source))
     if member is not None:
-        return fixed(member)
-    committee = read_committee(core, n_seen)
+        return fixed(_place(member, before, core, n_all))
+    committee = read_committee(core, len(before.source))
     if committee is None:
         raise NotFlat(name_of(core))
-    return Constant(committee.constant) if committee.constant is not None else _with_members(committee, fixed)
+    if committee.constant is not None:
+        return Constant(committee.constant)
+    columns = _chosen(before, core)
+    return _with_members(committee, lambda each: fixed(_on_columns(each, columns, n_all)))
 
 
 def _as_splits(members: Sequence[Any]) -> SplitContests:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,12 @@ class SavedPolicy:
         for rows in pieces(n_rows, n_actions):
             position[rows] = self._model.rank(X[rows], int(n), None if sets is None else sets.part(rows))
         return np.asarray(self.actions_[position])
+
+    def on_numbers(self) -> SavedPolicy:
+        """Return the same policy without its encoder: it takes the numbers that the encoder would make."""
+        other = copy(self)
+        other.encoder = None
+        return other
 
     def _positions(self, X: Features, available: Any = None) -> NDArray[np.intp]:
         X = self._checked(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ class ColumnSpace:
         self._nominal = [] if names is None else [names.index(name) for name in nominal]
         self._levels: dict[int, dict[Any, Any]] = {column: {} for column in self._nominal}
         self._place: dict[tuple[int, int], int] = {}
+        self._more: list[str] = []
 
     @property
     def n_columns(self) -> int:
@@ -33,14 +35,29 @@ class ColumnSpace:
         """The columns of an X that is all numbers."""
         if self._nominal:
             raise NotFlat("a learner that encodes nominal columns in a way of its own")
-        return np.arange(self.n_features)
+        return np.arange(self.n_features + len(self._more))
+
+    def with_more(self, n_more: int, name: str) -> ColumnSpace:
+        """Return the same columns, with indicators after them that tell an action or a contest, as a learner of all saw.
+
+        Where they are is known once all others have been found: what is read twice is right the second time.
+        """
+        other = copy(self)
+        other._more = [f"{name}={value}" for value in range(n_more)]
+        return other
 
     def numbers_of(self, names: list[str]) -> NDArray[np.intp]:
         """Return the places of numeric columns of a frame."""
-        places = [(self._names or []).index(name) for name in names]
-        if not self._nominal:
-            return np.array(places, dtype=np.intp)
-        return np.array([self._at(column, NUMBER) for column in places], dtype=np.intp)
+        own, more = list(self._names or []), {name: place for place, name in enumerate(self._more)}
+        places = []
+        for name in names:
+            if name in more:
+                places.append(self.n_columns + more[name])
+            elif self._nominal:
+                places.append(self._at(own.index(name), NUMBER))
+            else:
+                places.append(own.index(name))
+        return np.array(places, dtype=np.intp)
 
     def indicators(self, names: list[str], categories: Any) -> NDArray[np.intp]:
         """Return the places of the zero-one columns that a one-hot encoder makes."""

@@ -50,7 +50,7 @@ def prepare(
         raise ParameterError(f"encoder must be a TableEncoder; got {encoder!r:.80}.")
     if isinstance(policy, SavedPolicy):
         return _again(policy, encoder, facts, estimate)
-    training: dict[str, Any] = {"facts": dict(facts or {})}
+    training: dict[str, Any] = {}
     if isinstance(policy, Explorer):
         training["explored_by"] = {**_learner(policy), "chosen": policy.n_chosen_}
         policy = policy.policy
@@ -72,7 +72,7 @@ def prepare(
         }
         estimate = policy.estimate_ if estimate is None else estimate
     training |= _training(core)
-    about |= {"training": training, "estimate": estimate}
+    about |= {"training": training, "facts": dict(facts or {}), "estimate": estimate}
     actions = np.asarray(policy.actions_)
     try:
         flat = flatten(core)
@@ -92,10 +92,9 @@ def prepare(
 def _again(policy: SavedPolicy, encoder: Any, facts: Mapping[str, Any] | None, estimate: Any) -> Prepared:
     if policy._original is not None:
         raise PolicyFileError("a policy loaded by skops or pickle must be saved from where it was learned.")
-    about = {name: policy.manifest.get(name) for name in ("written_by", "learner", "training", "estimate")}
+    about = {name: policy.manifest.get(name) for name in ("written_by", "learner", "training", "facts", "estimate")}
     if facts is not None:
-        training = about["training"]
-        about["training"] = {**(training if isinstance(training, dict) else {}), "facts": dict(facts)}
+        about["facts"] = dict(facts)
     if estimate is not None:
         about["estimate"] = estimate
     encoder = policy.encoder if encoder is None else encoder

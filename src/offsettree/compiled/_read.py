@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from offsettree.compiled._members import Committee, Constant, Member, Part, Plane, Splits
 from offsettree.learners import ConstantClassifier, Costing, HistogramTree
 
-__all__ = ["read_committee", "read_member"]
+__all__ = ["read_committee", "read_member", "same_functions"]
 
 
 # Between them they have all the ways in which scikit-learn's linear classifiers answer.
@@ -167,10 +167,11 @@ def _is_costing(classifier: Any) -> bool:
 def _same(classifier: Any, known: type, *methods: str) -> bool:
     """Tell whether a classifier answers by the very functions of a class we know: a subclass may do so too."""
     own: Any = type(classifier)
-    return _same_functions(own, known, methods)
+    return same_functions(own, known, methods)
 
 
 @cache
-def _same_functions(own: Any, known: type, methods: tuple[str, ...]) -> bool:
+def same_functions(own: Any, known: type, methods: tuple[str, ...]) -> bool:
+    """Tell whether a class has the very functions of another."""
     # As they are written in the class: some are wrapped anew whenever they are looked up.
     return all(getattr_static(own, method, None) is getattr_static(known, method) for method in methods)
