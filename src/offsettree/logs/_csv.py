@@ -11,6 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -96,6 +97,12 @@ class CsvReader(Reader):
         """Read one file with the types that hold in all files."""
         yield from self._typed_tables(source, columns, self.types())
 
+    def head(self, n_rows: int) -> pa.Table:
+        """Read the first rows, with the types that they have themselves."""
+        head = CsvReader(self.sources, replace(self.options, first_pass=False))
+        head._names = self._names
+        return next(head.chunks(None, n_rows)).table
+
     def all_chunks(self, columns: Sequence[str] | None) -> list[Chunk]:
         """Read all files into memory: in one pass where the types of the first block hold in all of them."""
         if self._types is None:
@@ -131,10 +138,10 @@ class CsvReader(Reader):
         """Tell whether the types hold in all rows."""
         for source in self.sources:
             try:
-                with reading(source), self._open(source, self._types or {}, None) as reader:
+                with reading(source), self._open(source, self._types or {}, None, threads=True) as reader:
                     for _ in reader:
                         pass
-            except pa.ArrowInvalid:
+            except (pa.ArrowInvalid, UnicodeDecodeError):
                 return False
         return True
 
@@ -171,11 +178,11 @@ class CsvReader(Reader):
         self, source: Source, columns: list[str] | None, types: dict[str, pa.DataType]
     ) -> Iterator[pa.Table]:
         try:
-            with reading(source), self._explained(source), self._open(source, types, columns) as reader:
+            with reading(source), self._open(source, types, columns, threads=True) as reader:
                 for batch in reader:
                     yield pa.Table.from_batches([batch])
-        except pa.ArrowInvalid as error:
-
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            # Threads do not know the rows: look for the first bad one again, in order.
             def refuse(name: str, column: pa.ChunkedArray, source: Source, first_row: int) -> None:
                 if columns is None or name in columns:
                     _refuse_value(name, column, types[name], source, first_row, self.options)
@@ -183,10 +190,12 @@ class CsvReader(Reader):
             self._try_values(source, types, refuse)
             raise LogError(f"{source} cannot be read as CSV: {error}") from error
 
-    def _open(self, source: Source, types: dict[str, pa.DataType], columns: list[str] | None) -> Any:
+    def _open(
+        self, source: Source, types: dict[str, pa.DataType], columns: list[str] | None, *, threads: bool = False
+    ) -> Any:
         return pacsv.open_csv(
             open_stream(source),
-            read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_SIZE, encoding=self.options.encoding),
+            read_options=pacsv.ReadOptions(use_threads=threads, block_size=BLOCK_SIZE, encoding=self.options.encoding),
             parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pacsv.ConvertOptions(
                 column_types=types,

@@ -25,7 +25,8 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
     if column.null_count:
         row = _first(pc.is_null(column))
         raise ActionError(
-            f"{_at(chunk, name, row)} must name the action; it is missing ({_rows(column.null_count)}; {COUNTED}). Drop such rows, or name what happened there."
+            f"{_at(chunk, name, row)} must name the action; it is missing ({_rows(column.null_count)}; "
+            f"{COUNTED}). Drop such rows, or name what happened there."
         )
     kind = column.type
     if pa.types.is_boolean(kind):

@@ -93,7 +93,7 @@ class LogFile:
         roles |= {role: name for role, name in self.reader.roles.items() if roles[role] is None}
         head = None
         if any(value is None for value in roles.values()):
-            head = next(self.reader.chunks(None, HEAD_ROWS)).table
+            head = self.reader.head(HEAD_ROWS)
         guess = guess_columns(names, head, **roles)  # type: ignore[arg-type]
         self.action, self.reward, self.propensity = guess.action, guess.reward, guess.propensity
         if self.propensity is None and not without_propensity:
