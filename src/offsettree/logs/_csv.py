@@ -15,36 +15,17 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from offsettree.exceptions import LogError
 from offsettree.logs._reader import Chunk, Options, Reader, check_columns
 from offsettree.logs._source import Source, open_stream, read_head, reading
+from offsettree.logs._tables import MISSING, as_numerals
 
 __all__ = ["CsvReader", "sniff_delimiter"]
 
 DELIMITERS = (",", "\t", ";", "|")
 BLOCK_SIZE = 1 << 20
-# In columns of numbers; in text they may be names ("NA" is a country, "None" an action), and only "" is missing.
-MISSING = [
-    "",
-    "NA",
-    "N/A",
-    "#N/A",
-    "n/a",
-    "NaN",
-    "nan",
-    "-NaN",
-    "-nan",
-    "NULL",
-    "null",
-    "None",
-    "<NA>",
-    "NaT",
-    "\\N",
-    "?",
-]
 
 
 class CsvReader(Reader):
@@ -233,8 +214,17 @@ class _Explained:
         if not isinstance(error, pa.ArrowInvalid):
             return
         if "Empty CSV" in message:
-            raise LogError(f"a log must have rows; {self.source} is empty. Was it written to the end?") from error
-        if "CSV parse error" in message or "straddling" in message:
+            header = read_head(self.source).decode(self.options.encoding, errors="replace").strip()
+            names = ", ".join(header.split(self.delimiter))  # Arrow finds none if not even a new line follows them
+            raise LogError(
+                f"a log must have rows; {self.source} has its columns ({names}) but no row. Was it written to the end?"
+            ) from error
+        if "straddling" in message:
+            raise LogError(
+                f"a row must be shorter than {BLOCK_SIZE:,} bytes; {self.source} has a longer one, most likely by a "
+                "quotation mark that is never closed. Look for it, and double those that are part of a value."
+            ) from error
+        if "CSV parse error" in message:
             raise LogError(
                 f"every row must have a value for every column of the header; {_ragged(message)} of {self.source} "
                 f"(rows are counted from 1, without the header). Quote values that hold the delimiter "
@@ -274,15 +264,8 @@ def _encoding_remedy(encoding: str) -> str:
     )
 
 
-def _as_numerals(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
-    """Return values without blanks around them, missing ones as null, as Arrow's CSV reader takes them."""
-    column = pc.utf8_trim_whitespace(column)
-    column = pc.if_else(pc.is_in(column, pa.array(MISSING)), pa.scalar(None, pa.string()), column)
-    return column if decimal == "." else pc.replace_substring(column, decimal, ".")
-
-
 def _converts(column: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> bool:
-    column = _as_numerals(column, decimal)
+    column = as_numerals(column, decimal)
     if pa.types.is_null(kind):
         return bool(column.null_count == len(column))
     try:

@@ -121,6 +121,15 @@ def open_reader(
         raise ParameterError(f"cost must be one of {', '.join(COSTS)}; got {cost!r}.")
     if odd := [kind for kind in (types or {}).values() if kind not in ("number", "text")]:
         raise ParameterError(f'types must be "number" or "text" for each column; got {odd[0]!r}.')
+    if unknown := set(options) - {"first_pass", "delimiter", "decimal"}:
+        raise ParameterError(
+            f"there is no option {sorted(unknown)[0]!r}; those of reading are format, types, cost, encoding, delimiter, "
+            "decimal and first_pass."
+        )
+    for name in ("delimiter", "decimal"):
+        value = options.get(name)
+        if value is not None and not (isinstance(value, str) and len(value) == 1):
+            raise ParameterError(f"{name} must be one character; got {value!r}.")
     try:
         codecs.lookup(encoding)
     except LookupError:
