@@ -11,7 +11,6 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ import pyarrow.csv as pacsv
 from offsettree.exceptions import LogError
 from offsettree.logs._reader import Chunk, Options, Reader, check_columns
 from offsettree.logs._source import Source, open_stream, read_head, reading
-from offsettree.logs._tables import MISSING, as_numerals
+from offsettree.logs._tables import MISSING, as_numerals, plain
 
 __all__ = ["CsvReader", "sniff_delimiter"]
 
@@ -80,9 +79,10 @@ class CsvReader(Reader):
 
     def head(self, n_rows: int) -> pa.Table:
         """Read the first rows, with the types that they have themselves."""
-        head = CsvReader(self.sources, replace(self.options, first_pass=False))
-        head._names = self._names
-        return next(head.chunks(None, n_rows)).table
+        source = self.sources[0]
+        with reading(source), self._explained(source), self._open(source, {}, None) as reader:
+            first = next(iter(reader), None)
+        return reader.schema.empty_table() if first is None else plain(pa.Table.from_batches([first]).slice(0, n_rows))
 
     def all_chunks(self, columns: Sequence[str] | None) -> list[Chunk]:
         """Read all files into memory: in one pass where the types of the first block hold in all of them."""
