@@ -84,7 +84,11 @@ def test_a_bad_row_far_into_a_file_is_numbered_as_in_the_file(tmp_path: Path) ->
 def test_a_million_actions_are_an_identifier(tmp_path: Path) -> None:
     rows = b"".join(b"1,%d,0.5,0.25\n" % (row % 100_001) for row in range(250_000))
     path = write(tmp_path, GOOD.partition(b"\n")[0] + b"\n" + rows)
-    for attempt in (LoggedData.read, lambda path: list(LoggedData.scan(path)), lambda path: LoggedData.scan(path).facts):
+    for attempt in (
+        LoggedData.read,
+        lambda path: list(LoggedData.scan(path)),
+        lambda path: LoggedData.scan(path).facts,
+    ):
         with pytest.raises(ActionError, match=r"100,001 distinct values .*as an identifier has"):
             attempt(path)
 

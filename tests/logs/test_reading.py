@@ -18,7 +18,7 @@ import pytest
 import offsettree
 from offsettree import LoggedData
 from offsettree.exceptions import LogError, MissingExtraError
-from offsettree.logs import _csv, read_columns, readers, scan_tables, write_table
+from offsettree.logs import _columnar, _csv, _ndjson, _source, read_columns, readers, scan_tables, write_table
 
 LATE = [  # what comes late, and what a column of whole numbers is then
     ("zz", pa.string()),
@@ -53,7 +53,9 @@ def test_a_type_holds_in_all_rows_of_a_csv_file(value: str, kind: pa.DataType, t
 def test_without_a_first_pass_a_late_value_of_another_kind_is_named(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("late,a\n" + "7,1\n" * 1000 + "zz,1\n")
-    with pytest.raises(LogError, match=r"column 'late' must be whole numbers.*row 1001 of .*'zz'.*types=\{\"late\": \"t"):
+    with pytest.raises(
+        LogError, match=r"column 'late' must be whole numbers.*row 1001 of .*'zz'.*types=\{\"late\": \"t"
+    ):
         list(scan_tables(path, first_pass=False))
     (table,) = scan_tables(path, first_pass=False, types={"late": "text"})
     assert table["late"][-1].as_py() == "zz"
@@ -70,9 +72,7 @@ def test_a_column_that_begins_with_gaps_is_what_comes_later(tmp_path: Path) -> N
 
 
 def test_a_type_holds_in_all_rows_of_an_ndjson_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from offsettree.logs import _ndjson
-
-    blocks = _ndjson.line_blocks
+    blocks = _source.line_blocks
     monkeypatch.setattr(_ndjson, "line_blocks", lambda source, encoding: blocks(source, encoding, 64))
     path = tmp_path / "log.ndjson"
     path.write_text(
@@ -154,11 +154,9 @@ def test_partitions_may_be_missing_or_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".ndjson"])
 def test_a_scan_holds_a_small_part_of_the_rows(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from offsettree.logs import _columnar, _ndjson
-
     monkeypatch.setattr(_columnar, "BATCH_ROWS", 500)
     monkeypatch.setattr(_csv, "BLOCK_SIZE", 1 << 14)
-    blocks = _ndjson.line_blocks
+    blocks = _source.line_blocks
     monkeypatch.setattr(_ndjson, "line_blocks", lambda source, encoding: blocks(source, encoding, 1 << 14))
     random = np.random.default_rng(0)
     path = tmp_path / f"log{suffix}"

@@ -106,7 +106,7 @@ def test_lines_without_a_label_can_be_decided_on_but_not_learned_from(tmp_path: 
 def test_very_many_features_are_a_sparse_matrix(tmp_path: Path) -> None:
     path = write(tmp_path, [f"{row % 2 + 1}:{row}:0.5 | f{row}:{row + 1} all" for row in range(1500)])
     log = LoggedData.read(path)
-    assert sp.issparse(log.X)
+    assert sp.issparse(log.X) is True
     assert log.X.shape == (1500, 1501)
     assert log.feature_names is not None
     dense = log.X.toarray()

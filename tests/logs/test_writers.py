@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import gzip
 import tempfile
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def test_a_link_stays_a_link_and_a_device_a_device(tmp_path: Path) -> None:
 
 def test_json_knows_no_infinity_and_dates_are_text(tmp_path: Path) -> None:
     path = tmp_path / "table.ndjson.gz"
-    write_table(path, pa.table({"x": [float("inf")], "on": [datetime.date(2024, 1, 2)]}))
+    write_table(path, pa.table({"x": [float("inf")], "on": [dt.date(2024, 1, 2)]}))
     assert gzip.decompress(path.read_bytes()) == b'{"x": null, "on": "2024-01-02"}\n'
 
 
@@ -88,8 +88,8 @@ def test_a_name_that_tells_no_format_is_refused(name: str, tmp_path: Path) -> No
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="not a folder|must not be a folder"):
-        (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ParameterError, match="must not be a folder"):
         write_table(tmp_path / "folder.csv", [])
     with pytest.raises(ParameterError, match="in a folder that is there"):
         write_table(tmp_path / "nowhere" / "table.csv", [])

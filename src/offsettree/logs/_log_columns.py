@@ -60,7 +60,8 @@ def rewards_of(chunk: Chunk, name: str) -> NDArray[np.float64]:
         row = int(bad.argmax())
         raise RewardError(
             f"{_at(chunk, name, row)} must be a finite number, what the action earned; it is "
-            f"{'missing' if np.isnan(values[row]) else values[row]} ({_rows(bad.sum())}; {COUNTED}). Drop rows whose outcome was never observed; do not count them as zero unless it was zero."
+            f"{'missing' if np.isnan(values[row]) else values[row]} ({_rows(bad.sum())}; {COUNTED}). Drop "
+            "rows whose outcome was never observed; do not count them as zero unless it was zero."
         )
     return values
 

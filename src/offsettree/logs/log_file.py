@@ -128,8 +128,8 @@ class LogFile:
         if not odd:
             return ""
         return (
-            f"Features that may not have been known before the decision: {', '.join(map(repr, odd))}. Leave them out by "
-            "features=[...] if so."
+            f"Features that may not have been known before the decision: {', '.join(map(repr, odd))}. Leave them out "
+            "by features=[...] if so."
         )
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
@@ -183,6 +183,7 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
 def _checked_constant(propensity: Any) -> float:
     if not is_number(propensity) or not 0 < propensity <= 1:
         raise PropensityError(
-            f"propensity must be a column or one number in (0, 1]; got {propensity!r}. Percentages must be divided by 100."
+            f"propensity must be a column or one number in (0, 1]; got {propensity!r}. Percentages must be divided "
+            "by 100."
         )
     return float(propensity)
