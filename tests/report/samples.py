@@ -8,7 +8,9 @@ from typing import Any
 
 __all__ = ["chain", "make_facts"]
 
-LONG = "Reminder with a 15 % voucher for the autumn collection, free returns, second try after nine days without a visit"
+LONG = (
+    "Reminder with a 15 % voucher for the autumn collection, free returns, second try after nine days without a visit"
+)
 
 
 def make_facts(n_actions: int = 4, *, long: bool = False, warned: bool = False, seed: int = 0) -> dict[str, Any]:

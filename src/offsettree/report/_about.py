@@ -95,7 +95,9 @@ def reproduce_section(facts: Mapping[str, Any]) -> Html | None:
     if (version := text(facts, "version")) is not None:
         rows.append(("offsettree", version))
     versions = mapping(reproduce, "versions")
-    rows.extend((str(name), str(found)) for name, found in versions.items() if found is not None and name != "offsettree")
+    rows.extend(
+        (str(name), str(found)) for name, found in versions.items() if found is not None and name != "offsettree"
+    )
     if command is None and not mapping(facts, "reproduce"):
         return None
     return section(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -73,7 +74,7 @@ def label(text: object) -> Html:
 
 
 def cut(text: object, width: int) -> str:
-    """Shorten text to about so many columns by leaving out its middle; Chinese, Japanese and Korean letters are two."""
+    """Shorten text to about so many columns by leaving out its middle."""
     flat = " ".join(str(text).split()) or "(empty)"
     if _columns(flat) <= width:
         return flat
@@ -81,14 +82,13 @@ def cut(text: object, width: int) -> str:
     end = flat[-at_end:]
     while _columns(end) > at_end:
         end = end[1:]
-    start, room = [], width - 1 - at_end
-    for character in flat:
-        room -= _columns(character)
-        if room < 0:
-            break
-        start.append(character)
-    return "".join(start).rstrip() + "\u2026" + end.lstrip()
+    start = flat[: width - 1 - at_end]
+    while _columns(start) > width - 1 - at_end:
+        start = start[:-1]
+    return start.rstrip() + "\u2026" + end.lstrip()
 
 
 def _columns(text: str) -> int:
-    return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    """Estimate how wide text is, in common letters."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return math.ceil(len(text) + wide + 0.5 * sum(character in "mwMW@%" for character in text))

@@ -147,7 +147,8 @@ line.bad { stroke: var(--bad); }
 .dot.bad { fill: var(--bad); }
 text { fill: var(--ink); font: inherit; }
 text.tick { fill: var(--soft); font-size: 11.5px; font-variant-numeric: tabular-nums; }
-.histogram, .tree { overflow: visible; margin-top: 10px; }
+.histogram { overflow: visible; margin-top: 10px; }
+.tree { overflow: hidden; margin-top: 10px; }
 
 .tree text { font-size: 13px; unicode-bidi: plaintext; }
 .tree text.soft, .tree tspan.soft { fill: var(--soft); font-size: 12px; font-weight: 400; }
@@ -187,6 +188,8 @@ pre { background: var(--page); border: 1px solid var(--line); border-radius: 8px
   .chart td.plotted:empty { display: none; }
   .chart th { padding-left: 2px; }
   .chart td.num { padding-right: 2px; }
+  .tree text { font-size: 12px; }
+  .tree text.soft, .tree tspan.soft { font-size: 11px; }
   .tree .narrow { display: inline; }
   .tree .wide { display: none; }
 }
