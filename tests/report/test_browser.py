@@ -52,9 +52,9 @@ window.onload = () => {
 def pages() -> dict[str, str]:
     deep, wild, empty = make_facts(64), make_facts(3, warned=True), {"title": "nothing"}
     deep["tree"] = chain([f"offer {i} {LONG}" for i in range(64)])
-    for action, name in zip(
-        wild["log"]["actions"], ("<script>alert(1)</script>", "\u05e9\u05dc\u05d5\u05dd" * 30, "W" * 400)
-    ):
+    names = ["<script>alert(1)</script>", "\u05e9\u05dc\u05d5\u05dd" * 30, "W" * 400]
+    wild["tree"] = chain(names)
+    for action, name in zip(wild["log"]["actions"], names, strict=True):
         action["label"] = name
     wild["title"] = wild["log"]["path"] = "x" * 300
     wild["reproduce"]["command"] = "offsettree learn " + "y" * 500
@@ -78,7 +78,7 @@ def look(folder: Path, *, dark: bool) -> tuple[list[dict[str, Any]], str]:
     """
     shown = list(pages().items())[: 1 if dark else None]
     frames = "".join(
-        f'<iframe title="{name}" style="width: {width}px; height: 900px; border: 0" srcdoc="{html.escape(page)}"></iframe>'
+        f'<iframe title="{name}" style="border: 0; width: {width}px" srcdoc="{html.escape(page)}"></iframe>'
         for name, page in shown
         for width in WIDTHS
         if width == WIDTHS[0] or name not in NARROW_ONLY
@@ -95,7 +95,6 @@ def look(folder: Path, *, dark: bool) -> tuple[list[dict[str, Any]], str]:
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
-            "--no-first-run",
             "--hide-scrollbars",
             "--enable-logging=stderr",
         ),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def test_headings_go_down_one_by_one_and_every_link_leads_somewhere() -> None:
     levels = [int(tag[1]) for tag, _ in reader.seen if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
     identities = [attributes["id"] for _, attributes in reader.seen if "id" in attributes]
     assert len(identities) == len(set(identities))
     assert {str(attributes["href"])[1:] for tag, attributes in reader.seen if tag == "a"} <= set(identities)

@@ -81,9 +81,7 @@ def bars(shares: Sequence[tuple[float | None, str]], largest: float) -> Html:
 def axis(scale: Scale) -> Html:
     """Write the numbers below a plot."""
     marks = ticks(scale.low, scale.high, scale.most_ticks)
-    places = next(
-        (p for p in range(6) if all(abs(round(mark, p) - mark) < 1e-9 * abs(mark) for mark in marks if mark)), 6
-    )
+    places = next((p for p in range(6) if all(abs(round(mark, p) - mark) <= 1e-9 * abs(mark) for mark in marks)), 6)
     return _plot(
         (
             element("text", number(mark, places), x=scale.at(mark), y=14, class_="tick", text_anchor="middle")
@@ -141,6 +139,4 @@ def _grid(scale: Scale) -> Iterable[Html]:
 
 def _plot(parts: Iterable[Html], class_: str = "plot") -> Html:
     """Wrap what is drawn; the numbers stand beside it in the row, so that nothing is lost on who cannot see it."""
-    return element(
-        "svg", join(parts), class_=class_, width="100%", height="100%", aria_hidden="true", focusable="false"
-    )
+    return element("svg", join(parts), class_=class_, width="100%", height="100%", aria_hidden="true")

@@ -164,7 +164,8 @@ summary { cursor: pointer; color: var(--new); }
 details > * + * { margin-top: 8px; }
 .scroll { max-height: 22rem; overflow-y: auto; }
 pre { background: var(--page); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; margin: 10px 0;
-  white-space: pre-wrap; overflow-wrap: anywhere; font: .875rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+  white-space: pre-wrap; overflow-wrap: anywhere;
+  font: .875rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 
 @media (max-width: 860px) {
   section.half { grid-column: span 2; }
@@ -179,7 +180,7 @@ pre { background: var(--page); border: 1px solid var(--line); border-radius: 8px
   .tiles { grid-template-columns: minmax(0, 1fr); gap: 8px; margin: 12px 0; }
   .tiles > div { padding: 10px 14px; }
   .tiles .big { font-size: 1.75rem; }
-  .chart tr { grid-template-columns: minmax(0, 1fr) auto; column-gap: 10px; padding: 4px 0 2px; }
+  .chart tr { grid-template-columns: minmax(6.2rem, 1fr) minmax(0, auto); column-gap: 10px; padding: 4px 0 2px; }
   .chart-axis { grid-template-columns: minmax(0, 1fr); }
   .chart-axis > div { grid-column: 1; }
   .chart td.plotted { grid-row: 2; grid-column: span 2; height: 24px; }
@@ -187,7 +188,8 @@ pre { background: var(--page); border: 1px solid var(--line); border-radius: 8px
   .chart.tall tbody tr { min-height: 0; }
   .chart td.plotted:empty { display: none; }
   .chart th { padding-left: 2px; }
-  .chart td.num { padding-right: 2px; }
+  .chart td.num { padding-right: 2px; white-space: normal; }
+  .chart td.num .soft { display: inline-block; }
   .tree text { font-size: 12px; }
   .tree text.soft, .tree tspan.soft { font-size: 11px; }
   .tree .narrow { display: inline; }

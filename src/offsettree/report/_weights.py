@@ -91,7 +91,7 @@ def _drawn(edges: list[float], counts: list[int]) -> Html:
     tallest = counts.index(max(counts))
     told = (
         f"Histogram of the weights: of {count(sum(counts))} decisions, most, {count(counts[tallest])}, have a weight "
-        f"between {number(edges[tallest])} and {number(edges[tallest + 1])}; the largest is at most {number(edges[-1])}."
+        f"between {number(edges[tallest])} and {number(edges[tallest + 1])}; none is above {number(edges[-1])}."
     )
     rows = [
         (f"{number(low)} to {number(high)}", count(height))
