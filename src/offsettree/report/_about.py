@@ -55,7 +55,7 @@ def log_section(facts: Mapping[str, Any]) -> Html | None:
     features, notes = texts(log, "features"), texts(log, "notes")
     if not (rows or features or notes):
         return None
-    listed = element("p", join((element("bdi", name) for name in features), ", "))
+    listed = element("ul", *(element("li", element("bdi", name)) for name in features), class_="names")
     few = len(features) <= 8
     if features and few:
         rows.append(("Features", join((element("bdi", name) for name in features), ", ")))

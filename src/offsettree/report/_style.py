@@ -85,6 +85,7 @@ footer { color: var(--soft); font-size: .85rem; padding-top: 18px; padding-botto
 .warnings li { background: var(--tint-warn); border-left: 4px solid var(--warn); border-radius: 4px; padding: 10px 14px;
   margin-top: 8px; overflow-wrap: anywhere; }
 #warnings h2 { color: var(--warn); }
+ul.names { margin: 0; padding-left: 1.2rem; font-size: .875rem; overflow-wrap: anywhere; }
 ul.plain { margin: 6px 0 0; padding-left: 1.2rem; overflow-wrap: anywhere; }
 
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
@@ -96,7 +97,7 @@ table.plain td.num { text-align: right; padding-right: 0; white-space: nowrap; }
 table.plain tbody th { font-weight: 400; color: var(--soft); width: 36%; }
 table.list th, table.list tbody th { width: auto; }
 table.list td.num + td.num { padding-left: 14px; }
-table.list thead th.num { text-align: right; }
+table.list thead th.num { text-align: right; white-space: nowrap; padding-right: 0; padding-left: 14px; }
 
 .chart, .chart tbody { display: block; }
 .chart tr, .chart-axis { display: grid; grid-template-columns: minmax(0, var(--names, 30%)) minmax(0, 1fr) var(--room);

@@ -144,12 +144,13 @@ def _table(nodes: list[Node], drawn: set[int]) -> Html:
         node = nodes[at]
         rows.append(
             (
-                join([_side(nodes, node.left), " or ", _side(nodes, node.right)]),
+                _side(nodes, node.left),
+                _side(nodes, node.right),
                 "" if node.rows is None else count(node.rows),
                 "" if node.strength is None else percent(node.strength),
             )
         )
-    return columns(("Contest between", "Decisions", "Strength"), rows, numbers=2)
+    return columns(("One side", "The other", "Decisions", "Strength"), rows, numbers=2)
 
 
 def _side(nodes: list[Node], at: int) -> Html:
