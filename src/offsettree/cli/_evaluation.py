@@ -16,7 +16,7 @@ __all__ = ["evaluate_saved", "known_columns", "read_log_for"]
 
 def known_columns(policy: Any) -> dict[str, Any]:
     """Return which columns were the action, the reward and the propensity when the policy was learned."""
-    facts = policy.manifest["training"]["facts"]
+    facts = policy.manifest.get("facts") or {}
     columns = (facts.get("log") or {}).get("columns") if isinstance(facts, dict) else None
     return columns if isinstance(columns, dict) else {}
 

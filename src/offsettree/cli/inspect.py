@@ -57,7 +57,7 @@ def _policy_facts(path: Path) -> dict[str, Any]:
 
 
 def _tell_policy(facts: dict[str, Any]) -> None:
-    known = facts["training"]["facts"]
+    known = facts.get("facts") or {}
     policy, log = known.get("policy") or {}, known.get("log") or {}
     actions = facts["actions"]
     labels = actions["labels"] if isinstance(actions, dict) else actions
