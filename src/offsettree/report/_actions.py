@@ -69,13 +69,13 @@ def reward_section(facts: Mapping[str, Any]) -> Html | None:
         of_how_many = f"Of {plural(len(actions), 'action')} the {_MOST} taken most, in the log or by the new policy."
     return section(
         "rewards",
-        "What each action earned in the log",
+        "What each action earns",
         None if mean is None else legend(("dash", f"mean of the whole log, {number(mean, places)}")),
         chart(rows, ("Action", "Drawn", "Mean reward, and its interval"), scale=scale, names="31%"),
         paragraph(
             of_how_many,
-            "The mean over the decisions for which the log chose the action. If it was chosen where it works best, it "
-            "would earn less elsewhere: the means alone do not say which action is best for whom.",
+            "What it would earn if it were always taken, estimated from the decisions for which the log chose it. A good "
+            "policy earns more than any single action, as it takes each where it works best.",
             class_="note",
         ),
         class_="half",
