@@ -74,8 +74,8 @@ def reward_section(facts: Mapping[str, Any]) -> Html | None:
         chart(rows, ("Action", "Drawn", "Mean reward, and its interval"), scale=scale, names="31%"),
         paragraph(
             of_how_many,
-            "What it would earn if it were always taken, estimated from the decisions for which the log chose it. A good "
-            "policy earns more than any single action, as it takes each where it works best.",
+            "What it would earn if it were always taken, estimated from the decisions for which the log chose it. "
+            "A good policy earns more than any single action, as it takes each where it works best.",
             class_="note",
         ),
         class_="half",
