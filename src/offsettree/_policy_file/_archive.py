@@ -69,11 +69,7 @@ def read_archive(path: Path, max_bytes: int) -> Archive:
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            if size > max_bytes:
-                raise PolicyFileError(
-                    f"{path} must not be larger than max_bytes={max_bytes:,}; it has {size:,}. If you expect a policy "
-                    "of that size, raise max_bytes."
-                )
+            _check_size(path, size, max_bytes)
             with _open_zip(path, file) as archive:
                 _check_seal(path, file, archive, size)
                 return _read_members(path, archive, size)
@@ -81,6 +77,14 @@ def read_archive(path: Path, max_bytes: int) -> Archive:
         raise
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, ValueError) as error:
         raise PolicyFileError(f"{path} is damaged: {error}. Get the file again, or save the policy again.") from error
+
+
+def _check_size(path: Path, size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise PolicyFileError(
+            f"{path} must not be larger than max_bytes={max_bytes:,}; it has {size:,}. If you expect a policy of that "
+            "size, raise max_bytes."
+        )
 
 
 def _read_members(path: Path, archive: zipfile.ZipFile, size: int) -> Archive:
@@ -149,7 +153,9 @@ def _check_promise(where: str, promised: dict[str, Any], n_bytes: int) -> tuple[
     """Return the shape that the manifest promises, if the size of the member agrees with it."""
     dtype, shape = promised.get("dtype"), promised.get("shape")
     if dtype not in DTYPES:
-        raise PolicyFileError(f"{where} must hold plain numbers ({', '.join(DTYPES)}); the manifest says {dtype!r:.80}.")
+        raise PolicyFileError(
+            f"{where} must hold plain numbers ({', '.join(DTYPES)}); the manifest says {dtype!r:.80}."
+        )
     if not isinstance(shape, list) or len(shape) > 3 or any(type(n) is not int or not 0 <= n < 1 << 48 for n in shape):
         raise PolicyFileError(f"{where} must have a shape of up to three whole numbers; got {shape!r:.80}.")
     n_numbers = 1
@@ -168,15 +174,13 @@ def _as_array(where: str, data: bytes, dtype: np.dtype[Any], shape: tuple[int, .
     file = io.BytesIO(data)
     try:
         version = np.lib.format.read_magic(file)
-        if version != (1, 0):
-            raise PolicyFileError(f"{where} must be a .npy file of version 1.0; it has version {version}.")
         found = np.lib.format.read_array_header_1_0(file, max_header_size=LONGEST_HEADER)
-    except PolicyFileError:
-        raise
     except Exception as error:  # its header is a Python expression, and may be wrong in any way
         raise PolicyFileError(f"{where} is no .npy file: {error}") from error
-    if found != (shape, False, dtype):
-        raise PolicyFileError(f"{where} must be an array of type {dtype.str} and shape {shape}; its header differs.")
+    if version != (1, 0) or found != (shape, False, dtype):
+        raise PolicyFileError(
+            f"{where} must be a .npy file of version 1.0, of type {dtype.str} and shape {shape}; its header differs."
+        )
     n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
     if len(data) - file.tell() != n_bytes:
         raise PolicyFileError(f"{where} must have {n_bytes:,} bytes of numbers; it has {len(data) - file.tell():,}.")
@@ -218,7 +222,9 @@ def _seal(file: IO[bytes]) -> None:
 def _check_seal(path: Path, file: IO[bytes], archive: zipfile.ZipFile, size: int) -> None:
     seal = SEAL.match(archive.comment)
     if seal is None:
-        raise PolicyFileError(f"{path} holds no policy: it is a zip file, but not one that offsettree.save has written.")
+        raise PolicyFileError(
+            f"{path} holds no policy: it is a zip file, but not one that offsettree.save has written."
+        )
     if _digest(file, size - 64) != seal[1].decode():
         raise PolicyFileError(
             f"{path} is damaged: its checksum differs, so that some of its bytes are not those written. Get the file "

@@ -89,7 +89,9 @@ def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Before]:
 
 def steps_before(step: Any, space: ColumnSpace) -> Before:
     """Return what one step, or a pipeline of steps without a learner, does to the columns."""
-    return unwrap(Pipeline([*(step.steps if type(step) is Pipeline else [("step", step)]), ("learner", None)]), space)[1]
+    return unwrap(Pipeline([*(step.steps if type(step) is Pipeline else [("step", step)]), ("learner", None)]), space)[
+        1
+    ]
 
 
 def _after(step: Any, before: Before, space: ColumnSpace) -> Before:
@@ -143,7 +145,9 @@ def _after_frame(encoder: Any, space: ColumnSpace) -> Before:
             for _, inner in step.steps:
                 part = _after(inner, part, space)
             parts.append(part)
-    together = [np.concatenate([getattr(part, name) for part in parts]) for name in ("source", "slope", "shift", "filled")]
+    together = [
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("source", "slope", "shift", "filled")
+    ]
     # Indicators are never missing: what they are filled with makes no difference, but that they are says so.
     if any(not np.isnan(part.filled).all() for part in parts):
         together[3] = np.where(np.isnan(together[3]), 0.0, together[3])

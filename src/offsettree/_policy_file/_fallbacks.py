@@ -31,7 +31,7 @@ def write_other(policy: Any, fallback: str) -> dict[str, bytes]:
 def read_other(archive: Archive, path: Path, trusted: Sequence[str] | None, allow_pickle: bool) -> SavedPolicy:
     """Return a policy that was not written as arrays, if the caller allows for how it was."""
     names = set(archive.others)
-    if archive.arrays and set(archive.arrays) != {"rows.numbers", "rows.counts"} or len(names) != 1:
+    if (archive.arrays and set(archive.arrays) != {"rows.numbers", "rows.counts"}) or len(names) != 1:
         raise PolicyFileError("there must be one policy in the file; there are several.")
     name = names.pop()
     if name == PICKLE:
@@ -47,7 +47,9 @@ def read_other(archive: Archive, path: Path, trusted: Sequence[str] | None, allo
         raise PolicyFileError(f"{name} must not be in the file.")
     part = Part(archive.manifest, "manifest", archive.arrays, set())
     inputs = Inputs.read(part.part("features"))
-    saved = SavedPolicy(None, inputs, actions_of(part.part("actions")), archive.manifest, read_encoder(archive.manifest))
+    saved = SavedPolicy(
+        None, inputs, actions_of(part.part("actions")), archive.manifest, read_encoder(archive.manifest)
+    )
     saved._original = policy
     saved._trained_on = policy._trained_on
     return saved

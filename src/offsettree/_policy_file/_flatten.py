@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from offsettree._features import is_frame, numeric_columns
-from offsettree._policy_file._flatten_contests import flatten_contests, flatten_native
 from offsettree._policy_file._flatten_classes import flatten_importance_weighted
+from offsettree._policy_file._flatten_contests import flatten_contests, flatten_native
 from offsettree._policy_file._flatten_rewards import flatten_doubly_robust, flatten_reward_regression
 from offsettree._policy_file._inputs import Inputs
 from offsettree._policy_file._models import Model
@@ -77,7 +75,9 @@ def inputs_of(policy: BasePolicy, space: ColumnSpace | None = None, model: Model
 
 def _flatten_offset_tree(policy: OffsetTree, space: ColumnSpace) -> Model:
     contests: Any = policy.estimators_
-    flat = flatten_native([contests], space) if isinstance(contests, NativeContests) else flatten_contests(contests, space)
+    flat = (
+        flatten_native([contests], space) if isinstance(contests, NativeContests) else flatten_contests(contests, space)
+    )
     return Tournaments([policy.tree_], flat, voting=False)
 
 

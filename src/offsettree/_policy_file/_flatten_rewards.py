@@ -76,10 +76,7 @@ def flatten_doubly_robust(policy: DoublyRobust, space: ColumnSpace) -> Scores:
 def _linear_rewards(model: LinearRewards, space: ColumnSpace) -> LinearPiece:
     """Fold standardised columns, flags of missing values and directions into weights of the columns themselves."""
     design = model._design
-    if model._encoder is None:
-        source = space.numbers
-    else:
-        source = steps_before(model._encoder, space).source
+    source = space.numbers if model._encoder is None else steps_before(model._encoder, space).source
     slopes = model._scale * model._weights[:, 1:]
     if design._directions is not None:
         slopes = slopes @ design._directions.T
@@ -109,5 +106,7 @@ def _leaf_means(corrections: ForestCorrections, space: ColumnSpace) -> LeafMeans
     for tree in corrections._forest.estimators_:
         trees.add(fields_of_tree(tree.tree_), np.zeros((tree.tree_.node_count, 1)))
     tables = trees.on_columns(before).tables
-    fields = {name: np.concatenate([table[name] for table in tables]).astype(dtype) for name, dtype in ENTRY_FIELDS.items()}
+    fields = {
+        name: np.concatenate([table[name] for table in tables]).astype(dtype) for name, dtype in ENTRY_FIELDS.items()
+    }
     return LeafMeans(corrections._offset.astype(np.int64), fields, corrections._means)

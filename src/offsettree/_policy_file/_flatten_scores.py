@@ -17,7 +17,15 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import HuberRegressor, Lasso, LogisticRegression, Ridge, RidgeClassifier, RidgeCV, SGDRegressor
+from sklearn.linear_model import (
+    HuberRegressor,
+    Lasso,
+    LogisticRegression,
+    Ridge,
+    RidgeClassifier,
+    RidgeCV,
+    SGDRegressor,
+)
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from offsettree._policy_file._before import Before, unwrap
@@ -67,17 +75,18 @@ def read_regressor(model: Any, space: ColumnSpace, n_more: int = 0) -> Piece:
     if type(model) is ConstantRegressor:
         return LinearPiece(np.zeros((1, 0)), np.array([float(model.value)]), None, constant=True)
     core, before = _unwrapped(model, space, n_more)
-    if any(same_functions(type(core), known, ("predict",)) for known in LINEAR_NUMBERS):
+    kind: Any = type(core)
+    if any(same_functions(kind, known, ("predict",)) for known in LINEAR_NUMBERS):
         return LinearPiece(*before.plane(*_coefficients(core), space.n_columns + n_more))
     trees = TreeList()
-    if any(same_functions(type(core), known, ("predict",)) for known in FORESTS_OF_NUMBERS):
+    if any(same_functions(kind, known, ("predict",)) for known in FORESTS_OF_NUMBERS):
         for tree in core.estimators_:
             read_tree(tree.tree_, trees)
         return _piece(trees, before, core, core.n_outputs_, len(core.estimators_), narrow=True)
-    if same_functions(type(core), DecisionTreeRegressor, ("predict",)) and hasattr(core, "tree_"):
+    if same_functions(kind, DecisionTreeRegressor, ("predict",)) and hasattr(core, "tree_"):
         read_tree(core.tree_, trees)
         return _piece(trees, before, core, core.n_outputs_, 1, narrow=True)
-    if type(core) is HistGradientBoostingRegressor:
+    if kind is HistGradientBoostingRegressor:
         if type(core._loss.link).__name__ not in IDENTITY:
             raise NotFlat(f"{name_of(core)} with loss={core.loss!r}")
         base = np.asarray(core._baseline_prediction, dtype=np.float64).ravel()
@@ -88,21 +97,22 @@ def read_regressor(model: Any, space: ColumnSpace, n_more: int = 0) -> Piece:
 def read_classes(model: Any, space: ColumnSpace) -> Piece:
     """Read a fitted classifier of two or more classes: the larger its number, the better a class."""
     core, before = _unwrapped(model, space, 0)
+    kind: Any = type(core)
     n_classes = len(core.classes_)
-    if any(same_functions(type(core), known, ("predict", "decision_function")) for known in LINEAR_CLASSES):
+    if any(same_functions(kind, known, ("predict", "decision_function")) for known in LINEAR_CLASSES):
         weights, bias = _coefficients(core)
         if len(weights) == 1:  # of two classes, the second where the one number is above zero
             weights, bias = np.vstack([np.zeros_like(weights), weights]), np.append(0.0, bias)
         return LinearPiece(*before.plane(weights, bias, space.n_columns))
     trees = TreeList()
-    if any(same_functions(type(core), known, ("predict", "predict_proba")) for known in FORESTS_OF_CLASSES):
+    if any(same_functions(kind, known, ("predict", "predict_proba")) for known in FORESTS_OF_CLASSES):
         for tree in core.estimators_:
             read_tree(tree.tree_, trees)
         return _piece(trees, before, core, n_classes, len(core.estimators_), narrow=True)
-    if same_functions(type(core), DecisionTreeClassifier, ("predict", "predict_proba")):
+    if same_functions(kind, DecisionTreeClassifier, ("predict", "predict_proba")):
         read_tree(core.tree_, trees)
         return _piece(trees, before, core, n_classes, 1, narrow=True)
-    if type(core) is HistGradientBoostingClassifier:
+    if kind is HistGradientBoostingClassifier:
         base = np.asarray(core._baseline_prediction, dtype=np.float64).ravel()
         return _boosted(core, before, np.append(0.0, base) if n_classes == 2 else base)
     raise NotFlat(name_of(core))
@@ -135,7 +145,9 @@ def _as_planes(pieces: Sequence[LinearPiece], space: ColumnSpace) -> Planes:
         return np.pad(numbers, ((0, 0), (0, n_columns - numbers.shape[1])))
 
     fills = all(piece.at_missing is not None or piece.constant for piece in pieces)
-    missing = [wide(np.zeros((len(piece.bias), 0)) if piece.at_missing is None else piece.at_missing) for piece in pieces]
+    missing = [
+        wide(np.zeros((len(piece.bias), 0)) if piece.at_missing is None else piece.at_missing) for piece in pieces
+    ]
     return Planes(
         np.concatenate([wide(piece.weights) for piece in pieces]),
         np.concatenate([piece.bias for piece in pieces]),

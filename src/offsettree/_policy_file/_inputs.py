@@ -133,9 +133,12 @@ class Inputs:
 def _as_table(X: Any) -> NDArray[Any]:
     try:
         table = np.asarray(X)
-        if table.dtype.kind not in "biuf":
-            table = table.astype(np.float64)
-        elif table.dtype.itemsize not in (1, 4, 8) or table.dtype.kind in "bu" or not table.dtype.isnative:
+        if (
+            table.dtype.kind not in "biuf"
+            or table.dtype.itemsize not in (1, 4, 8)
+            or table.dtype.kind in "bu"
+            or not table.dtype.isnative
+        ):
             table = table.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise FeatureError(

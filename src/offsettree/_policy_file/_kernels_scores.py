@@ -24,7 +24,7 @@ def linear_rows(values: Any, n_columns: Any, weights: Any, bias: Any, at_missing
             if at_missing.shape[0] > 0 and x != x:
                 missing[n_missing] = j
                 n_missing += 1
-                x = 0.0
+                x = np.float64(0.0)
             row[j] = x
         for f in range(bias.shape[0]):
             total = dot(weights, f * n_columns, row, 0, n_columns)
@@ -61,11 +61,8 @@ def _leaf_of(tables: Any, begin: Any, row: Any, which: Any, narrow: Any) -> Any:
         if feature[at] < n_columns:
             x = np.float64(np.float32(row[feature[at]])) if narrow else np.float64(row[feature[at]])
         else:
-            x = 1.0 if feature[at] - n_columns == which else 0.0
-        if x != x:
-            goes_left = missing_left[at]
-        else:
-            goes_left = x <= threshold[at]
+            x = np.float64(feature[at] - n_columns == which)
+        goes_left = missing_left[at] if x != x else x <= threshold[at]
         at = begin + (left[at] if goes_left else right[at])
     return at
 

@@ -107,7 +107,9 @@ def _read_rows(arrays: dict[str, NDArray[Any]], used: set[str]) -> Fingerprint:
     numbers = part.array("numbers", np.uint64, None)
     counts = part.array("counts", np.int64, len(numbers))
     if len(numbers) > N_KEPT or (np.diff(numbers.astype(object)) <= 0).any() or (counts < 1).any() or not len(numbers):
-        raise PolicyFileError("rows.numbers.npy must hold ascending numbers, and rows.counts.npy how often each was met.")
+        raise PolicyFileError(
+            "rows.numbers.npy must hold ascending numbers, and rows.counts.npy how often each was met."
+        )
     columns = part.array("columns", np.int64, None)
     if len(columns) > N_COLUMNS or (columns < 0).any():
         raise PolicyFileError(f"rows.columns.npy must hold the positions of at most {N_COLUMNS} columns.")

@@ -38,7 +38,8 @@ class NominalColumns:
     @cached_property
     def _places(self) -> dict[int, dict[Any, int]]:
         return {
-            column: {level_key(value): place for place, value in enumerate(values)} for column, values in self.levels.items()
+            column: {level_key(value): place for place, value in enumerate(values)}
+            for column, values in self.levels.items()
         }
 
     def describe(self) -> dict[str, Any]:
@@ -58,7 +59,9 @@ class NominalColumns:
         for column, values in given.items():
             known = column.isdecimal() and int(column) < len(names) and isinstance(values, list)
             if not known or any(type(value) not in PLAIN for value in values):
-                raise PolicyFileError(f"{part.where}.levels must be lists of plain values by column; {column!r} is not.")
+                raise PolicyFileError(
+                    f"{part.where}.levels must be lists of plain values by column; {column!r} is not."
+                )
             levels[int(column)] = tuple(values)
         for pair in shown:
             if not (isinstance(pair, list) and len(pair) == 2 and all(type(n) is int for n in pair)):
@@ -117,7 +120,9 @@ class NominalColumns:
         """Return the place of each value among the levels: NaN where it is missing, -1 where it is not known."""
         place_of = self._places[column]
         listed = values.to_list() if hasattr(values, "to_list") else list(values)
-        return np.array([np.nan if is_missing(value) else place_of.get(level_key(value), -1) for value in listed], dtype=float)
+        return np.array(
+            [np.nan if is_missing(value) else place_of.get(level_key(value), -1) for value in listed], dtype=float
+        )
 
 
 class OneRow:
@@ -139,7 +144,9 @@ class OneRow:
         try:
             return np.array([[np.nan if value is None else value for value in self._values.values()]], dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise FeatureError(f"column {', '.join(self.columns)} must hold numbers as it did in fit; {error}.") from None
+            raise FeatureError(
+                f"column {', '.join(self.columns)} must hold numbers as it did in fit; {error}."
+            ) from None
 
 
 def level_key(value: Any) -> Any:

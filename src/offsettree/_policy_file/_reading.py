@@ -117,7 +117,8 @@ class Part:
         if array.dtype != np.dtype(dtype) or not fits:
             wanted = ", ".join("any" if n is None else str(n) for n in shape)
             raise PolicyFileError(
-                f"{full}.npy must be of type {np.dtype(dtype)} and shape ({wanted}); got {array.dtype} and {array.shape}."
+                f"{full}.npy must be of type {np.dtype(dtype)} and shape ({wanted}); got {array.dtype} and "
+                f"{array.shape}."
             )
         self.used.add(full)
         return array

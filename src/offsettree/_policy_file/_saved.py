@@ -182,7 +182,7 @@ class SavedPolicy:
             original = self._original
             return np.asarray(original._positions(X) if available is None else original._positions_among(X, available))
         if available is None:
-            return self._model.choose(X)
+            return np.asarray(self._model.choose(X))
         sets = check_available(available, count_rows(X), self.actions_)
         position = np.empty(count_rows(X), dtype=np.intp)
         for rows in pieces(*sets.mask.shape):
@@ -231,4 +231,8 @@ def _nothing(_: Any) -> None:
 
 
 def _is_plain_row(x: Any) -> bool:
-    return isinstance(x, np.ndarray) or is_sparse(x) or (isinstance(x, list | tuple) and not any(isinstance(each, Mapping) for each in x[:1]))
+    return (
+        isinstance(x, np.ndarray)
+        or is_sparse(x)
+        or (isinstance(x, list | tuple) and not any(isinstance(each, Mapping) for each in x[:1]))
+    )

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from offsettree._available import best_of, pieces
+from offsettree._features import is_sparse
 from offsettree._policy_file._linear import Planes
 from offsettree._policy_file._models import Model
 from offsettree._policy_file._reading import Part
@@ -162,14 +163,16 @@ class Scores(Model):
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
         """See `Model`."""
         parts = part.parts("summands")
-        return cls([SCORES[each.choice("kind", tuple(SCORES))].read(each, n_actions, n_columns) for each in parts], n_actions)
+        return cls(
+            [SCORES[each.choice("kind", tuple(SCORES))].read(each, n_actions, n_columns) for each in parts], n_actions
+        )
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the sum of the scores of every row and action."""
-        total = self.summands[0].scores(X)
+        total: Any = self.summands[0].scores(X)
         for summand in self.summands[1:]:
             total = total + summand.scores(X)
-        return np.asarray(total.toarray() if sp.issparse(total) else total)
+        return np.asarray(total.toarray() if is_sparse(total) else total)
 
     @property
     def takes_missing(self) -> bool:

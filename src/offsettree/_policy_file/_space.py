@@ -38,7 +38,7 @@ class ColumnSpace:
         return np.arange(self.n_features + len(self._more))
 
     def with_more(self, n_more: int, name: str) -> ColumnSpace:
-        """Return the same columns, with indicators after them that tell an action or a contest, as a learner of all saw.
+        """Return the same columns, followed by indicators that tell an action or a contest, as a learner of all saw.
 
         Where they are is known once all others have been found: what is read twice is right the second time.
         """
@@ -74,9 +74,7 @@ class ColumnSpace:
         for column, code_of in categories.items():
             for value, _ in sorted(code_of.items(), key=lambda item: item[1]):
                 self._level(column, value)
-            if list(code_of.values()) != list(range(len(code_of))) or len(code_of) != len(
-                self._levels[column]
-            ):
+            if list(code_of.values()) != list(range(len(code_of))) or len(code_of) != len(self._levels[column]):
                 raise NotFlat("nominal columns whose codes differ from contest to contest")
         return np.array(
             [self._at(column, CODE if column in categories else NUMBER) for column in range(self.n_features)],

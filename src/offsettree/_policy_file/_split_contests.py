@@ -19,7 +19,7 @@ __all__ = ["FIELDS", "SplitContests"]
 
 KINDS = (np.dtype(np.float64), np.dtype(np.float32))
 VALUES_AT_ONCE = 1 << 22
-FIELDS = {
+FIELDS: dict[str, Any] = {
     "feature": np.int32,
     "threshold": np.float32,
     "left": np.int32,
@@ -78,14 +78,14 @@ class SplitContests(Contests):
     def compile(self, tree: ActionTree, first: int) -> SplitGraph:
         """See `Contests`."""
         begin, end = int(self.start[first]), int(self.start[first + tree.n_nodes])
-        parts = (getattr(self, name)[begin:end] for name in FIELDS if name != "answer")
+        here: dict[str, Any] = {name: getattr(self, name)[begin:end] for name in FIELDS}
         return graph_from_tables(
             tree,
             self.start[first : first + tree.n_nodes + 1] - begin,
-            *parts,
-            self.sets,
-            self.answer[begin:end],
-            self._scores(first, tree.n_nodes),
+            answer_left=here.pop("answer"),
+            sets=self.sets,
+            scores=self._scores(first, tree.n_nodes),
+            **here,
         )
 
     def prefers_left(self, contest: int, X: Any) -> NDArray[np.bool_]:

@@ -30,7 +30,9 @@ def check_entries(
     for name, child in (("left", left), ("right", right)):
         place = begin + child.astype(np.int64)
         must_hold(
-            leaf | ((place > own) & (place < end)), f"{where}.{name}.npy", "children after their parent, in its own tree"
+            leaf | ((place > own) & (place < end)),
+            f"{where}.{name}.npy",
+            "children after their parent, in its own tree",
         )
     must_hold(leaf | ~np.isnan(fields["threshold"]), f"{where}.threshold.npy", "no NaN")
     if "category_set" in fields:

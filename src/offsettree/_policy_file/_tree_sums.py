@@ -14,7 +14,7 @@ from offsettree.compiled._batches import is_csr, over_tables
 
 __all__ = ["ENTRY_FIELDS", "TreeSums", "dense_blocks"]
 
-ENTRY_FIELDS = {
+ENTRY_FIELDS: dict[str, Any] = {
     "feature": np.int32,
     "threshold": np.float64,
     "left": np.int32,
@@ -98,17 +98,14 @@ class TreeSums:
         tables = tuple(self.fields[name] for name in ENTRY_FIELDS)
         rest = self.start, self.values, self.value_of, self.output, self.which
 
-        def walk(values: NDArray[Any], first: int, last: int) -> int:
-            sum_trees(tables, *rest, values.reshape(last - first, -1), self.narrow, out[first:last])
-            return 0
+        for begin, table in dense_blocks(X):
+            here = out[begin : begin + len(table)]
 
-        for rows, table in dense_blocks(X):
-            over_tables(
-                lambda values, first, last, begin=rows: walk(values, begin + first, begin + last),
-                table,
-                KINDS,
-                n_walks=max(1, len(self.output)),
-            )
+            def walk(values: NDArray[Any], first: int, last: int, here: NDArray[Any] = here) -> int:
+                sum_trees(tables, *rest, values.reshape(last - first, -1), self.narrow, here[first:last])
+                return 0
+
+            over_tables(walk, table, KINDS, n_walks=max(1, len(self.output)))
         out /= self.divisor
         return out
 
