@@ -157,10 +157,10 @@ def test_a_scan_holds_a_small_part_of_the_rows(suffix: str, tmp_path: Path, monk
     monkeypatch.setattr(_columnar, "BATCH_ROWS", 500)
     monkeypatch.setattr(_csv, "BLOCK_SIZE", 1 << 14)
     blocks = _source.line_blocks
-    monkeypatch.setattr(_ndjson, "line_blocks", lambda source, encoding: blocks(source, encoding, 1 << 14))
+    monkeypatch.setattr(_ndjson, "line_blocks", lambda source, encoding: blocks(source, encoding, 1 << 16))
     random = np.random.default_rng(0)
     path = tmp_path / f"log{suffix}"
-    parts = [pa.table({f"x{j}": random.normal(size=500) for j in range(8)}) for _ in range(60)]
+    parts = [pa.table({f"x{j}": random.normal(size=500) for j in range(8)}) for _ in range(120)]
     write_table(path, parts)
     size = sum(part.nbytes for part in parts)
     del parts
@@ -240,3 +240,20 @@ assert len(LoggedData.read({str(path)!r})[:1]) == 1
 assert "sklearn" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own interpreter
+
+
+def test_a_column_without_a_name_is_no_feature(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    pd.DataFrame({"x": [1, 2], "a": [1, 2], "r": [0, 1], "p": 0.5}).to_csv(path)  # with its index
+    log = LoggedData.read(path)
+    assert log.feature_names == ["x"]
+    assert any("without a name" in note for note in log.notes)
+
+
+def test_two_columns_of_one_name_are_refused_also_in_parquet_and_json(tmp_path: Path) -> None:
+    table = pa.table([pa.array([1]), pa.array([2])], names=["x", "x"])
+    pa.parquet.write_table(table, tmp_path / "log.parquet")
+    (tmp_path / "log.ndjson").write_text('{"x.y": 1, "x": {"y": 2}}\n')
+    for path in tmp_path.iterdir():
+        with pytest.raises(LogError, match=rf"{path.name} has 'x(\.y)?' more than once"):
+            list(scan_tables(path))

@@ -64,6 +64,8 @@ class _ColumnarReader(Reader):
         with _explained(source):
             here = [name for name in wanted if name in set(flat_names(self._file_schema(source)))]
             for batch in self._batches(source, here):
+                # Arrow believes a file: one flipped bit in an offset would end the process.
+                batch.validate(full=True)
                 table = plain(pa.Table.from_batches([batch]))
                 parts = {
                     name: table.column(name).cast(schema.field(name).type)
@@ -120,7 +122,9 @@ def _explained(source: Source) -> Iterator[None]:
     """Turn Arrow's complaints about a file into errors that name it."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except LogError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise LogError(
             f"{source} cannot be read: {error}. Was it cut off in a copy, or not closed when it was written? Get it "
             "again, or write it again."

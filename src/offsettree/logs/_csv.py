@@ -24,7 +24,7 @@ from offsettree.logs._csv_form import (
     refuse_value,
     sniff_delimiter,
 )
-from offsettree.logs._reader import Chunk, Options, Reader, check_columns
+from offsettree.logs._reader import Chunk, Options, Reader
 from offsettree.logs._source import Source, open_stream, read_head, reading
 from offsettree.logs._tables import MISSING, plain
 
@@ -109,8 +109,6 @@ class CsvReader(Reader):
 
     def _first_types(self) -> dict[str, pa.DataType]:
         """Tell the types of the first block of the first file, or those that the caller knows."""
-        names = self.file_names()
-        check_columns([name for name in self.options.types if name in names], names, self.sources[0])
         source = self.sources[0]
         with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
             types = dict(zip(reader.schema.names, reader.schema.types, strict=True))

@@ -120,11 +120,14 @@ class LogFile:
             )
         if without_propensity:
             self.propensity = None
-        self.features = list(features) if features is not None else [name for name in names if name not in taken]
+        unnamed = [name for name in names if not name.strip()]  # what pandas writes for its index
+        others = [name for name in names if name not in {*taken, *unnamed}]
+        self.features = others if features is None else list(features)
         if not self.features:
             raise LogError(f"a log must have features to decide by; {where} has no column but {', '.join(taken)}.")
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
-        self.notes = tuple(note for note in (guess.statement, self._other_outcomes()) if note)
+        left_out = "A column without a name, such as an index of rows, was left out." if unnamed else ""
+        self.notes = tuple(note for note in (guess.statement, left_out, self._other_outcomes()) if note)
 
     @property
     def roles(self) -> dict[str, str | float | None]:
