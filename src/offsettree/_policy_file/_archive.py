@@ -184,6 +184,8 @@ def _as_array(where: str, data: bytes, dtype: np.dtype[Any], shape: tuple[int, .
     n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
     if len(data) - file.tell() != n_bytes:
         raise PolicyFileError(f"{where} must have {n_bytes:,} bytes of numbers; it has {len(data) - file.tell():,}.")
+    if dtype == np.bool_ and max(data[file.tell() :], default=0) > 1:
+        raise PolicyFileError(f"{where} must hold true or false, bytes of 0 or 1; there are others.")
     # A copy: kernels are compiled, and kept on disk, for arrays that are aligned and may be written to.
     return np.frombuffer(data, dtype=dtype, offset=file.tell()).reshape(shape).astype(dtype.newbyteorder("="))
 
