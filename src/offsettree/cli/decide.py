@@ -37,10 +37,13 @@ def run(options: argparse.Namespace) -> int:
     import pyarrow as pa
 
     from offsettree.logs import write_table
+    from offsettree.logs.writers import check_output
     from offsettree.persistence import load
 
     if options.json and options.out is None:
         raise ParameterError("--json prints a summary: give -o FILE for the decisions.")
+    if options.out is not None:
+        check_output(options.out)
     policy = load(options.policy)
     if policy.encoder is None:
         raise LogError(

@@ -38,9 +38,11 @@ def run(options: argparse.Namespace) -> int:
     import pyarrow as pa
 
     from offsettree.logs import write_table
+    from offsettree.logs.writers import check_output
 
     if options.rows is not None and options.rows < 1:
         raise ParameterError(f"--rows must be at least 1; got {options.rows}.")
+    check_output(options.out)
     columns = _campaign(options) if options.dataset == "campaign" else _labelled(options)
     table = pa.table({name: _as_arrow(values) for name, values in columns.items()})
     write_table(options.out, _once(table))
