@@ -137,10 +137,10 @@ def load(
 def export_onnx(policy: Any, path: str | Path) -> None:
     """Write a policy as an ONNX graph, for runtimes in other languages (extra `onnx`).
 
-    The graph takes `X`, float32 of shape (n_rows, n_features), and gives `position`, of each row's action in `actions_`,
-    and `label`. For offset trees and forests with contests of decision trees or linear classifiers, and for policies by
-    linear or tree regressors per action. Decisions are those of `predict` on float32 rows, but where sums that a runtime
-    rounds otherwise are within rounding of a border.
+    The graph takes `X`, float32 of shape (n_rows, n_features), and gives `position`, that of each row's action in
+    `actions_`, and `label`. For offset trees and forests with contests of decision trees or linear classifiers, and for
+    policies by linear or tree regressors per action. Decisions are those of `predict` on float32 rows, but where sums
+    that a runtime rounds otherwise are within rounding of a border.
 
     Parameters
     ----------

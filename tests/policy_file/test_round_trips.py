@@ -47,7 +47,7 @@ VARIANTS: dict[str, BasePolicy] = {
     "contests of boosting": OffsetTree(HistGradientBoostingClassifier(max_iter=4), random_state=0),
     "forest of boosting": OffsetForest(
         make_learner("boosting").set_params(histgradientboostingclassifier__max_iter=3), n_trees=2, random_state=0
-    ),  # fmt: skip
+    ),
     "contests of costing": OffsetTree(Costing(DecisionTreeClassifier(max_depth=3), n_draws=3), random_state=0),
     "contests of bagging": OffsetTree(BaggingClassifier(n_estimators=3, max_features=0.5), random_state=0),
     "contests without weights": OffsetTree(LinearSVC(), random_state=0),
@@ -77,7 +77,7 @@ def round_trip(policy: Any, folder: Path, **more: Any) -> SavedPolicy:
 
 
 def assert_decides_as(saved: SavedPolicy, policy: Any, X: Any, *, masks: bool = True) -> None:
-    """The same decisions in every form. Linear sums may be rounded otherwise: normal numbers leave no ties to rounding."""
+    """The same decisions in every form. Linear sums may be rounded otherwise: normal numbers leave no ties."""
     expected = policy.predict(X)
     np.testing.assert_array_equal(saved.actions_, policy.actions_)
     assert saved.predict(X).dtype == expected.dtype

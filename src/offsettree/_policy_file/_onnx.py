@@ -82,7 +82,7 @@ def as_onnx(model: Any, actions: NDArray[Any], n_features: int) -> Any:
 
 
 def _tournaments(graph: Graph, model: Tournaments) -> str:
-    """An action is reached if every contest on its way points to it: as many as there are on the way."""
+    """Find the action that every contest on its way points to: as many of them as there are on the way."""
     contests, n_trees, n_nodes = model.contests, len(model.trees), model.n_actions - 1
     if isinstance(contests, SplitContests):
         answers = _split_answers(graph, contests)
