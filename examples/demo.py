@@ -1,41 +1,52 @@
-"""The whole loop in a minute: a log, a policy learned from it, and what that policy is worth on unseen rows."""
+"""The whole loop in a minute or two, by the command line: a log, a policy, what it is worth, a report, decisions."""
 
 from __future__ import annotations
 
-import time
+import argparse
+import sys
+from pathlib import Path
 
-from sklearn.datasets import load_digits
+import pandas as pd
 
-from offsettree import LoggedData, OffsetForest, simulate_log
+from offsettree import load
+from offsettree.cli import main as offsettree
+from offsettree.datasets import make_campaign
 
 
 def main() -> None:
-    """Reveal one of ten rewards per digit, learn from that, and compare."""
-    X, digit = load_digits(return_X_y=True)
-    log = simulate_log(X, digit, logging="uniform", random_state=0)
-    train, test = log.split(test_size=0.3, random_state=0)
-    print(f"A log of {len(log):,} decisions among {len(log.actions)} actions, drawn at random: which digit is this?")
-    print("Only the answer given was rewarded, 1 if right and 0 if not; the right answer itself was never seen.")
+    """Simulate a campaign, learn from its log, and compare with what only a simulation knows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--out", type=Path, default=Path("demo"))
+    parser.add_argument("--time-budget", type=float, default=40.0)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    log, policy, report = (options.out / name for name in ("campaign.csv", "policy.ot", "report.html"))
 
-    print("Learning. The first fit on a machine compiles our kernels, half a minute or so, and keeps them.", flush=True)
-    started = time.perf_counter()
-    policy = OffsetForest(n_jobs=-1, random_state=0).fit(**train.arrays())
-    seconds = time.perf_counter() - started
+    print("Which of six mails should a customer get? A log of what was sent, at random in part, and who visited.")
+    print("The first run on a machine compiles our kernels, half a minute or so, and keeps them.\n", flush=True)
+    call("simulate", "campaign", "--rows", options.rows, "-o", log)
+    learn = ["learn", log, "--action", "mail", "--time-budget", options.time_budget]
+    call(*learn, "-o", policy, "--report", report)
 
-    logged = test.reward.mean()
-    estimated = policy.score(**test.arrays())
-    # A simulation knows what a real log does not: the right answer of every unseen row.
-    _, right = LoggedData(X, digit, reward=[1.0] * len(digit), propensity=1.0).split(test_size=0.3, random_state=0)
-    earned = (policy.predict(right.X) == right.action).mean()
-    print(f"The logging policy earned {logged:.3f} per decision.")
+    campaign = make_campaign(options.rows, random_state=1)  # customers that the log does not have
+    decided = load(policy).predict(pd.DataFrame(campaign.columns))
+    best = campaign.actions[campaign.expected.argmax(axis=1)]
     print(
-        f"The learned policy earns  {earned:.3f} on {len(test)} unseen rows "
-        f"(estimated from their log alone: {estimated:.3f})."
+        f"\nA simulation knows the truth: on {options.rows:,} new customers what was logged earns "
+        f"{campaign.value(campaign.columns['mail']):.3f} per mail, the learned policy {campaign.value(decided):.3f}; "
+        f"no policy can earn more than {campaign.value(best):.3f}."
     )
-    print(
-        f"Learned from {len(train):,} rows in {seconds:.1f} s: {len(policy.estimators_)} trees of "
-        f"{len(log.actions) - 1} contests each, which vote."
-    )
+    print(f"The report, for any browser: {report}")
+
+
+def call(*arguments: object) -> None:
+    """Run a command of the command line, and show it."""
+    words = [str(each) for each in arguments]
+    print(f"$ offsettree {' '.join(words)}", flush=True)
+    if code := offsettree(words):
+        sys.exit(code)
+    print()
 
 
 if __name__ == "__main__":

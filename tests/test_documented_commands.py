@@ -45,8 +45,8 @@ def test_commands_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
         )
         printed = done.stdout + done.stderr
         example = doctest.Example(command, expected)
-        assert checker.check_output(expected, printed, flags), (
-            f"$ {command}\n" + checker.output_difference(example, printed, flags)
+        assert checker.check_output(expected, printed, flags), f"$ {command}\n" + checker.output_difference(
+            example, printed, flags
         )
 
 

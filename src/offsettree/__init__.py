@@ -90,7 +90,7 @@ _HOMES = {
     "selection": ("PolicySearch",),
     "topology": ("ActionTree",),
 }
-_FOLDERS = {*_HOMES, "datasets", "experiments", "theory"}
+_FOLDERS = {*_HOMES, "datasets", "experiments", "report", "theory"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

@@ -13,6 +13,7 @@ __all__ = ["Fingerprint", "remember_rows", "share_remembered"]
 
 N_KEPT = 1024  # numbers of rows that are kept: 8 kB, and as much for how often each was met
 N_COLUMNS = 6
+N_LOOKED_AT, N_CANDIDATES = 512, 256  # rows and columns among which those that tell rows apart are found
 BLOCK = 1 << 14  # rows numbered at a time: their columns stay in the cache
 FEWEST, N_EXPECTED = 8192, 32  # rows looked at, and how many of them should be among those remembered
 
@@ -29,6 +30,7 @@ class Fingerprint:
 
     numbers: NDArray[np.uint64]
     counts: NDArray[np.int64]
+    columns: NDArray[np.int64]  # by which rows are known, of the numeric ones; none for a sparse X
 
     @property
     def largest(self) -> np.uint64:
@@ -50,14 +52,14 @@ class Fingerprint:
 
 def remember_rows(X: Features, reward: NDArray[np.float64], before: Fingerprint | None = None) -> Fingerprint:
     """Return the fingerprint of a log, or of all logs so far where there was one `before`."""
-    kept = before or Fingerprint(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64))
+    kept = before or Fingerprint(np.empty(0, np.uint64), np.empty(0, np.int64), _telling_columns(X))
     n_rows = len(reward)
     for start in range(0, n_rows, BLOCK):
-        number = _row_numbers(X, reward, start, min(start + BLOCK, n_rows))
+        number = _row_numbers(X, reward, kept.columns, start, min(start + BLOCK, n_rows))
         number = number[number <= kept.largest]
         numbers, where = np.unique(np.concatenate([kept.numbers, number]), return_inverse=True)
         counts = np.bincount(where, np.concatenate([kept.counts, np.ones(len(number), np.int64)])).astype(np.int64)
-        kept = Fingerprint(numbers[:N_KEPT], counts[:N_KEPT])
+        kept = Fingerprint(numbers[:N_KEPT], counts[:N_KEPT], kept.columns)
     return kept
 
 
@@ -66,7 +68,7 @@ def share_remembered(fingerprint: Fingerprint, X: Features, reward: NDArray[np.f
     n_rows = count_rows(X)
     n_seen = n_found = 0
     for start in range(0, n_rows, BLOCK):
-        number = _row_numbers(X, reward, start, min(start + BLOCK, n_rows))
+        number = _row_numbers(X, reward, fingerprint.columns, start, min(start + BLOCK, n_rows))
         number = number[number <= fingerprint.largest]
         n_seen += len(number)
         place = np.searchsorted(fingerprint.numbers, number)
@@ -81,29 +83,40 @@ def share_remembered(fingerprint: Fingerprint, X: Features, reward: NDArray[np.f
     return float((share - by_accident) / (1 - by_accident))
 
 
-def _row_numbers(X: Features, reward: NDArray[np.float64], start: int, stop: int) -> NDArray[np.uint64]:
+def _row_numbers(
+    X: Features, reward: NDArray[np.float64], columns: NDArray[np.int64], start: int, stop: int
+) -> NDArray[np.uint64]:
     number = _bits(reward[start:stop])
     if is_sparse(X):
         number = number * FACTOR ^ _sparse_numbers(X, start, stop)
     else:
-        for column in _some_columns(X, start, stop):
+        for column in _some_columns(X, columns, start, stop):
             number *= FACTOR
             number += _bits(column)
     number = (number ^ number >> np.uint64(30)) * SHUFFLE
     return np.asarray((number ^ number >> np.uint64(27)) * FACTOR)
 
 
-def _some_columns(X: Features, start: int, stop: int) -> list[NDArray[np.float64]]:
+def _telling_columns(X: Features) -> NDArray[np.int64]:
+    """Find the columns of most different values: columns of zeros and ones would make twins of most rows."""
+    if is_sparse(X):
+        return np.empty(0, dtype=np.int64)
+    n_columns = len(numeric_columns(X)) if is_frame(X) else X.shape[1]
+    candidates = np.unique(np.linspace(0, n_columns - 1, min(n_columns, N_CANDIDATES)).astype(np.int64))
+    if len(candidates) <= N_COLUMNS:
+        return candidates
+    values = _some_columns(X, candidates, 0, min(N_LOOKED_AT, count_rows(X)))
+    variety = np.array([len(np.unique(column)) for column in values])
+    return np.sort(candidates[np.argsort(-variety, kind="stable")[:N_COLUMNS]])
+
+
+def _some_columns(X: Features, columns: NDArray[np.int64], start: int, stop: int) -> list[NDArray[np.float64]]:
     if is_frame(X):
         names = numeric_columns(X)
-        chosen = [names[i] for i in _spread(len(names))]
+        chosen = [names[i] for i in columns if i < len(names)]
         part = as_floats(X[start:stop][chosen]) if chosen else np.empty((stop - start, 0))
         return list(part.T)
-    return [X[start:stop, i] for i in _spread(X.shape[1])]
-
-
-def _spread(n_columns: int) -> list[int]:
-    return np.unique(np.linspace(0, n_columns - 1, min(n_columns, N_COLUMNS)).astype(int)).tolist() if n_columns else []
+    return [X[start:stop, i] for i in columns if i < X.shape[1]]
 
 
 def _bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:

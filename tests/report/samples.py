@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 __all__ = ["chain", "make_facts"]
 
-LONG = "Reminder with a 15 % voucher for the autumn collection, free returns, second try after nine days without a visit"
+LONG = (
+    "Reminder with a 15 % voucher for the autumn collection, free returns, second try after nine days without a visit"
+)
 
 
 def make_facts(n_actions: int = 4, *, long: bool = False, warned: bool = False, seed: int = 0) -> dict[str, Any]:
@@ -33,8 +34,7 @@ def make_facts(n_actions: int = 4, *, long: bool = False, warned: bool = False, 
         for label, n, share, mean, chosen in zip(labels, rows, shares, level, policy, strict=True)
     ]
     warnings = [
-        "the policy takes 2 actions that the log never took (voucher, call), in 3.1 % of the decisions. What they earn "
-        "is not known: inverse-propensity estimates leave them out, reward models guess.",
+        "the policy takes 2 actions that the log never took (call, visit), in 3.1 % of the decisions.",
         "12 rows carry 31 % of the weight of all 812 matched rows: the estimate hangs on what happened in them.",
     ]
     names = ["recency", "history", "mens", "womens", "zip_code=Rural", "newbie", "channel=Web", "channel=Phone"]
@@ -98,7 +98,7 @@ def make_facts(n_actions: int = 4, *, long: bool = False, warned: bool = False, 
             "top_percent_share": 0.14,
         },
         "tree": _balanced(labels, draw, 7_000),
-        "importance": [{"feature": name, "importance": share} for name, share in zip(names, _falling(len(names)))],
+        "importance": [{"feature": name, "importance": share} for name, share in _falling(names)],
         "warnings": warnings if warned else [],
         "reproduce": {
             "command": "offsettree learn campaign.csv --action sent --reward visit --propensity p --seed 0 "
@@ -134,9 +134,9 @@ def _shares(draw: random.Random, n: int, power: float) -> list[float]:
     return [value / sum(raw) for value in raw]
 
 
-def _falling(n: int) -> list[float]:
-    raw = [0.8**i for i in range(n)]
-    return [value / sum(raw) for value in raw]
+def _falling(names: list[str]) -> list[tuple[str, float]]:
+    raw = [0.8**i for i in range(len(names))]
+    return [(name, value / sum(raw)) for name, value in zip(names, raw, strict=True)]
 
 
 def _balanced(labels: list[str], draw: random.Random, rows: int) -> dict[str, Any]:
@@ -145,10 +145,3 @@ def _balanced(labels: list[str], draw: random.Random, rows: int) -> dict[str, An
     half = (len(labels) + 1) // 2
     left, right = (_balanced(part, draw, round(rows * 0.52)) for part in (labels[:half], labels[half:]))
     return {"left": left, "right": right, "rows": rows, "strength": draw.uniform(0.5, 1.0)}
-
-
-MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
-    "few": make_facts,
-    "twenty": lambda: make_facts(20, long=True, warned=True),
-    "many": lambda: make_facts(200, long=True),
-}

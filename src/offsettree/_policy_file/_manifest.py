@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._fingerprint import N_KEPT, Fingerprint
+from offsettree._fingerprint import N_COLUMNS, N_KEPT, Fingerprint
 from offsettree._policy_file._inputs import Inputs
 from offsettree._policy_file._json import as_facts
 from offsettree._policy_file._models import Model, describe, read_model
@@ -33,7 +33,11 @@ def write_manifest(
     """Return the manifest and the arrays of a policy; `about` tells of learner, training and estimate."""
     arrays: dict[str, NDArray[Any]] = {}
     if trained_on is not None:
-        arrays = {"rows.numbers": trained_on.numbers, "rows.counts": trained_on.counts}
+        arrays = {
+            "rows.numbers": trained_on.numbers,
+            "rows.counts": trained_on.counts,
+            "rows.columns": trained_on.columns,
+        }
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -106,4 +110,7 @@ def _read_rows(arrays: dict[str, NDArray[Any]], used: set[str]) -> Fingerprint:
         raise PolicyFileError(
             "rows.numbers.npy must hold ascending numbers, and rows.counts.npy how often each was met."
         )
-    return Fingerprint(numbers, counts)
+    columns = part.array("columns", np.int64, None)
+    if len(columns) > N_COLUMNS or (columns < 0).any():
+        raise PolicyFileError(f"rows.columns.npy must hold the positions of at most {N_COLUMNS} columns.")
+    return Fingerprint(numbers, counts, columns)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -31,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0 if all went well, 2 if the input was wrong, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = read_options(given)
+    with suppress(ValueError):  # called in a thread, which signals do not reach
+        signal.signal(signal.SIGTERM, _stop)
     try:
         with warnings.catch_warnings():
             _speak_plainly()
@@ -45,6 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kept = "what was done is kept, the same command goes on from there"
         sys.stderr.write(f"\noffsettree: interrupted; {kept if given[0] in RESUMED else 'nothing was written'}\n")
         return 130
+
+
+def _stop(*_: Any) -> None:
+    # As an exception, so that what was begun is tidied up.
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def read_options(given: Sequence[str]) -> argparse.Namespace:

@@ -35,7 +35,7 @@ def evaluate_saved(policy: Any, log: LogColumns, options: argparse.Namespace, ba
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
         return evaluate(
-            policy.on_numbers(),
+            policy,
             X,
             log.action,
             reward=log.reward,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["columns", "paragraph", "print_json", "print_line"]
+__all__ = ["columns", "paragraph", "print_json", "print_line", "print_notes"]
 
 WIDTH = 100
 
@@ -22,6 +23,13 @@ def print_line(text: str = "") -> None:
 def paragraph(text: str, indent: str = "") -> str:
     """Break a long line; lines after the first are indented."""
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Print what was noticed; what Python calls ``reward=...`` is an option here."""
+    for note in notes:
+        text = re.sub(r"\b(action|reward|propensity|features)=(\.\.\.|\[\.\.\.\])", r"--\1", note)
+        print_line(paragraph(f"  - {text}", "    "))
 
 
 def print_json(answer: Any) -> None:

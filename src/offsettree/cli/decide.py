@@ -85,11 +85,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tables(options: argparse.Namespace, encoder: Any, columns: list[str]) -> Iterator[Any]:
-    """Read the columns that matter, as what they were in training: then one pass is enough."""
+    """Read the columns that matter; words that are digits are words, as in training."""
     from offsettree.logs import scan_tables
 
-    kinds = {column.name: column.kind for column in encoder.columns}
-    types = {name: "number" if kind == "number" else "text" for name, kind in kinds.items() if kind != "date"}
+    types = {column.name: "text" for column in encoder.columns if column.kind == "nominal"}
     return scan_tables(
         options.data,
         columns=list(dict.fromkeys(columns)),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree.cli._options import add_common_options, add_log_options, log_arguments
-from offsettree.cli._output import columns, paragraph, print_json, print_line
+from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -96,8 +96,7 @@ def _tree_lines(node: dict[str, Any], indent: str = "", mark: str = "") -> list[
 
 def _tell_log(facts: dict[str, Any]) -> None:
     print_line(f"{facts['path']}: a log of {facts['rows']:,} decisions among {len(facts['actions']):,} actions")
-    for note in facts["notes"]:
-        print_line(paragraph(f"  - {note}", "    "))
+    print_notes(facts["notes"])
     reward, propensity = facts["reward"], facts["propensity"]
     print_line(f"  reward      {reward['min']:.4g} to {reward['max']:.4g}, mean {reward['mean']:.4g}")
     if propensity:
@@ -106,18 +105,17 @@ def _tell_log(facts: dict[str, Any]) -> None:
             f"{propensity['mean_inverse']:.4g}, of {len(facts['actions'])} actions"
         )
     print_line()
-    rows = [["action", "rows", "share", "mean reward", "share by propensities"]]
-    for each in facts["actions"][:MOST_SHOWN]:
-        expected = "" if each["expected_share"] is None else f"{100 * each['expected_share']:.2f} %"
-        rows.append(
-            [
-                str(each["label"]),
-                f"{each['rows']:,}",
-                f"{100 * each['share']:.2f} %",
-                f"{each['mean_reward']:.4g}",
-                expected,
-            ]
-        )
+    rows = [["action", "rows", "share", "mean reward", "logged / by propensities"]]
+    rows += [
+        [
+            str(each["label"]),
+            f"{each['rows']:,}",
+            f"{100 * each['share']:.2f} %",
+            f"{each['mean_reward']:.4g}",
+            f"{each['times_expected']:.2f}",
+        ]
+        for each in facts["actions"][:MOST_SHOWN]
+    ]
     print_line(columns(rows, right=(1, 2, 3, 4)))
     if len(facts["actions"]) > MOST_SHOWN:
         print_line(f"... and {len(facts['actions']) - MOST_SHOWN:,} more")

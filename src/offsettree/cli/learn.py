@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree.cli._options import add_common_options, add_log_options, jobs, log_arguments
-from offsettree.cli._output import columns, paragraph, print_json, print_line
+from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes
 from offsettree.exceptions import ParameterError
 
 __all__ = ["EXAMPLE", "configure"]
@@ -83,9 +83,10 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
     from offsettree.workflow import learn_policy
     from offsettree.workflow.facts import learned_facts
 
-    found = read_columns(options.log, need_propensity=not options.propensity_estimated, **log_arguments(options))
+    found = read_columns(options.log, without_propensity=options.propensity_estimated, **log_arguments(options))
     estimated = options.propensity_estimated
-    log = LoggedData(found.X, found.action, found.reward, 1.0 if estimated else found.propensity)
+    propensity = 1.0 if estimated or found.propensity is None else found.propensity
+    log = LoggedData(found.X, found.action, found.reward, propensity)
     learned = learn_policy(
         log,
         learner=options.learner,
@@ -145,8 +146,7 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
         f"Read {log['rows']:,} decisions among {len(log['actions']):,} actions from {log['path']}, "
         f"{len(log['features']):,} features."
     )
-    for note in log["notes"]:
-        print_line(paragraph(f"  - {note}", "    "))
+    print_notes(log["notes"])
     if facts["candidates"]:
         print_line()
         print_line(_candidate_table(facts["candidates"]))

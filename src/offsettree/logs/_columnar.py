@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -45,8 +46,8 @@ class _ColumnarReader(Reader):
                     joined = pa.unify_schemas([joined, here], promote_options="permissive")
                 except pa.ArrowTypeError as error:
                     raise LogError(
-                        f"all files of a folder must have the same types of columns; {source} differs from those before "
-                        f"it: {error}. Write them with one type."
+                        f"all files of a folder must have the same types of columns; {source} differs from those "
+                        f"before it: {error}. Write them with one type."
                     ) from error
             assert joined is not None  # noqa: S101 - there is at least one source
             self._schema = joined
@@ -63,6 +64,8 @@ class _ColumnarReader(Reader):
         with _explained(source):
             here = [name for name in wanted if name in set(flat_names(self._file_schema(source)))]
             for batch in self._batches(source, here):
+                # Arrow believes a file: one flipped bit in an offset would end the process.
+                batch.validate(full=True)
                 table = plain(pa.Table.from_batches([batch]))
                 parts = {
                     name: table.column(name).cast(schema.field(name).type)
@@ -114,18 +117,15 @@ def _open_arrow(source: Source) -> Any:
     return pa.ipc.open_stream(stream)
 
 
-class _explained:  # noqa: N801 - reads as the statement it is
+@contextmanager
+def _explained(source: Source) -> Iterator[None]:
     """Turn Arrow's complaints about a file into errors that name it."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, pa.ArrowException | OSError) and not isinstance(error, LogError):
-            raise LogError(
-                f"{self.source} cannot be read: {error}. Was it cut off in a copy, or not closed when it was written? "
-                "Get it again, or write it again."
-            ) from error
+    try:
+        yield
+    except LogError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise LogError(
+            f"{source} cannot be read: {error}. Was it cut off in a copy, or not closed when it was written? Get it "
+            "again, or write it again."
+        ) from error

@@ -7,43 +7,30 @@ else to text.
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from offsettree.exceptions import LogError
-from offsettree.logs._reader import Chunk, Options, Reader, check_columns
+from offsettree.logs._csv_form import (
+    ENCODING_REMEDY,
+    UnlikeFirstError,
+    converts,
+    decoded,
+    explained,
+    is_numeral,
+    refuse_value,
+    sniff_delimiter,
+)
+from offsettree.logs._reader import Chunk, Options, Reader
 from offsettree.logs._source import Source, open_stream, read_head, reading
+from offsettree.logs._tables import MISSING, plain
 
-__all__ = ["CsvReader", "sniff_delimiter"]
+__all__ = ["CsvReader"]
 
-DELIMITERS = (",", "\t", ";", "|")
 BLOCK_SIZE = 1 << 20
-# In columns of numbers; in text they may be names ("NA" is a country, "None" an action), and only "" is missing.
-MISSING = [
-    "",
-    "NA",
-    "N/A",
-    "#N/A",
-    "n/a",
-    "NaN",
-    "nan",
-    "-NaN",
-    "-nan",
-    "NULL",
-    "null",
-    "None",
-    "<NA>",
-    "NaT",
-    "\\N",
-    "?",
-]
 
 
 class CsvReader(Reader):
@@ -76,19 +63,18 @@ class CsvReader(Reader):
             )
         line = head.split(b"\n", 1)[0] if "16" not in self.options.encoding else head
         try:
-            text = line.decode(self.options.encoding)
+            line.decode(self.options.encoding)
         except UnicodeDecodeError as error:
             raise LogError(
                 f"text must be {self.options.encoding}; the header of {source} is not ({error.reason}). "
-                + _encoding_remedy(self.options.encoding)
+                f"{ENCODING_REMEDY}"
             ) from None
-        del text
-        with reading(source), self._explained(source), self._open(source, {}, None) as reader:
+        with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
             names = list(reader.schema.names)
-        if names and all(_is_numeral(name) for name in names):
+        if names and all(is_numeral(name) for name in names):
             raise LogError(
-                f"the first line of a CSV file must name the columns; that of {source} is {', '.join(names[:5])}. Put a "
-                "header line on top."
+                f"the first line of a CSV file must name the columns; that of {source} is {', '.join(names[:5])}. Put "
+                "a header line on top."
             )
         return names
 
@@ -96,13 +82,20 @@ class CsvReader(Reader):
         """Read one file with the types that hold in all files."""
         yield from self._typed_tables(source, columns, self.types())
 
+    def head(self, n_rows: int) -> pa.Table:
+        """Read the first rows, with the types that they have themselves."""
+        source = self.sources[0]
+        with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
+            first = next(iter(reader), None)
+        return reader.schema.empty_table() if first is None else plain(pa.Table.from_batches([first]).slice(0, n_rows))
+
     def all_chunks(self, columns: Sequence[str] | None) -> list[Chunk]:
         """Read all files into memory: in one pass where the types of the first block hold in all of them."""
         if self._types is None:
             self._types = self._first_types()
             try:
                 return super().all_chunks(columns)
-            except _UnlikeFirst:
+            except UnlikeFirstError:
                 self._types = self._wide_types(self._types)
         return super().all_chunks(columns)
 
@@ -116,10 +109,8 @@ class CsvReader(Reader):
 
     def _first_types(self) -> dict[str, pa.DataType]:
         """Tell the types of the first block of the first file, or those that the caller knows."""
-        names = self.file_names()
-        check_columns([name for name in self.options.types if name in names], names, self.sources[0])
         source = self.sources[0]
-        with reading(source), self._explained(source), self._open(source, {}, None) as reader:
+        with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
             types = dict(zip(reader.schema.names, reader.schema.types, strict=True))
         for name, kind in types.items():
             if pa.types.is_binary(kind):  # text that is not UTF-8: found below
@@ -131,10 +122,10 @@ class CsvReader(Reader):
         """Tell whether the types hold in all rows."""
         for source in self.sources:
             try:
-                with reading(source), self._open(source, self._types or {}, None) as reader:
+                with reading(source), self._open(source, self._types or {}, None, threads=True) as reader:
                     for _ in reader:
                         pass
-            except pa.ArrowInvalid:
+            except (pa.ArrowInvalid, UnicodeDecodeError):
                 return False
         return True
 
@@ -145,10 +136,10 @@ class CsvReader(Reader):
 
         def widen(name: str, column: pa.ChunkedArray, source: Source, first_row: int) -> None:
             if name in fixed:
-                _refuse_value(name, column, types[name], source, first_row, self.options)
+                refuse_value(name, column, types[name], source, first_row, self.options)
             wider = [pa.float64()] if pa.types.is_integer(types[name]) else []
             wider = [pa.int64(), pa.float64()] if pa.types.is_null(types[name]) else wider
-            types[name] = next((kind for kind in wider if _converts(column, kind, self.options.decimal)), pa.string())
+            types[name] = next((kind for kind in wider if converts(column, kind, self.options.decimal)), pa.string())
 
         for source in self.sources:
             self._try_values(source, types, widen)
@@ -158,12 +149,16 @@ class CsvReader(Reader):
         """Read all values as they are written, and report the columns of blocks that are not of their type."""
         first_row = 1
         as_written = dict.fromkeys(types, pa.binary())
-        with reading(source), self._explained(source), self._open(source, as_written, None) as reader:
+        with (
+            reading(source),
+            explained(source, self.options, self.delimiter),
+            self._open(source, as_written, None) as reader,
+        ):
             for batch in reader:
                 table = pa.Table.from_batches([batch])
                 for name in table.column_names:
-                    column = _decoded(table.column(name), name, source, first_row, self.options.encoding)
-                    if not pa.types.is_string(types[name]) and not _converts(column, types[name], self.options.decimal):
+                    column = decoded(table.column(name), name, source, first_row, self.options.encoding)
+                    if not pa.types.is_string(types[name]) and not converts(column, types[name], self.options.decimal):
                         on_failure(name, column, source, first_row)
                 first_row += len(table)
 
@@ -171,22 +166,24 @@ class CsvReader(Reader):
         self, source: Source, columns: list[str] | None, types: dict[str, pa.DataType]
     ) -> Iterator[pa.Table]:
         try:
-            with reading(source), self._explained(source), self._open(source, types, columns) as reader:
+            with reading(source), self._open(source, types, columns, threads=True) as reader:
                 for batch in reader:
                     yield pa.Table.from_batches([batch])
-        except pa.ArrowInvalid as error:
-
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            # Threads do not know the rows: look for the first bad one again, in order.
             def refuse(name: str, column: pa.ChunkedArray, source: Source, first_row: int) -> None:
                 if columns is None or name in columns:
-                    _refuse_value(name, column, types[name], source, first_row, self.options)
+                    refuse_value(name, column, types[name], source, first_row, self.options)
 
             self._try_values(source, types, refuse)
             raise LogError(f"{source} cannot be read as CSV: {error}") from error
 
-    def _open(self, source: Source, types: dict[str, pa.DataType], columns: list[str] | None) -> Any:
+    def _open(
+        self, source: Source, types: dict[str, pa.DataType], columns: list[str] | None, *, threads: bool = False
+    ) -> Any:
         return pacsv.open_csv(
             open_stream(source),
-            read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_SIZE, encoding=self.options.encoding),
+            read_options=pacsv.ReadOptions(use_threads=threads, block_size=BLOCK_SIZE, encoding=self.options.encoding),
             parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pacsv.ConvertOptions(
                 column_types=types,
@@ -196,136 +193,3 @@ class CsvReader(Reader):
                 decimal_point=self.options.decimal,
             ),
         )
-
-    def _explained(self, source: Source) -> _Explained:
-        return _Explained(source, self.options, self.delimiter)
-
-
-class _UnlikeFirst(LogError):
-    """A value is not of the type that its column has in the first block."""
-
-
-class _Explained:
-    """Turn Arrow's complaints about the form of a file into errors that name the row."""
-
-    def __init__(self, source: Source, options: Options, delimiter: str) -> None:
-        self.source, self.options, self.delimiter = source, options, delimiter
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        message = str(error)
-        if isinstance(error, UnicodeDecodeError):
-            raise LogError(
-                f"text must be {self.options.encoding}; {self.source} is not ({error.reason}). "
-                + _encoding_remedy(self.options.encoding)
-            ) from error
-        if not isinstance(error, pa.ArrowInvalid):
-            return
-        if "Empty CSV" in message:
-            raise LogError(f"a log must have rows; {self.source} is empty. Was it written to the end?") from error
-        if "CSV parse error" in message or "straddling" in message:
-            raise LogError(
-                f"every row must have a value for every column of the header; {_ragged(message)} of {self.source} "
-                f"(rows are counted from 1, without the header). Quote values that hold the delimiter "
-                f"{self.delimiter!r} or a new line, or pass delimiter=... if it is another."
-            ) from error
-
-
-def _ragged(message: str) -> str:
-    """Tell Arrow's "Row #18: Expected 2 columns, got 3: 1,2,3" in our words; its rows count the header."""
-    found = re.search(r"Row #(\d+): Expected (\d+) columns?, got (\d+)(?:: (.*))?", message, re.DOTALL)
-    if found is None:
-        return message.removeprefix("CSV parse error: ")
-    row, expected, got, text = found.groups()
-    shown = f" ({text[:60]!r})" if text else ""
-    return f"{expected} are named, and {got} found in row {int(row) - 1}{shown}"
-
-
-def _decoded(column: pa.ChunkedArray, name: str, source: Source, first_row: int, encoding: str) -> pa.ChunkedArray:
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowInvalid:
-        for row, value in enumerate(column.to_pylist()):
-            try:
-                value.decode()
-            except UnicodeDecodeError:
-                raise LogError(
-                    f"text must be {encoding}; column {name!r}, row {first_row + row} of {source} has {value[:60]!r} "
-                    "(rows are counted from 1, without the header). " + _encoding_remedy(encoding)
-                ) from None
-        raise
-
-
-def _encoding_remedy(encoding: str) -> str:
-    return (
-        'If the whole file is in another encoding, pass it: encoding="latin-1" reads any file. A file of mixed '
-        "encodings must be mended where it is written."
-    )
-
-
-def _as_numerals(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
-    """Return values without blanks around them, missing ones as null, as Arrow's CSV reader takes them."""
-    column = pc.utf8_trim_whitespace(column)
-    column = pc.if_else(pc.is_in(column, pa.array(MISSING)), pa.scalar(None, pa.string()), column)
-    return column if decimal == "." else pc.replace_substring(column, decimal, ".")
-
-
-def _converts(column: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> bool:
-    column = _as_numerals(column, decimal)
-    if pa.types.is_null(kind):
-        return bool(column.null_count == len(column))
-    try:
-        column.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return False
-    return True
-
-
-def _refuse_value(
-    name: str, column: pa.ChunkedArray, kind: pa.DataType, source: Source, first_row: int, options: Options
-) -> None:
-    for row in range(len(column)):
-        if not _converts(column.slice(row, 1), kind, options.decimal):
-            remedy = (
-                "Correct the value, or leave the column out."
-                if name in options.types
-                else f'Pass types={{"{name}": "text"}}, or leave first_pass on: then the type is one that all rows have.'
-            )
-            error = LogError if name in options.types else _UnlikeFirst
-            raise error(
-                f"column {name!r} must be {_words(kind)} as at the beginning; row {first_row + row} of {source} has "
-                f"{column[row].as_py()!r} (rows are counted from 1, without the header). {remedy}"
-            )
-
-
-def _words(kind: pa.DataType) -> str:
-    if pa.types.is_integer(kind):
-        return "whole numbers"
-    if pa.types.is_floating(kind):
-        return "numbers"
-    return {"bool": "true or false", "null": "missing"}.get(str(kind), f"of type {kind}")
-
-
-def sniff_delimiter(head: str) -> str:
-    """Tell the delimiter that cuts the first lines into the most parts, as many in each."""
-    lines = head.splitlines()[:20]
-    lines = lines[: max(1, len(lines) - 1)]  # the last may be cut off
-    best, best_score = ",", (False, 1)
-    for delimiter in DELIMITERS:
-        try:
-            counts = [len(row) for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter) if row]
-        except csv.Error:
-            continue
-        if counts and counts[0] > 1 and (score := (len(set(counts)) == 1, counts[0])) > best_score:
-            best, best_score = delimiter, score
-    return best
-
-
-def _is_numeral(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

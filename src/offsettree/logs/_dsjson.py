@@ -35,7 +35,9 @@ class DsjsonReader(SparseReader):
                 try:
                     yield _decision(line, row)
                 except ValueError as error:
-                    raise LogError(f"a decision must be as decision services log it; row {row} of {source}: {error}") from None
+                    raise LogError(
+                        f"a decision must be as decision services log it; row {row} of {source}: {error}"
+                    ) from None
 
 
 def _decision(line: dict[str, Any], row: int) -> Example:

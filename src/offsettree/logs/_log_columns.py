@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs._reader import Chunk
+from offsettree.logs._tables import as_numerals
 
 __all__ = ["MOST_ACTIONS", "actions_of", "frame_of", "propensities_of", "refuse_ids", "rewards_of"]
 
@@ -25,7 +26,8 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
     if column.null_count:
         row = _first(pc.is_null(column))
         raise ActionError(
-            f"{_at(chunk, name, row)} must name the action; it is missing ({_rows(column.null_count)}; {COUNTED}). Drop such rows, or name what happened there."
+            f"{_at(chunk, name, row)} must name the action; it is missing ({_rows(column.null_count)}; "
+            f"{COUNTED}). Drop such rows, or name what happened there."
         )
     kind = column.type
     if pa.types.is_boolean(kind):
@@ -58,7 +60,8 @@ def rewards_of(chunk: Chunk, name: str) -> NDArray[np.float64]:
         row = int(bad.argmax())
         raise RewardError(
             f"{_at(chunk, name, row)} must be a finite number, what the action earned; it is "
-            f"{'missing' if np.isnan(values[row]) else values[row]} ({_rows(bad.sum())}; {COUNTED}). Drop rows whose outcome was never observed; do not count them as zero unless it was zero."
+            f"{'missing' if np.isnan(values[row]) else values[row]} ({_rows(bad.sum())}; {COUNTED}). Drop "
+            "rows whose outcome was never observed; do not count them as zero unless it was zero."
         )
     return values
 
@@ -146,18 +149,23 @@ def _floats(chunk: Chunk, name: str, role: str, error: type[LogError]) -> NDArra
     elif pa.types.is_null(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        _refuse_text(chunk, name, role, error)
+        column = _read_numerals(chunk, name, role, error)
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
 
 
-def _refuse_text(chunk: Chunk, name: str, role: str, error: type[LogError]) -> None:
-    values = chunk.table.column(name).to_pylist()
-    row, value = next(
-        ((row, value) for row, value in enumerate(values) if not _is_numeral(value)), (0, values[0] if values else None)
-    )
-    if isinstance(value, str) and _is_numeral(value):
-        remedy = f'It is stored as text: pass types={{"{name}": "number"}}.'
-    elif isinstance(value, str) and _is_numeral(value.replace(",", ".")):
+def _read_numerals(chunk: Chunk, name: str, role: str, error: type[LogError]) -> pa.ChunkedArray:
+    """Read text as numbers: a column of numbers is text where one of its values is not a number."""
+    column = chunk.table.column(name)
+    if pa.types.is_string(column.type):
+        column = as_numerals(column)
+        try:
+            return column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            pass
+    values = column.to_pylist()
+    row = next((row for row, value in enumerate(values) if not _is_numeral(value)), 0)
+    value = values[row]
+    if isinstance(value, str) and _is_numeral(value.replace(",", ".")):
         remedy = 'If commas are its decimal points, pass decimal=",".'
     else:
         remedy = f"Correct the value, drop the row, or give the column that holds numbers: {role}=..."

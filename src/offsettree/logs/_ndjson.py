@@ -59,7 +59,7 @@ class NdjsonReader(Reader):
 def _numbered(source: Source, encoding: str) -> Iterator[tuple[bytes, int]]:
     first_row = 1
     for block in line_blocks(source, encoding):
-        n_rows = sum(1 for line in block.splitlines() if line.strip()) if b"\n\n" in block else block.count(b"\n")
+        n_rows = sum(1 for line in block.split(b"\n") if line.strip())
         if not block.strip():
             continue
         yield block, first_row
@@ -119,8 +119,8 @@ def parse_lines(block: bytes, source: Source, first_row: int, encoding: str = "u
             value = json.loads(line.decode("utf-8-sig"))
         except UnicodeDecodeError:
             raise LogError(
-                f"text must be {encoding}; row {row} of {source} is not: {line[:60]!r}. If the whole file is in another "
-                'encoding, pass it: encoding="latin-1" reads any file.'
+                f"text must be {encoding}; row {row} of {source} is not: {line[:60]!r}. If the whole file is in "
+                'another encoding, pass it: encoding="latin-1" reads any file.'
             ) from None
         except ValueError as error:
             raise LogError(
@@ -202,9 +202,13 @@ def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    convert: Callable[[Any], Any] = {pa.float64(): float, pa.string(): _text}.get(kind, lambda value: value)
+    convert: Callable[[Any], Any] = float if kind == pa.float64() else _text if kind == pa.string() else _same
     found = [None if value is None else convert(value) for value in values]
     return pa.array(found, pa.string()).cast(kind) if pa.types.is_timestamp(kind) else pa.array(found, kind)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _text(value: Any) -> str:

@@ -101,6 +101,10 @@ class Reader(ABC):
                 "to the end?"
             )
 
+    def head(self, n_rows: int) -> pa.Table:
+        """Read the first rows."""
+        return next(self.chunks(None, n_rows)).table
+
     def all_chunks(self, columns: Sequence[str] | None) -> list[Chunk]:
         """Read all files into memory."""
         return list(self.chunks(columns, 1 << 20))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from offsettree.exceptions import LogError
 
-__all__ = ["Source", "find_sources", "open_stream", "read_head"]
+__all__ = ["Source", "find_sources", "line_blocks", "open_stream", "read_head", "reading"]
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
 NOWHERE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and Arrow write a partition of missing values
@@ -100,21 +100,15 @@ def read_head(source: Source, n_bytes: int = 1 << 16) -> bytes:
         return bytes(stream.read(n_bytes))
 
 
-class reading:  # noqa: N801 - it reads as the statement it is: with reading(source):
+@contextmanager
+def reading(source: Source) -> Iterator[None]:
     """Turn what cannot be decompressed or read from disk into an error that names the file."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        # ArrowInvalid is a ValueError and has readers that know more of it.
-        if isinstance(error, OSError | EOFError | zlib.error) and not isinstance(error, LogError):
-            raise LogError(
-                f"{self.source} cannot be read to its end: {error}. Was it cut off in a copy or a download? Get it again."
-            ) from error
+    try:
+        yield
+    except (OSError, EOFError) as error:
+        raise LogError(
+            f"{source} cannot be read to its end: {error}. Was it cut off in a copy or a download? Get it again."
+        ) from error
 
 
 def line_blocks(source: Source, encoding: str = "utf-8", block_size: int = 1 << 22) -> Iterator[bytes]:

@@ -10,7 +10,12 @@ import pyarrow.compute as pc
 
 from offsettree.exceptions import LogError
 
-__all__ = ["flat_names", "in_chunks", "plain", "plain_type", "with_kinds"]
+__all__ = ["MISSING", "as_numerals", "flat_names", "in_chunks", "plain", "plain_type", "with_kinds"]
+
+# In columns of numbers; in text they may be names ("NA" is a country, "None" an action), and only "" is missing.
+MISSING = [
+    "", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>", "NaT", "\\N", "?",
+]  # fmt: skip
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
@@ -76,8 +81,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 def _numbers(column: pa.ChunkedArray, name: str, file: Any, first_row: int) -> pa.ChunkedArray:
     if pa.types.is_string(column.type):
-        column = pc.utf8_trim_whitespace(column)
-        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+        column = as_numerals(column)
     try:
         return column.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -88,6 +92,13 @@ def _numbers(column: pa.ChunkedArray, name: str, file: Any, first_row: int) -> p
                     "from 1, without a header). Correct the value, or leave the column out."
                 ) from None
         raise
+
+
+def as_numerals(column: pa.ChunkedArray, decimal: str = ".") -> pa.ChunkedArray:
+    """Return text without blanks around it, missing values as null, as Arrow's CSV reader takes numbers."""
+    column = pc.utf8_trim_whitespace(column)
+    column = pc.if_else(pc.is_in(column, pa.array(MISSING)), pa.scalar(None, pa.string()), column)
+    return column if decimal == "." else pc.replace_substring(column, decimal, ".")
 
 
 def _reads_as_number(value: Any) -> bool:

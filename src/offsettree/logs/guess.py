@@ -130,7 +130,9 @@ def looks_like(role: str, name: str) -> bool:
 
 def _find(role: str, names: list[str], head: Any) -> str | None:
     for tier in NAMES[role]:
-        candidates = [name for name in names if _simple(name) in tier and _may_be(role, name, head)]
+        candidates = [name for name in names if _simple(name) in tier]
+        if tier is not NAMES[role][0]:  # what is wrong with a column that says what it is will be told with its row
+            candidates = [name for name in candidates if _may_be(role, name, head)]
         if len(candidates) > 1:
             raise LogError(
                 f"a log must tell the {role}, {MEANING[role]}; several columns look like it: "

@@ -96,7 +96,7 @@ class LogFile:
         roles |= {role: name for role, name in self.reader.roles.items() if roles[role] is None}
         head = None
         if any(value is None for value in roles.values()):
-            head = next(self.reader.chunks(None, HEAD_ROWS)).table
+            head = self.reader.head(HEAD_ROWS)
         guess = guess_columns(names, head, **roles)  # type: ignore[arg-type]
         self.action, self.reward, self.propensity = guess.action, guess.reward, guess.propensity
         if self.propensity is None and not without_propensity:
@@ -120,11 +120,14 @@ class LogFile:
             )
         if without_propensity:
             self.propensity = None
-        self.features = list(features) if features is not None else [name for name in names if name not in taken]
+        unnamed = [name for name in names if not name.strip()]  # what pandas writes for its index
+        others = [name for name in names if name not in {*taken, *unnamed}]
+        self.features = others if features is None else list(features)
         if not self.features:
             raise LogError(f"a log must have features to decide by; {where} has no column but {', '.join(taken)}.")
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
-        self.notes = tuple(note for note in (guess.statement, self._other_outcomes()) if note)
+        left_out = "A column without a name, such as an index of rows, was left out." if unnamed else ""
+        self.notes = tuple(note for note in (guess.statement, left_out, self._other_outcomes()) if note)
 
     @property
     def roles(self) -> dict[str, str | float | None]:
@@ -136,8 +139,8 @@ class LogFile:
         if not odd:
             return ""
         return (
-            f"Features that may not have been known before the decision: {', '.join(map(repr, odd))}. Leave them out by "
-            "features=[...] if so."
+            f"Features that may not have been known before the decision: {', '.join(map(repr, odd))}. Leave them out "
+            "by features=[...] if so."
         )
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
@@ -191,6 +194,7 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
 def _checked_constant(propensity: Any) -> float:
     if not is_number(propensity) or not 0 < propensity <= 1:
         raise PropensityError(
-            f"propensity must be a column or one number in (0, 1]; got {propensity!r}. Percentages must be divided by 100."
+            f"propensity must be a column or one number in (0, 1]; got {propensity!r}. Percentages must be divided "
+            "by 100."
         )
     return float(propensity)

@@ -98,7 +98,7 @@ class LoggedData:
         cost: str = "negative_reward",
         **options: Any,
     ) -> Self:
-        """Read a log from a file or a folder: CSV, NDJSON, Parquet, Arrow, Vowpal Wabbit's text or dsjson.
+        r"""Read a log from a file or a folder: CSV, NDJSON, Parquet, Arrow, Vowpal Wabbit's text or dsjson.
 
         Needs the extra ``files``. What is refused and why is in ``docs/files.md``.
 
@@ -129,7 +129,7 @@ class LoggedData:
         --------
         >>> import tempfile
         >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-        ...     _ = file.write("age,sent,visit,p\\n25,call,1,0.5\\n61,mail,0,0.5\\n")
+        ...     _ = file.write("age,sent,visit,p\n25,call,1,0.5\n61,mail,0,0.5\n")
         ...     file.flush()
         ...     LoggedData.read(file.name, action="sent")
         <LoggedData: 2 rows, 1 feature, 2 actions, mean reward 0.5>

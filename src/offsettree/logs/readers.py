@@ -33,7 +33,7 @@ def scan_tables(
     encoding: str = "utf-8",
     cost: str = "negative_reward",
 ) -> Iterator[Any]:
-    """Read a file or a folder as pyarrow tables of at most `chunk_rows` rows, in bounded memory.
+    r"""Read a file or a folder as pyarrow tables of at most `chunk_rows` rows, in bounded memory.
 
     All tables have the same columns and the same types. CSV and JSON say no types: they are found in a first pass
     over all rows, numbers where all values are numbers, text where some are not.
@@ -73,7 +73,7 @@ def scan_tables(
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "log.csv")
-    ...     _ = file.write_text("age,sent,visit\\n25,call,1\\n61,mail,0\\n33,call,0\\n")
+    ...     _ = file.write_text("age,sent,visit\n25,call,1\n61,mail,0\n33,call,0\n")
     ...     [table.to_pydict() for table in scan_tables(file, chunk_rows=2, columns=["age", "sent"])]
     [{'age': [25, 61], 'sent': ['call', 'mail']}, {'age': [33], 'sent': ['call']}]
     """
@@ -121,6 +121,15 @@ def open_reader(
         raise ParameterError(f"cost must be one of {', '.join(COSTS)}; got {cost!r}.")
     if odd := [kind for kind in (types or {}).values() if kind not in ("number", "text")]:
         raise ParameterError(f'types must be "number" or "text" for each column; got {odd[0]!r}.')
+    if unknown := set(options) - {"first_pass", "delimiter", "decimal"}:
+        raise ParameterError(
+            f"there is no option {sorted(unknown)[0]!r}; those of reading are format, types, cost, encoding, "
+            "delimiter, decimal and first_pass."
+        )
+    for name in ("delimiter", "decimal"):
+        value = options.get(name)
+        if value is not None and not (isinstance(value, str) and len(value) == 1):
+            raise ParameterError(f"{name} must be one character; got {value!r}.")
     try:
         codecs.lookup(encoding)
     except LookupError:

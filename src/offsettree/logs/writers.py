@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Self
 
 from offsettree._optional import require
 from offsettree.exceptions import LogError, ParameterError
@@ -130,7 +130,9 @@ def _open_writer(stream: Any, suffix: str, schema: Any) -> Any:
     if suffix in (".csv", ".tsv"):
         from pyarrow import csv
 
-        return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ","))
+        return csv.CSVWriter(
+            stream, schema, write_options=csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
+        )
     if suffix in (".parquet", ".pq"):
         from pyarrow import parquet
 
@@ -148,13 +150,14 @@ class _JsonWriter:
     def __init__(self, stream: Any) -> None:
         self.stream = stream
 
-    def __enter__(self) -> _JsonWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         return None
 
     def write_table(self, table: Any) -> None:
+        """Write the rows of one more table."""
         for batch in table.to_batches(max_chunksize=1 << 14):
             lines = [json.dumps(_finite(row), ensure_ascii=False, default=str) + "\n" for row in batch.to_pylist()]
             self.stream.write("".join(lines).encode())

@@ -55,7 +55,7 @@ def log_section(facts: Mapping[str, Any]) -> Html | None:
     features, notes = texts(log, "features"), texts(log, "notes")
     if not (rows or features or notes):
         return None
-    listed = element("p", join((element("bdi", name) for name in features), ", "))
+    listed = element("ul", *(element("li", element("bdi", name)) for name in features), class_="names")
     few = len(features) <= 8
     if features and few:
         rows.append(("Features", join((element("bdi", name) for name in features), ", ")))
@@ -94,9 +94,9 @@ def reproduce_section(facts: Mapping[str, Any]) -> Html | None:
     rows: list[tuple[str, object]] = [] if seed is None else [("Seed", seed)]
     if (version := text(facts, "version")) is not None:
         rows.append(("offsettree", version))
-    versions = mapping(reproduce, "versions")
-    rows.extend((str(name), str(found)) for name, found in versions.items() if found is not None and name != "offsettree")
-    if command is None and not mapping(facts, "reproduce"):
+    versions = mapping(reproduce, "versions").items()
+    rows.extend((str(name), found) for name, found in versions if found is not None and name != "offsettree")
+    if not reproduce:
         return None
     return section(
         "reproduce",

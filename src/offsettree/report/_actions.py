@@ -36,7 +36,7 @@ def mix_section(facts: Mapping[str, Any]) -> Html | None:
         "How often each action is taken",
         legend(*key[: 2 if with_new else 1]),
         # As tall as the rows of the card beside it.
-        chart(rows, ("Action", "Drawn", _SHARES if with_new else "Share in the log"), tall=True),
+        chart(rows, ("Action", "Drawn", _SHARES if with_new else "Share in the log"), names="36%", tall=True),
         _rest(actions, shown, with_new=with_new),
         class_="half",
     )
@@ -64,16 +64,18 @@ def reward_section(facts: Mapping[str, Any]) -> Html | None:
         )
         for action, found in zip(shown, bands, strict=True)
     ]
-    of_how_many = f"The {len(shown)} most frequent of {plural(len(actions), 'action')}." if actions[_MOST:] else None
+    of_how_many = None
+    if len(actions) > _MOST:
+        of_how_many = f"Of {plural(len(actions), 'action')} the {_MOST} taken most, in the log or by the new policy."
     return section(
         "rewards",
-        "What each action earned in the log",
+        "What each action earns",
         None if mean is None else legend(("dash", f"mean of the whole log, {number(mean, places)}")),
-        chart(rows, ("Action", "Drawn", "Mean reward, and its interval"), scale=scale, names="28%"),
+        chart(rows, ("Action", "Drawn", "Mean reward, and its interval"), scale=scale, names="31%"),
         paragraph(
             of_how_many,
-            "The mean over the decisions for which the log chose the action. If it was chosen where it works best, it "
-            "would earn less elsewhere: the means alone do not say which action is best for whom.",
+            "What it would earn if it were always taken, estimated from the decisions for which the log chose it. "
+            "A good policy earns more than any single action, as it takes each where it works best.",
             class_="note",
         ),
         class_="half",

@@ -49,8 +49,8 @@ def candidates_section(facts: Mapping[str, Any]) -> Html | None:
         "candidates",
         "What was tried",
         paragraph(
-            f"{plural(len(tried), 'way')} to learn a policy; each is judged by decisions on rows it did not learn from. "
-            "Where intervals overlap widely, the simpler candidate is the safer choice."
+            f"{plural(len(tried), 'way')} to learn a policy, each judged by decisions on rows it did not learn from. "
+            "Where intervals overlap, a difference may be luck."
             if len(tried) > 1
             else "One way to learn a policy was tried, and judged by decisions on rows it did not learn from."
         ),

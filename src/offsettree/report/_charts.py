@@ -37,10 +37,10 @@ def scale_over(bands: Iterable[Band], *, also: Iterable[float] = (), most_ticks:
     ends = [end for band in bands for end in (*band.ends, band.value)] + list(also)
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     span = high - low
-    if not (span > 0 and math.isfinite(span)):
-        # One number only, or two too close to tell apart or too far to subtract.
-        room = max(abs(low), 1e-300) / 10 if math.isfinite(span) else 0.0
-        return Scale(low - room, high + room, most_ticks) if high + room > low - room and room else Scale(-1.0, 1.0)
+    if span <= 1e-9 * max(abs(low), abs(high), 1e-9):
+        # One number only, or two too close to tell apart.
+        room = abs(low) / 10 or 1.0
+        return Scale(low - room, high + room, most_ticks)
     return Scale(low - span * 0.04, high + span * 0.04, most_ticks)
 
 
@@ -81,7 +81,7 @@ def bars(shares: Sequence[tuple[float | None, str]], largest: float) -> Html:
 def axis(scale: Scale) -> Html:
     """Write the numbers below a plot."""
     marks = ticks(scale.low, scale.high, scale.most_ticks)
-    places = next((p for p in range(6) if all(abs(round(mark, p) - mark) < 1e-9 * abs(mark) for mark in marks if mark)), 6)
+    places = next((p for p in range(6) if all(abs(round(mark, p) - mark) <= 1e-9 * abs(mark) for mark in marks)), 6)
     return _plot(
         (
             element("text", number(mark, places), x=scale.at(mark), y=14, class_="tick", text_anchor="middle")
@@ -139,4 +139,4 @@ def _grid(scale: Scale) -> Iterable[Html]:
 
 def _plot(parts: Iterable[Html], class_: str = "plot") -> Html:
     """Wrap what is drawn; the numbers stand beside it in the row, so that nothing is lost on who cannot see it."""
-    return element("svg", join(parts), class_=class_, width="100%", height="100%", aria_hidden="true", focusable="false")
+    return element("svg", join(parts), class_=class_, width="100%", height="100%", aria_hidden="true")

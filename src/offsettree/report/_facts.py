@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 __all__ = ["Band", "band", "entries", "mapping", "text", "texts", "value"]
+
+_LARGEST = 1e100
 
 
 class Band(NamedTuple):
@@ -54,7 +55,7 @@ def text(facts: Mapping[str, Any], key: str) -> str | None:
 
 
 def value(facts: Mapping[str, Any], key: str) -> float | None:
-    """Return a finite number, or None."""
+    """Return a number, or None; what is too large to be subtracted from another is none."""
     found = facts.get(key)
     if isinstance(found, str) or found is None:
         return None
@@ -62,7 +63,7 @@ def value(facts: Mapping[str, Any], key: str) -> float | None:
         as_float = float(found)
     except (TypeError, ValueError, OverflowError):
         return None
-    return as_float if math.isfinite(as_float) else None
+    return as_float if abs(as_float) <= _LARGEST else None
 
 
 def band(facts: Mapping[str, Any], key: str = "value") -> Band | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -55,7 +56,7 @@ def paragraph(*content: object, class_: str | None = None) -> Html:
 
 def prose(text: str) -> str:
     """Keep together what belongs together in a sentence: the two ends of an interval, a number and its percent."""
-    text = re.sub(r"\[[^\]\[]{1,40}\]", lambda found: found[0].replace(" ", "\u00a0"), text)
+    text = re.sub(r"\[[^\]\[]{1,20}\]", lambda found: found[0].replace(" ", "\u00a0"), text)
     return re.sub(r"(?<=\d) %", "\u00a0%", text)
 
 
@@ -68,27 +69,34 @@ def label(text: object) -> Html:
     shown = " ".join(str(text).split()) or "(empty)"
     if len(shown) <= 2 * _END:
         return element("bdi", shown, class_="name", title=shown)
-    start, end = element("span", shown[:-_END]), element("span", shown[-_END:])
+    end = _last(shown, _END)
+    start, end = element("span", shown[: -len(end)]), element("span", end)
     return element("bdi", start, end, class_="name long", title=shown)
 
 
 def cut(text: object, width: int) -> str:
-    """Shorten text to about so many columns by leaving out its middle; Chinese, Japanese and Korean letters are two."""
+    """Shorten text to about so many columns by leaving out its middle."""
     flat = " ".join(str(text).split()) or "(empty)"
     if _columns(flat) <= width:
         return flat
     at_end = min(_END, width // 3)
-    end = flat[-at_end:]
+    end = _last(flat, at_end)
     while _columns(end) > at_end:
         end = end[1:]
-    start, room = [], width - 1 - at_end
-    for character in flat:
-        room -= _columns(character)
-        if room < 0:
-            break
-        start.append(character)
-    return "".join(start).rstrip() + "\u2026" + end.lstrip()
+    start = flat[: width - 1 - at_end]
+    while _columns(start) > width - 1 - at_end:
+        start = start[:-1]
+    return start.rstrip() + "\u2026" + end.lstrip()
+
+
+def _last(text: str, most: int) -> str:
+    """Return the end of a text, from the beginning of a word if it is more than a letter."""
+    end = text[-most:]
+    _, space, word = end.partition(" ")
+    return word if space and len(word) > 1 else end
 
 
 def _columns(text: str) -> int:
-    return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    """Estimate how wide text is, in common letters."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return math.ceil(len(text) + wide + 0.5 * sum(character in "mwMW@%" for character in text))

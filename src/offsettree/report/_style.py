@@ -85,6 +85,7 @@ footer { color: var(--soft); font-size: .85rem; padding-top: 18px; padding-botto
 .warnings li { background: var(--tint-warn); border-left: 4px solid var(--warn); border-radius: 4px; padding: 10px 14px;
   margin-top: 8px; overflow-wrap: anywhere; }
 #warnings h2 { color: var(--warn); }
+ul.names { margin: 0; padding-left: 1.2rem; font-size: .875rem; overflow-wrap: anywhere; }
 ul.plain { margin: 6px 0 0; padding-left: 1.2rem; overflow-wrap: anywhere; }
 
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
@@ -96,7 +97,7 @@ table.plain td.num { text-align: right; padding-right: 0; white-space: nowrap; }
 table.plain tbody th { font-weight: 400; color: var(--soft); width: 36%; }
 table.list th, table.list tbody th { width: auto; }
 table.list td.num + td.num { padding-left: 14px; }
-table.list thead th.num { text-align: right; }
+table.list thead th.num { text-align: right; white-space: nowrap; padding-right: 0; padding-left: 14px; }
 
 .chart, .chart tbody { display: block; }
 .chart tr, .chart-axis { display: grid; grid-template-columns: minmax(0, var(--names, 30%)) minmax(0, 1fr) var(--room);
@@ -147,7 +148,8 @@ line.bad { stroke: var(--bad); }
 .dot.bad { fill: var(--bad); }
 text { fill: var(--ink); font: inherit; }
 text.tick { fill: var(--soft); font-size: 11.5px; font-variant-numeric: tabular-nums; }
-.histogram, .tree { overflow: visible; margin-top: 10px; }
+.histogram { overflow: visible; margin-top: 10px; }
+.tree { overflow: hidden; margin-top: 10px; }
 
 .tree text { font-size: 13px; unicode-bidi: plaintext; }
 .tree text.soft, .tree tspan.soft { fill: var(--soft); font-size: 12px; font-weight: 400; }
@@ -163,7 +165,8 @@ summary { cursor: pointer; color: var(--new); }
 details > * + * { margin-top: 8px; }
 .scroll { max-height: 22rem; overflow-y: auto; }
 pre { background: var(--page); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; margin: 10px 0;
-  white-space: pre-wrap; overflow-wrap: anywhere; font: .875rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+  white-space: pre-wrap; overflow-wrap: anywhere;
+  font: .875rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 
 @media (max-width: 860px) {
   section.half { grid-column: span 2; }
@@ -178,7 +181,7 @@ pre { background: var(--page); border: 1px solid var(--line); border-radius: 8px
   .tiles { grid-template-columns: minmax(0, 1fr); gap: 8px; margin: 12px 0; }
   .tiles > div { padding: 10px 14px; }
   .tiles .big { font-size: 1.75rem; }
-  .chart tr { grid-template-columns: minmax(0, 1fr) auto; column-gap: 10px; padding: 4px 0 2px; }
+  .chart tr { grid-template-columns: minmax(6.2rem, 1fr) minmax(0, auto); column-gap: 10px; padding: 4px 0 2px; }
   .chart-axis { grid-template-columns: minmax(0, 1fr); }
   .chart-axis > div { grid-column: 1; }
   .chart td.plotted { grid-row: 2; grid-column: span 2; height: 24px; }
@@ -186,7 +189,10 @@ pre { background: var(--page); border: 1px solid var(--line); border-radius: 8px
   .chart.tall tbody tr { min-height: 0; }
   .chart td.plotted:empty { display: none; }
   .chart th { padding-left: 2px; }
-  .chart td.num { padding-right: 2px; }
+  .chart td.num { padding-right: 2px; white-space: normal; }
+  .chart td.num .soft { display: inline-block; }
+  .tree text { font-size: 12px; }
+  .tree text.soft, .tree tspan.soft { font-size: 11px; }
   .tree .narrow { display: inline; }
   .tree .wide { display: none; }
 }

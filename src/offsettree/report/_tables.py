@@ -93,7 +93,9 @@ def columns(heads: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: 
 
 def details(summary: str, *content: object) -> Html:
     """Return what is shown when asked for."""
-    return element("details", element("summary", summary), element("div", *content, class_="scroll", tabindex=0, role="region", aria_label=summary))
+    # It scrolls, so that the keyboard must reach it.
+    inside = element("div", *content, class_="scroll", tabindex=0, role="region", aria_label=summary)
+    return element("details", element("summary", summary), inside)
 
 
 def legend(*entries: tuple[str, str]) -> Html:

@@ -16,8 +16,9 @@ __all__ = ["tree_section"]
 
 _MOST_WHOLE, _MOST_ENDS = 64, 32
 _ROW = 21  # pixels
-_WIDE, _NARROW = 60, 20  # letters of a label on a desk and on a phone
+_WIDE, _NARROW = 60, 17  # letters of a label on a desk and on a phone
 _METER = 34
+_FIRST = 2.6  # percent from the left: room for half a circle on a phone
 
 
 def tree_section(facts: Mapping[str, Any]) -> Html | None:
@@ -58,7 +59,7 @@ def tree_section(facts: Mapping[str, Any]) -> Html | None:
 def _drawing(nodes: list[Node], drawn: set[int], shares: Mapping[str, float]) -> Html:
     placed = {place.node: place for place in places(nodes, drawn)}
     deepest = max(place.depth for place in placed.values())
-    step = min(7.0, 40.0 / deepest)
+    step = min(7.0, 38.0 / deepest)
     most_rows = max((nodes[at].rows or 0.0 for at in drawn), default=0.0)
     parts = [piece for at in drawn for piece in _branches(nodes[at], placed, placed[at], step)]
     for at, place in placed.items():
@@ -81,7 +82,7 @@ def _drawing(nodes: list[Node], drawn: set[int], shares: Mapping[str, float]) ->
 
 
 def _across(place: Place, step: float) -> str:
-    return f"{1.2 + step * place.depth:.2f}%"
+    return f"{_FIRST + step * place.depth:.2f}%"
 
 
 def _down(place: Place) -> float:
@@ -118,7 +119,7 @@ def _action(node: Node, share: float | None) -> Iterable[Html]:
 
 def _many(nodes: list[Node], at: int) -> Iterable[Html]:
     node = nodes[at]
-    some = members(nodes, at, 3)
+    some = members(nodes, at, 4)
     listed = ", ".join(cut(name, 24) for name in some) + (", \u2026" if node.n_actions > len(some) else "")
     yield element("rect", x=-4, y=-4, width=8, height=8, rx=2, class_="bar many")
     yield from _words(plural(node.n_actions, "action"), f"\u2002{listed}", listed, narrow=False)
@@ -143,12 +144,13 @@ def _table(nodes: list[Node], drawn: set[int]) -> Html:
         node = nodes[at]
         rows.append(
             (
-                join([_side(nodes, node.left), " or ", _side(nodes, node.right)]),
+                _side(nodes, node.left),
+                _side(nodes, node.right),
                 "" if node.rows is None else count(node.rows),
                 "" if node.strength is None else percent(node.strength),
             )
         )
-    return columns(("Contest between", "Decisions", "Strength"), rows, numbers=2)
+    return columns(("One side", "The other", "Decisions", "Strength"), rows, numbers=2)
 
 
 def _side(nodes: list[Node], at: int) -> Html:

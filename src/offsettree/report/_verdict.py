@@ -73,7 +73,9 @@ def _tile(
     big = signed(shown.value, places) if sign else number(shown.value, places)
     between = None
     if shown.low is not None and shown.high is not None:
-        between = element("dd", "likely within ", interval(shown.low, shown.high, places, sign=sign), class_="num")
+        between = element(
+            "dd", prose(f"likely within {interval(shown.low, shown.high, places, sign=sign)}"), class_="num"
+        )
     return element(
         "div",
         element("dt", name),

@@ -47,13 +47,11 @@ def _figures(estimate: Mapping[str, Any], weights: Mapping[str, Any]) -> list[tu
         share = f" of {count(rows)} held-out ones ({percent(matched / rows)})" if rows else ""
         told.append(("Decisions that count", f"{count(matched)}{share}"))
     if effective is not None:
-        told.append(
-            ("Worth", f"as much as {count(effective)} decisions of equal weight{_judged(effective, matched)}")
-        )
+        told.append(("Worth", f"as much as {count(effective)} of equal weight{_judged(effective, matched)}"))
     if largest is not None:
-        told.append(("Largest weight", f"{number(largest)}: one decision stands in for about {_about(largest)}"))
+        told.append(("Largest weight", f"{number(largest)}: one stands in for {_about(largest)}"))
     if top is not None:
-        told.append(("The heaviest 1\u202f%", f"of the decisions carry {percent(top)} of all weight"))
+        told.append(("The heaviest 1\u202f%", f"carry {percent(top)} of all weight"))
     return told
 
 
@@ -68,7 +66,7 @@ def _judged(effective: float, matched: float | None) -> str:
 
 
 def _about(weight: float) -> str:
-    return "itself only" if weight < 1.5 else count(weight) if weight < 20 else f"{count(float(f'{weight:.2g}'))}"
+    return "itself" if weight < 1.5 else f"about {count(float(f'{weight:.2g}'))}"
 
 
 def _bins(weights: Mapping[str, Any]) -> tuple[list[float], list[int]] | None:
@@ -93,7 +91,7 @@ def _drawn(edges: list[float], counts: list[int]) -> Html:
     tallest = counts.index(max(counts))
     told = (
         f"Histogram of the weights: of {count(sum(counts))} decisions, most, {count(counts[tallest])}, have a weight "
-        f"between {number(edges[tallest])} and {number(edges[tallest + 1])}; the largest is at most {number(edges[-1])}."
+        f"between {number(edges[tallest])} and {number(edges[tallest + 1])}; none is above {number(edges[-1])}."
     )
     rows = [
         (f"{number(low)} to {number(high)}", count(height))

@@ -14,7 +14,7 @@ from offsettree.report._about import log_section, policy_section, reproduce_sect
 from offsettree.report._actions import mix_section, reward_section
 from offsettree.report._candidates import candidates_section, importance_section
 from offsettree.report._facts import text
-from offsettree.report._html import Html, element, join, paragraph
+from offsettree.report._html import Html, cut, element, join, paragraph
 from offsettree.report._style import style
 from offsettree.report._tree_drawing import tree_section
 from offsettree.report._verdict import verdict_section
@@ -82,7 +82,7 @@ def render(facts: Mapping[str, Any]) -> str:
     links = (element("li", element("a", words, href=f"#{name}")) for name, words, _ in cards)
     body = element(
         "body",
-        element("header", element("h1", heading), _created(facts)),
+        element("header", element("h1", cut(heading, 120), title=heading), _created(facts)),
         element("nav", element("ul", join(links)), aria_label="On this page") if len(cards) > 1 else None,
         element("main", *_paired([card for _, _, card in cards])),
         element("footer", "One file, nothing fetched from a network."),

@@ -32,7 +32,7 @@ def learned_facts(
     learned: Learned,
     *,
     path: str,
-    columns: dict[str, str | None],
+    columns: dict[str, Any],
     notes: Sequence[str] = (),
     command: str = "",
     seed: int | None = None,
@@ -56,7 +56,7 @@ def learned_facts(
     """
     train, test = learned.train, learned.test
     rewards = np.concatenate([train.reward, test.reward])
-    policy = getattr(learned.policy, "best_policy_", learned.policy)
+    policy: Any = getattr(learned.policy, "best_policy_", learned.policy)
     encoder = learned.encoder
     return {
         "title": f"{columns['action']} of {path}" if columns.get("action") else path,
@@ -176,10 +176,10 @@ def _candidate_facts(policy: Any) -> list[dict[str, Any]]:
 def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
     if learned.test.X.shape[1] > WIDEST_FOR_IMPORTANCE:
         return []
-    encoder = learned.encoder
+    origin = None if learned.encoder is None else learned.encoder.origin
     names = _feature_names(learned)
     try:
-        found = feature_importance(learned.policy, learned.test.X, names, encoder and encoder.origin, seed)
+        found = feature_importance(learned.policy, learned.test.X, names, origin, seed)
     except OffsetTreeError:  # a policy that cannot be asked about made-up rows
         return []
     return found[:MOST_IMPORTANT]

@@ -68,8 +68,8 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
             "rows": int(count),
             "share": count / n_rows,
             "mean_reward": reward / count,
-            # The mean of 1 / propensity over an action's rows, the others counted as 0, should be near 1.
-            "expected_share": count / n_rows / (inverse / n_rows) if inverse else None,
+            # The mean of 1 / propensity over all rows, those of other actions counted as 0.
+            "times_expected": inverse / n_rows,
         }
         for label, (count, reward, inverse) in sorted(sums.items(), key=lambda item: -item[1][0])
     ]

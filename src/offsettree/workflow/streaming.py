@@ -86,6 +86,14 @@ def _interval(value: float, squares: float, n_rows: int, factor: float) -> Inter
     return Interval(float(value), stderr, float(value - factor * stderr), float(value + factor * stderr))
 
 
+def _always(sums: NDArray[np.float64]) -> dict[str, float]:
+    """Return what an action would earn if it were always taken, with its interval."""
+    weight, earned, squares, squares_reward, squares_earned = sums.tolist()
+    value = earned / weight
+    stderr = max(squares_earned - 2 * value * squares_reward + value**2 * squares, 0.0) ** 0.5 / weight
+    return {"mean_reward": value, "low": value - 1.96 * stderr, "high": value + 1.96 * stderr}
+
+
 def learn_from_stream(
     path: Any,
     *,
@@ -116,17 +124,22 @@ def learn_from_stream(
     """
     scan = LogScan(path, CHUNK_ROWS, **arguments)
     labels: Counter[Any] = Counter()
-    rewards: dict[Any, float] = {}
+    sums: dict[Any, NDArray[np.float64]] = {}
+    total_reward = 0.0
     ends = [np.inf, -np.inf]
 
     def features() -> Any:
+        nonlocal total_reward
         for log in scan:
+            total_reward += float(log.reward.sum())
             ends[:] = min(ends[0], float(log.reward.min())), max(ends[1], float(log.reward.max()))
             found, position = np.unique(log.action, return_inverse=True)
-            sums = np.bincount(position, log.reward)
-            for label, count, total in zip(found.tolist(), np.bincount(position).tolist(), sums.tolist(), strict=True):
+            weight, reward = 1 / log.propensity, log.reward
+            terms = (weight, weight * reward, weight**2, weight**2 * reward, (weight * reward) ** 2)
+            added = np.stack([np.bincount(position, term) for term in terms], axis=1)
+            for label, count, add in zip(found.tolist(), np.bincount(position).tolist(), added, strict=True):
                 labels[label] += count
-                rewards[label] = rewards.get(label, 0.0) + total
+                sums[label] = sums.get(label, 0.0) + add
             yield log.X
 
     encoder = TableEncoder.learn(features())
@@ -166,7 +179,7 @@ def learn_from_stream(
             "train_rows": n_total,
             "test_rows": value.n_rows,
             "columns": scan.roles,
-            "reward": {"min": ends[0], "max": ends[1], "mean": sum(rewards.values()) / n_total},
+            "reward": {"min": ends[0], "max": ends[1], "mean": total_reward / n_total},
             "reward_range": list(low_high),
             "notes": [
                 *scan.notes,
@@ -179,9 +192,7 @@ def learn_from_stream(
                     "label": label,
                     "rows": count,
                     "share": count / n_total,
-                    "mean_reward": rewards[label] / count,
-                    "low": None,
-                    "high": None,
+                    **_always(sums[label]),
                     "policy_share": chosen[label] / value.n_rows,
                 }
                 for label, count in sorted(labels.items())

@@ -1,0 +1,160 @@
+"""What is wrong with a CSV file, said with the row; and what can be told of one from its first lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from offsettree.exceptions import LogError
+from offsettree.logs._reader import Options
+from offsettree.logs._source import Source, read_head
+from offsettree.logs._tables import as_numerals
+
+__all__ = [
+    "ENCODING_REMEDY",
+    "UnlikeFirstError",
+    "converts",
+    "decoded",
+    "explained",
+    "is_numeral",
+    "refuse_value",
+    "sniff_delimiter",
+]
+
+DELIMITERS = (",", "\t", ";", "|")
+ENCODING_REMEDY = (
+    'If the whole file is in another encoding, pass it: encoding="latin-1" reads any file. A file of mixed encodings '
+    "must be mended where it is written."
+)
+
+
+class UnlikeFirstError(LogError):
+    """A value is not of the type that its column has in the first block."""
+
+
+@contextmanager
+def explained(source: Source, options: Options, delimiter: str) -> Iterator[None]:
+    """Turn Arrow's complaints about the form of a file into errors that name the row."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise LogError(
+            f"text must be {options.encoding}; {source} is not ({error.reason}). {ENCODING_REMEDY}"
+        ) from error
+    except pa.ArrowInvalid as error:
+        if (reason := _reason(str(error), source, options, delimiter)) is None:
+            raise
+        raise LogError(reason) from error
+
+
+def _reason(message: str, source: Source, options: Options, delimiter: str) -> str | None:
+    if "Empty CSV" in message:
+        header = read_head(source).decode(options.encoding, errors="replace").strip()
+        names = ", ".join(header.split(delimiter))  # Arrow finds none if not even a new line follows them
+        return f"a log must have rows; {source} has its columns ({names}) but no row. Was it written to the end?"
+    if "straddling" in message:
+        return (
+            f"a row must not be longer than a block of the file; {source} has a longer one, most likely by a quotation "
+            "mark that is never closed. Look for it, and double those that are part of a value."
+        )
+    if "CSV parse error" in message:
+        return (
+            f"every row must have a value for every column of the header; {_ragged(message)} of {source} (rows are "
+            f"counted from 1, without the header). Quote values that hold the delimiter {delimiter!r} or a new line, "
+            "or pass delimiter=... if it is another."
+        )
+    return None
+
+
+def _ragged(message: str) -> str:
+    """Tell Arrow's "Row #18: Expected 2 columns, got 3: 1,2,3" in our words; its rows count the header."""
+    found = re.search(r"Row #(\d+): Expected (\d+) columns?, got (\d+)(?:: (.*))?", message, re.DOTALL)
+    if found is None:
+        return message.removeprefix("CSV parse error: ")
+    row, expected, got, text = found.groups()
+    shown = f" ({text[:60]!r})" if text else ""
+    return f"{expected} are named, and {got} found in row {int(row) - 1}{shown}"
+
+
+def decoded(column: pa.ChunkedArray, name: str, source: Source, first_row: int, encoding: str) -> pa.ChunkedArray:
+    """Make text of bytes, or name the row that is none."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        for row, value in enumerate(column.to_pylist()):
+            try:
+                value.decode()
+            except UnicodeDecodeError:
+                raise LogError(
+                    f"text must be {encoding}; column {name!r}, row {first_row + row} of {source} has {value[:60]!r} "
+                    f"(rows are counted from 1, without the header). {ENCODING_REMEDY}"
+                ) from None
+        raise
+
+
+def converts(column: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> bool:
+    """Tell whether text can be read as a type, as Arrow's CSV reader does."""
+    column = as_numerals(column, decimal)
+    if pa.types.is_null(kind):
+        return bool(column.null_count == len(column))
+    try:
+        column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
+def refuse_value(
+    name: str, column: pa.ChunkedArray, kind: pa.DataType, source: Source, first_row: int, options: Options
+) -> None:
+    """Name the first row of a column that cannot be read as its type."""
+    row = bisect_left(
+        range(len(column)), True, key=lambda row: not converts(column.slice(0, row + 1), kind, options.decimal)
+    )
+    if name in options.types:
+        error, remedy = LogError, "Correct the value, or leave the column out."
+    else:
+        error = UnlikeFirstError
+        remedy = f'Pass types={{"{name}": "text"}}, or leave first_pass on: then the type is one that all rows have.'
+    raise error(
+        f"column {name!r} must be {_words(kind)} as at the beginning; row {first_row + row} of {source} has "
+        f"{column[row].as_py()!r} (rows are counted from 1, without the header). {remedy}"
+    )
+
+
+def _words(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind):
+        return "whole numbers"
+    if pa.types.is_floating(kind):
+        return "numbers"
+    return {"bool": "true or false", "null": "missing"}.get(str(kind), f"of type {kind}")
+
+
+def sniff_delimiter(head: str) -> str:
+    """Tell the delimiter that cuts the first lines into the most parts, as many in each."""
+    lines = head.splitlines()[:20]
+    lines = lines[: max(1, len(lines) - 1)]  # the last may be cut off
+    best, best_score = ",", (False, 1)
+    for delimiter in DELIMITERS:
+        try:
+            counts = [len(row) for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter) if row]
+        except csv.Error:
+            continue
+        if counts and counts[0] > 1 and (score := (len(set(counts)) == 1, counts[0])) > best_score:
+            best, best_score = delimiter, score
+    return best
+
+
+def is_numeral(text: str) -> bool:
+    """Tell whether text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
