@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         ProgressiveResult,
         progressive_validation,
     )
-    from offsettree.persistence import load, save
+    from offsettree.persistence import export_onnx, load, save
     from offsettree.reductions import (
         AllPairs,
         BinaryOffset,
@@ -53,6 +53,7 @@ __all__ = [
     "TableEncoder",
     "estimate_propensity",
     "evaluate",
+    "export_onnx",
     "load",
     "make_policy_scorer",
     "progressive_validation",
@@ -76,7 +77,7 @@ _HOMES = {
         "ProgressiveResult",
         "progressive_validation",
     ),
-    "persistence": ("load", "save"),
+    "persistence": ("export_onnx", "load", "save"),
     "reductions": (
         "AllPairs",
         "BinaryOffset",

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from offsettree._policy_file._archive import read_archive, write_archive
+from offsettree._policy_file._archive import read_archive, replacing, write_archive
 from offsettree._policy_file._manifest import check_version, read_policy, write_manifest
 from offsettree.exceptions import ParameterError, PolicyFileError
 
 if TYPE_CHECKING:
     from offsettree._policy_file._saved import SavedPolicy
 
-__all__ = ["load", "save"]
+__all__ = ["export_onnx", "load", "save"]
 
 MAX_BYTES = 4 << 30
 
@@ -132,6 +132,45 @@ def load(
         return read_policy(archive.manifest, archive.arrays)
     except PolicyFileError as error:
         raise PolicyFileError(f"{path}: {error}") from error
+
+
+def export_onnx(policy: Any, path: str | Path) -> None:
+    """Write a policy as an ONNX graph, for runtimes in other languages (extra `onnx`).
+
+    The graph takes `X`, float32 of shape (n_rows, n_features), and gives `position`, that of each row's action in
+    `actions_`, and `label`. For offset trees and forests with contests of decision trees or linear classifiers, and for
+    policies by linear or tree regressors per action. Decisions are those of `predict` on float32 rows, but where sums
+    that a runtime rounds otherwise are within rounding of a border.
+
+    Parameters
+    ----------
+    policy : policy
+        As for `save`.
+    path : str or Path
+        Where to. A file that is there is replaced.
+
+    Raises
+    ------
+    PolicyFileError
+        Where the policy has no such form; the error says what stands in the way.
+    """
+    path = _checked_path(path)
+    from offsettree._policy_file._not_flat import NotFlat
+    from offsettree._policy_file._onnx import as_onnx
+    from offsettree._policy_file._writing import prepare
+
+    prepared = prepare(policy, None, None, None, None)
+    try:
+        if prepared.inputs.nominal is not None or prepared.model is None:
+            raise NotFlat("a policy of frames with nominal columns")  # noqa: TRY301
+        graph = as_onnx(prepared.model, prepared.actions, prepared.inputs.n_features)
+    except NotFlat as reason:
+        raise PolicyFileError(
+            f"{reason} cannot be written as an ONNX graph. Contests of decision trees and linear classifiers can, and "
+            "linear or tree regressors per action; for others use offsettree.save."
+        ) from None
+    with replacing(path) as file:
+        file.write(graph.SerializeToString())
 
 
 def _checked_path(path: str | Path) -> Path:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from offsettree._policy_file._json import read_json
 from offsettree.exceptions import PolicyFileError
 
-__all__ = ["DTYPES", "LARGEST_MANIFEST", "MANIFEST", "Archive", "read_archive", "write_archive"]
+__all__ = ["DTYPES", "LARGEST_MANIFEST", "MANIFEST", "Archive", "read_archive", "replacing", "write_archive"]
 
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 1 << 28
@@ -48,7 +48,7 @@ def write_archive(
 ) -> None:
     """Write a file, whole or not at all: beside its place first, then put there in one step."""
     described: dict[str, Any] = {}
-    with _replacing(path) as file:
+    with replacing(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
             for name, array in arrays.items():
                 array = _as_written(name, array)
@@ -260,7 +260,7 @@ def _open_zip(path: Path, file: IO[bytes]) -> zipfile.ZipFile:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that takes the place of another once all is written; whatever stops that, no trace is left."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
