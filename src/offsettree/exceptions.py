@@ -12,6 +12,7 @@
     ├── JavaError           (RuntimeError) no Java to run Weka, or Java that cannot go on
     ├── MissingExtraError   (ImportError)  a package that only some parts need, and that is not installed
     ├── ParameterError      (ValueError)   an argument that cannot be meant
+    ├── ScratchError        (OSError)      no room for files that are needed for a while
     └── TopologyError       (ValueError)   a tree that is not a binary tree over the actions
     OffsetTreeWarning       (UserWarning)  what is more likely a slip than meant
 
@@ -30,6 +31,7 @@ __all__ = [
     "ParameterError",
     "PropensityError",
     "RewardError",
+    "ScratchError",
     "TopologyError",
 ]
 
@@ -72,6 +74,10 @@ class MissingExtraError(OffsetTreeError, ImportError):
 
 class ParameterError(OffsetTreeError, ValueError):
     """An argument cannot be meant as it stands."""
+
+
+class ScratchError(OffsetTreeError, OSError):
+    """The disk has no room for the files that a fit out of core needs for a while."""
 
 
 class TopologyError(OffsetTreeError, ValueError):
