@@ -25,8 +25,13 @@ Told = Callable[[int], None]
 class Contests(Protocol[Standing]):
     """What trains contests on rows that it reads from disk: those that are still standing, at a child of the tree."""
 
-    tree: ActionTree
-    prefer: str  # of joblib's: threads or processes
+    @property
+    def tree(self) -> ActionTree:
+        """The tree over the actions."""
+
+    @property
+    def prefer(self) -> str:
+        """What joblib is to run workers as: threads or processes."""
 
     def settings(self) -> AbstractContextManager[Any]:
         """Return the context to train in."""

@@ -48,7 +48,7 @@ class Intake:
         check_n_jobs(policy.n_jobs)
         check_learner(self._learner, "classifier", "estimator")
         self._is_given = policy.actions is not None
-        self._labels: NDArray[Any] | None = find_actions(np.empty(0), policy.actions) if self._is_given else None
+        self._labels: NDArray[Any] = find_actions(np.empty(0), policy.actions) if self._is_given else np.empty(0)
         self._fingerprint: Fingerprint | None = None
         self._leaks = {"reward": _Leak(), "propensity": _Leak()}
         self.n_rows = 0
@@ -75,7 +75,7 @@ class Intake:
 
     def finish(self) -> NDArray[np.intp]:
         """Let the policy know what all chunks have told; return the position of each code in its `actions_`."""
-        if self._labels is None or not self.n_rows:
+        if not self.n_rows:
             raise LogError(
                 "the log is empty: chunks must yield at least one LoggedData. An iterator that has been read to its "
                 "end yields nothing more: make it anew."
@@ -128,12 +128,11 @@ class Intake:
         """Return the codes of labels: positions where actions are given, else the order in which they came."""
         if not self._is_given:
             new = unique_labels(labels)
-            if self._labels is None:
+            if not len(self._labels):
                 self._labels = new
             elif new.dtype.kind == self._labels.dtype.kind or "U" not in (new.dtype.kind, self._labels.dtype.kind):
                 new = new[~np.isin(new, self._labels)]
                 self._labels = np.concatenate([self._labels, new]) if len(new) else self._labels
-        assert self._labels is not None
         return encode_actions(labels, self._labels, first_row=self.n_rows)
 
 

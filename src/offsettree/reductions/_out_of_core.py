@@ -38,7 +38,7 @@ from offsettree.reductions._routed_statistics import (
     median_reward,
     sample_rows,
 )
-from offsettree.reductions._scratch import ScratchWriter, check_room, row_bytes
+from offsettree.reductions._scratch import ScratchWriter
 from offsettree.topology import RewardModels, tree_from
 
 __all__ = ["fit_out_of_core"]
@@ -122,36 +122,29 @@ def _scratch_folder(folder: Any) -> Iterator[Path]:
 def _route(policy: Any, chunks: Iterable[LoggedData], scratch: Path, *, is_shown: bool) -> tuple[RoutedLog, bool]:
     """Check the chunks and write their rows to disk; return the log there, and whether X is known to be finite."""
     intake = Intake(policy)
-    writer: ScratchWriter | None = None
     shown = time.monotonic()
-    try:
+    with ScratchWriter(scratch) as writer:
         for chunk in chunks:
             checked = intake.take(chunk)
-            if writer is None:
-                n_columns = checked.X.shape[1]
-                check_room(scratch, _count_rows(chunks, len(checked.code)) * row_bytes(n_columns))
-                writer = ScratchWriter(scratch, n_columns)
+            if intake.n_rows == len(chunk):
+                writer.open(checked.X.shape[1], _count_rows(chunks))
             writer.add(*checked)
             if is_shown and time.monotonic() - shown > SECONDS:
                 shown = time.monotonic()
                 sys.stderr.write(f"\r\x1b[K{intake.n_rows:,} rows read" if sys.stderr.isatty() else "")
                 sys.stderr.flush()
         position = intake.finish()
-        assert writer is not None
         return writer.finish(position, len(policy.actions_)), intake.finite
-    finally:
-        if writer is not None:
-            writer.close()
 
 
-def _count_rows(chunks: Iterable[LoggedData], at_least: int) -> int:
-    """Return how many rows there will be, as far as that is known beforehand."""
+def _count_rows(chunks: Iterable[LoggedData]) -> int:
+    """Return how many rows there will be; 0 where that is not known beforehand."""
     n_rows = getattr(chunks, "n_rows", None)
     if isinstance(n_rows, int | np.integer):
         return int(n_rows)
     if isinstance(chunks, Sequence):
         return sum(len(chunk) for chunk in chunks if isinstance(chunk, LoggedData))
-    return at_least
+    return 0
 
 
 def _settle(policy: Any, log: RoutedLog, random: np.random.RandomState) -> float:

@@ -30,6 +30,12 @@ class Run(NamedTuple):
     n_rows: int
     begin: NDArray[np.uint32]  # by code: the first row; and one more. Codes that came later are not there.
 
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows each code has."""
+        begin = self.begin.astype(np.int64)
+        return begin[1:] - begin[:-1]
+
     def stretches(self, codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return where the rows of some codes begin, and how many they are."""
         last = len(self.begin) - 1
@@ -46,9 +52,10 @@ class Rows(NamedTuple):
     propensity: NDArray[np.float64]
     X: NDArray[np.float32]
 
-    def take(self, which: NDArray[Any]) -> Rows:
-        """Copy some of the rows."""
-        return Rows(*(part[which] for part in self))
+    def part(self, first: int, last: int) -> Rows:
+        """Return some of the rows, not copied."""
+        which = slice(first, last)
+        return Rows(self.number[which], self.action[which], self.reward[which], self.propensity[which], self.X[which])
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +81,7 @@ class RoutedLog:
         """How many rows each action has."""
         counts = np.zeros(self.n_actions, dtype=np.int64)
         for run in self.runs:
-            counts[self.position[: len(run.begin) - 1]] += np.diff(run.begin.astype(np.int64))
+            counts[self.position[: len(run.begin) - 1]] += run.counts
         return counts
 
     @cached_property
@@ -95,7 +102,7 @@ class RoutedLog:
                 n_here = int(count.sum())
                 rows.action[done : done + n_here] = np.repeat(self.position[codes], count)
                 for first, last in _joined(begin[count > 0], count[count > 0]):
-                    self._read(file, run, first, Rows(*(part[done : done + last - first] for part in rows)))
+                    self._read(file, run, first, rows.part(done, done + last - first))
                     done += last - first
         return rows
 
@@ -122,7 +129,7 @@ class RoutedLog:
                     rows.X[here] = whole.X[place]
                 else:
                     for target, source in zip(rows.X[here], place.tolist(), strict=True):
-                        self._read_X(file, run, source, target)
+                        self._read_columns(file, run, source, target)
                 done = here.stop
         return rows
 
@@ -132,7 +139,7 @@ class RoutedLog:
             for run in self.runs:
                 rows = self._room(run.n_rows, with_X=False)
                 self._read(file, run, 0, rows)
-                rows.action[:] = np.repeat(self.position[: len(run.begin) - 1], np.diff(run.begin.astype(np.intp)))
+                rows.action[:] = np.repeat(self.position[: len(run.begin) - 1], run.counts)
                 yield rows
 
     def in_order(
@@ -181,9 +188,9 @@ class RoutedLog:
         np.add(place, run.first_row, out=rows.number, dtype=np.int64)
         _fill(file, run.offset + 4 * run.n_rows + 8 * first, rows.reward)
         _fill(file, run.offset + 12 * run.n_rows + 8 * first, rows.propensity)
-        self._read_X(file, run, first, rows.X)
+        self._read_columns(file, run, first, rows.X)
 
-    def _read_X(self, file: FileIO, run: Run, first: int, X: NDArray[np.float32]) -> None:
+    def _read_columns(self, file: FileIO, run: Run, first: int, X: NDArray[np.float32]) -> None:
         _fill(file, run.offset + ROW_BYTES * run.n_rows + 4 * self.n_columns * first, X)
 
 
@@ -200,7 +207,7 @@ def _fill(file: FileIO, offset: int, values: NDArray[Any]) -> None:
     if not values.size:
         return
     file.seek(offset)
-    left = memoryview(values).cast("B")
+    left = memoryview(values.data).cast("B")
     while left:  # one call may read a part only
         n_read = file.readinto(left)
         if not n_read:

@@ -107,9 +107,11 @@ def _part_of(tree: ActionTree, nodes: NDArray[np.intp]) -> ActionTree:
     return ActionTree(renumbered(tree.left[nodes]), renumbered(tree.right[nodes]))
 
 
-def joined(trained: list[Any], contests: RoutedNative, learner: HistogramTree) -> tuple[NativeContests, Any]:
+def joined(
+    trained: list[Any], contests: RoutedNative, learner: HistogramTree
+) -> tuple[NativeContests, NDArray[np.int64]]:
     """Put the trees of all contests into one table; return also how many rows reached each node."""
-    reached = np.zeros(contests.tree.n_nodes, dtype=np.int64)
+    reached = np.zeros(contests.tree.n_nodes, dtype=np.int32)
     parts: list[Any] = []
     while trained:
         nodes, n_rows, new = trained.pop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +27,15 @@ class ScratchWriter:
     or of actions that are neighbours, are one stretch of every run. How the rows came in portions leaves no trace.
     """
 
-    def __init__(self, folder: Path, n_columns: int) -> None:
+    def __init__(self, folder: Path) -> None:
         self.path = folder / "rows"
         self._file = self.path.open("wb", buffering=0)
+        self._runs: list[Run] = []
+        self._n_written = 0
+
+    def open(self, n_columns: int, n_expected: int) -> None:
+        """Make ready for rows of so many columns; so many rows are expected, 0 where that is not known."""
+        check_room(self.path.parent, n_expected * row_bytes(n_columns))
         self._n_columns = n_columns
         self.run_rows = int(np.clip(RUN_BYTES // row_bytes(n_columns), 1, MOST_ROWS))
         self._code = np.empty(self.run_rows, dtype=np.intp)
@@ -36,8 +43,12 @@ class ScratchWriter:
         self._propensity = np.empty(self.run_rows)
         self._X = np.empty((self.run_rows, n_columns), dtype=np.float32)
         self._n_held = 0
-        self._runs: list[Run] = []
-        self._n_written = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
 
     def add(
         self,
@@ -62,14 +73,8 @@ class ScratchWriter:
         """Write what is still held; return the log as it can be read now, with actions at their positions."""
         if self._n_held:
             self._write_run()
-        self.close()
-        return RoutedLog(self.path, self._n_columns, tuple(self._runs), position, n_actions)
-
-    def close(self) -> None:
-        """Close the file and let go of what is held."""
         self._file.close()
-        self._code, self._reward, self._propensity = (np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
-        self._X = np.empty((0, self._n_columns), dtype=np.float32)
+        return RoutedLog(self.path, self._n_columns, tuple(self._runs), position, n_actions)
 
     def _write_run(self) -> None:
         n_rows, self._n_held = self._n_held, 0
@@ -93,8 +98,8 @@ class ScratchWriter:
         self._runs.append(Run(self._n_written, first_row, n_rows, begin))
         self._n_written += n_rows * row_bytes(self._n_columns)
 
-    def _write(self, values: NDArray[np.generic]) -> None:
-        left = memoryview(values).cast("B")
+    def _write(self, values: NDArray[Any]) -> None:
+        left = memoryview(values.data).cast("B")
         while left:  # one call may write a part only
             left = left[self._file.write(left) :]
 
@@ -114,6 +119,6 @@ def check_room(folder: Path, n_bytes: int) -> None:
 def _no_room(folder: Path, n_bytes: int, free: int | None) -> ScratchError:
     came = "the disk is full" if free is None else f"there are {free / 1e6:,.0f} MB"
     return ScratchError(
-        f"the scratch folder must have room for the rows of the log; {folder.parent} needs {n_bytes / 1e6:,.0f} MB more "
-        f"for the next ones, and {came}. Nothing is left there. Name a folder on a larger disk: folder=..."
+        f"the scratch folder must have room for the rows of the log; {folder.parent} needs {n_bytes / 1e6:,.0f} MB "
+        f"more for the next ones, and {came}. Nothing is left there. Name a folder on a larger disk: folder=..."
     )
