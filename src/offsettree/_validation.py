@@ -274,8 +274,8 @@ def encode_actions(
         row = int(unknown.argmax())
         raise ActionError(
             f"{what} must be one of the policy's {len(actions)} actions, {some_labels(actions)}; row "
-            f"{first_row + row} has {_show(action[row])} ({_count(unknown.sum(), 'row')} in all). Drop those rows, or name every "
-            "action when the policy is made: actions=[...]."
+            f"{first_row + row} has {_show(action[row])} ({_count(unknown.sum(), 'row')} in all). Drop those rows, or "
+            "name every action when the policy is made: actions=[...]."
         )
     return position
 

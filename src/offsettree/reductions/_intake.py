@@ -82,7 +82,7 @@ class Intake:
             )
         labels = self._labels
         for name, leak in self._leaks.items():
-            leak.warn(name, self.n_rows, self._policy)
+            leak.warn(name, self.n_rows)
         policy = self._policy
         policy._trained_on, policy._frame_like = self._fingerprint, None
         if self._is_given:
@@ -153,12 +153,12 @@ class _Leak:
             self._columns = np.flatnonzero((X[head] == values[head, np.newaxis]).all(axis=0))
         self._columns = np.array([j for j in self._columns if np.array_equal(X[:, j], values)], dtype=np.intp)
 
-    def warn(self, name: str, n_rows: int, policy: Any) -> None:
+    def warn(self, name: str, n_rows: int) -> None:
         if n_rows < FEW_ROWS or not self._varies or self._columns is None or not len(self._columns):
             return
         warnings.warn(
             f"column {self._columns[0]} of X equals the {name} in every row. It will not be known when a decision is "
             "taken: leave it out of X.",
             OffsetTreeWarning,
-            stacklevel=5,
+            stacklevel=6,
         )

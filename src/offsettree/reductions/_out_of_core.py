@@ -55,8 +55,8 @@ def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verb
     with _scratch_folder(folder) as scratch:
         log, finite = _route(policy, chunks, scratch, is_shown=is_shown)
         offset = _settle(policy, log, random)
-        warn_if_one_sided(log.n_rows, *count_votes(log, offset), stacklevel=5)
-        warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_, stacklevel=5)
+        warn_if_one_sided(log.n_rows, *count_votes(log, offset), stacklevel=4)
+        warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_, stacklevel=4)
         seeds = policy._node_seeds(random)
         below = rows_below(policy.tree_, log.counts)
         progress = Progress(log.n_rows) if is_shown else None
@@ -129,6 +129,7 @@ def _route(policy: Any, chunks: Iterable[LoggedData], scratch: Path, *, is_shown
             if intake.n_rows == len(chunk):
                 writer.open(checked.X.shape[1], _count_rows(chunks))
             writer.add(*checked)
+            del chunk, checked  # before the next is made
             if is_shown and time.monotonic() - shown > SECONDS:
                 shown = time.monotonic()
                 sys.stderr.write(f"\r\x1b[K{intake.n_rows:,} rows read" if sys.stderr.isatty() else "")

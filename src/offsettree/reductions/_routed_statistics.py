@@ -35,10 +35,10 @@ def mean_rewards(log: RoutedLog) -> NDArray[np.float64]:
         # One after the other in the order of the log, as bincount adds them.
         np.add.at(total, rows.action, weight)
         np.add.at(earned, rows.action, weight * rows.reward)
-    if (total > 0).all():
-        return np.asarray(earned / total)
-    whole = _sum_of(log, lambda reward, propensity: 1 / propensity)
-    overall = _sum_of(log, lambda reward, propensity: reward * (1 / propensity)) / whole
+    overall = 0.0  # which no action needs where all were logged
+    if not total.all():
+        whole = _sum_of(log, lambda reward, propensity: 1 / propensity)
+        overall = _sum_of(log, lambda reward, propensity: reward * (1 / propensity)) / whole
     return np.divide(earned, total, out=np.full(log.n_actions, overall), where=total > 0)
 
 
