@@ -29,7 +29,7 @@ def mean_weight(log: RoutedLog, offset: float) -> float:
 
 def mean_rewards(log: RoutedLog) -> NDArray[np.float64]:
     """Do as `_offset.mean_rewards`."""
-    total, earned = np.zeros((2, log.n_actions))
+    total, earned = np.zeros(log.n_actions), np.zeros(log.n_actions)
     for rows in log.each_run():
         weight = 1 / rows.propensity
         # One after the other in the order of the log, as bincount adds them.
