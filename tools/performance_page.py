@@ -13,7 +13,16 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 IMAGES = ROOT / "docs" / "images"
-NAMES = ("native_training", "training_overhead", "memory", "decisions", "fresh_process", "rivals", "online", "out_of_core")
+NAMES = (
+    "native_training",
+    "training_overhead",
+    "memory",
+    "decisions",
+    "fresh_process",
+    "rivals",
+    "online",
+    "out_of_core",
+)
 Figures = dict[str, Any]
 
 PAGE = """# Performance

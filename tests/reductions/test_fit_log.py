@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import pickle
 import shutil
+import sys
+import tracemalloc
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -35,8 +39,8 @@ from offsettree.exceptions import (
     RewardError,
     ScratchError,
 )
-from offsettree.learners import HistogramTree
-from offsettree.reductions import _depth_first, _routed_statistics, _scratch
+from offsettree.learners import HistogramTree, _binning
+from offsettree.reductions import _depth_first, _out_of_core, _routed_statistics, _scratch
 from tests.strategies import seeds
 
 LEARNERS = {
@@ -406,6 +410,55 @@ def test_sums_are_those_of_numpy_to_the_last_bit(n_numbers: int, monkeypatch: py
     monkeypatch.setattr(_routed_statistics, "SUMMED", 200)
     values = np.random.default_rng(n_numbers).lognormal(sigma=5, size=n_numbers)
     assert _routed_statistics.pairwise_sum(lambda first, last: values[first:last].copy(), 0, n_numbers) == values.sum()
+
+
+class Coin(ClassifierMixin, BaseEstimator):
+    """Answers by the sign of the first column, and holds nothing."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return (X[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("learner", [Coin(), None], ids=["generic", "native"])
+def test_memory_does_not_grow_with_the_log(learner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_scratch, "RUN_BYTES", 1 << 16)
+    monkeypatch.setattr(_depth_first, "PART_ROWS", 0)
+    monkeypatch.setattr(_binning, "SAMPLE", 500)
+
+    def chunks(n_chunks: int) -> Iterator[LoggedData]:
+        for seed in range(n_chunks):
+            log = make_log(500, 8, seed)
+            yield LoggedData(np.tile(log.X, 8), log.action + 8 * seed, *log[2:])
+
+    OffsetTree(learner).fit_log(chunks(1))  # loads and compiles
+    peaks = []
+    for n_chunks in (8, 32):  # more rows, of more actions: paths are as long, and one step deeper
+        tracemalloc.start()
+        OffsetTree(learner, random_state=0).fit_log(chunks(n_chunks))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 32 * 500 * 32 * 4 / 2
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+class Screen(io.StringIO):
+    """Claims to be a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_told_of_the_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    monkeypatch.setattr(_out_of_core, "SECONDS", -1)
+    OffsetTree().fit_log(make_log(300, 3).chunks(200))
+    assert "200 rows read" in screen.getvalue()
+    assert "100 %" in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[K")
 
 
 def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
