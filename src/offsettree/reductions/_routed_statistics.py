@@ -39,7 +39,7 @@ def mean_rewards(log: RoutedLog) -> NDArray[np.float64]:
     if not total.all():
         whole = _sum_of(log, lambda reward, propensity: 1 / propensity)
         overall = _sum_of(log, lambda reward, propensity: reward * (1 / propensity)) / whole
-    return np.divide(earned, total, out=np.full(log.n_actions, overall), where=total > 0)
+    return np.divide(earned, total, out=np.full_like(total, overall), where=total > 0)
 
 
 def count_votes(log: RoutedLog, offset: float) -> tuple[int, int]:
