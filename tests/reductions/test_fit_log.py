@@ -19,6 +19,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import parallel_config
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -183,12 +184,13 @@ class Spy(LogisticRegression):
 
 
 @pytest.mark.parametrize("way", ["fit", "fit_log"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.usefixtures("in_pieces")
-def test_blas_has_one_thread_in_the_fits_of_contests(way: str) -> None:
-    log = make_log(300, 4)
+def test_blas_has_one_thread_in_the_fits_of_contests(way: str, n_jobs: int) -> None:
+    log = make_log(600, 12)
     Spy.seen.clear()
-    with threadpool_limits(2, user_api="blas"):
-        policy = OffsetTree(Spy())
+    with threadpool_limits(2, user_api="blas"), parallel_config(backend="threading"):
+        policy = OffsetTree(Spy(), n_jobs=n_jobs)
         policy.fit(**log.arrays()) if way == "fit" else policy.fit_log(log.chunks(100))
     assert set(Spy.seen) == {1}
 

@@ -100,7 +100,9 @@ def train_separately(
         return classifiers, n_rows, weight
     subtrees, levels = share_out(tree, ladder.n_rows_below, TASKS_PER_WORKER * n_workers)
     prefer = "threads" if releases_the_interpreter(learner.estimator) else "processes"
-    with Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
+    # Set here too: a thread that is done sets BLAS back to what it found, which must be one thread for the others.
+    settings = node_settings(assume_finite=trainer.finite, parameters_checked=learner.parameters_checked)
+    with settings, Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
         done = parallel(delayed(_train_subtree)(trainer, ladder.below(node), node) for node in subtrees)
         for node, (trained, climbing) in zip(subtrees, done, strict=True):
             note(trained)

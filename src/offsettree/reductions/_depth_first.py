@@ -57,7 +57,8 @@ def lead_all_up(contests: Contests[Any], below: NDArray[np.int64], n_jobs: int |
     waves = [child for child in order if child in subtrees]
     trained: list[Any] = []
     waiting: dict[int, Any] = {}
-    with Parallel(n_jobs=n_jobs, prefer=contests.prefer) as parallel, contests.settings():
+    # Set here too: a thread that is done sets BLAS back to what it found, which must be one thread for the others.
+    with contests.settings(), Parallel(n_jobs=n_jobs, prefer=contests.prefer) as parallel:
         for child in order:
             if child in waiting:
                 continue  # came with its wave
