@@ -308,7 +308,7 @@ def out_of_core_table(records: list[Figures]) -> str:
                 f"{record['rows']:,}",
                 record["learner"],
                 f"`{record['way']}`",
-                f"{record['seconds']:.0f}",
+                f"{record['seconds']:.1f}",
                 f"{record['rows'] / record['seconds']:,.0f}",
                 f"{record['peak_bytes'] / 1e6:,.0f}",
                 f"{100 * record['share_equal']:g} %" if "share_equal" in record else "",
