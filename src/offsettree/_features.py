@@ -142,13 +142,15 @@ def check_features(
     reset: bool,
     names_expected: bool = True,
     as_frame: bool | None = None,
+    first_row: int = 0,
 ) -> Features:
     """Return X as the learners will see it: an array, a CSR matrix, or a frame.
 
     A frame of numbers becomes one array, once, unless the learner may pick columns by name; any other frame is left
     as it is, for learners that know what to do with nominal columns. NaN and infinity are refused where the learner
     says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame;
-    `as_frame` tells whether the fitted X was left as a frame, and None leaves the question open.
+    `as_frame` tells whether the fitted X was left as a frame, and None leaves the question open. Rows are counted
+    from `first_row` on.
     """
     # Here, as wherever logs are: to read one must not take as long as to import scikit-learn.
     from sklearn.utils import check_array
@@ -177,10 +179,13 @@ def check_features(
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
     allow_nan = takes_missing(learner, sparse=is_sparse(X))
-    return check_numbers(X, getattr(estimator, "feature_names_in_", None), allow_nan=allow_nan)
+    names = getattr(estimator, "feature_names_in_", None)
+    return check_numbers(X, names, allow_nan=allow_nan, first_row=first_row)
 
 
-def check_numbers(X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool) -> Features:
+def check_numbers(
+    X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool, first_row: int = 0
+) -> Features:
     """Return an array or a CSR matrix whose numbers may be used: none infinite, entries in order and in their place."""
     if is_sparse(X):
         _refuse_stray_indices(X)
@@ -190,7 +195,7 @@ def check_numbers(X: Features, names: NDArray[np.object_] | None, *, allow_nan: 
     if is_sparse(X) and X.indices.dtype == np.int64 and max(*X.shape, X.nnz) < 2**31:
         # Many learners take 32-bit indices only, and these fit.
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-    _check_finite(X, names, allow_nan=allow_nan)
+    _check_finite(X, names, allow_nan=allow_nan, first_row=first_row)
     return X
 
 
@@ -288,7 +293,7 @@ def _refuse_infinity(frame: Features) -> None:
             )
 
 
-def _check_finite(X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool) -> None:
+def _check_finite(X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool, first_row: int) -> None:
     if is_finite(X):
         return
     values = X.data if is_sparse(X) else X
@@ -309,6 +314,6 @@ def _check_finite(X: Features, names: NDArray[np.object_] | None, *, allow_nan: 
     kind = "infinity" if allow_nan else "NaN or infinity"
     where = f"column {column}" if names is None else f"column {names[column]!r}"
     raise FeatureError(
-        f"X must not hold {kind} for this learner; row {row}, {where} has "
+        f"X must not hold {kind} for this learner; row {first_row + row}, {where} has "
         f"{X[row, column]} ({n_bad:,} value{'s' * (n_bad != 1)} in all). {remedy}"
     )

@@ -70,14 +70,14 @@ def check_range(reward_range: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def check_reward_within(reward: NDArray[np.float64], reward_range: Sequence[float]) -> None:
-    """Refuse rewards outside the range that the policy was told of."""
+def check_reward_within(reward: NDArray[np.float64], reward_range: Sequence[float], *, first_row: int = 0) -> None:
+    """Refuse rewards outside the range that the policy was told of; the first of them is row `first_row`."""
     low, high = check_range(reward_range)
     outside = (reward < low) | (reward > high)
     if outside.any():
         row = int(outside.argmax())
         raise RewardError(
-            f"reward must be within reward_range=({low:g}, {high:g}); row {row} has {reward[row]:g} "
+            f"reward must be within reward_range=({low:g}, {high:g}); row {first_row + row} has {reward[row]:g} "
             f"({_count(outside.sum(), 'row')} of {len(reward)} outside, all rewards between {reward.min():g} and "
             f"{reward.max():g}). If rewards have another scale, pass reward_range=(low, high)."
         )
@@ -246,8 +246,10 @@ def _unique_integers(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(low + np.flatnonzero(np.bincount(values.astype(np.int64, copy=False) - low)), dtype=values.dtype)
 
 
-def encode_actions(action: NDArray[Any], actions: NDArray[Any], what: str = "action") -> NDArray[np.intp]:
-    """Return each label's position in `actions`; an unknown label is an error."""
+def encode_actions(
+    action: NDArray[Any], actions: NDArray[Any], what: str = "action", *, first_row: int = 0
+) -> NDArray[np.intp]:
+    """Return each label's position in `actions`; an unknown label is an error, counted from row `first_row` on."""
     if (action.dtype.kind == "O") != (actions.dtype.kind in "OU"):
         kinds = ("strings", "integers") if action.dtype.kind == "O" else ("integers", "strings")
         raise ActionError(f"the log's actions are {kinds[0]}, but the policy's are {kinds[1]}: {some_labels(actions)}.")
@@ -272,9 +274,9 @@ def encode_actions(action: NDArray[Any], actions: NDArray[Any], what: str = "act
     if unknown.any():
         row = int(unknown.argmax())
         raise ActionError(
-            f"{what} must be one of the policy's {len(actions)} actions, {some_labels(actions)}; row {row} has "
-            f"{_show(action[row])} ({_count(unknown.sum(), 'row')} in all). Drop those rows, or name every action when "
-            "the policy is made: actions=[...]."
+            f"{what} must be one of the policy's {len(actions)} actions, {some_labels(actions)}; row "
+            f"{first_row + row} has {_show(action[row])} ({_count(unknown.sum(), 'row')} in all). Drop those rows, or "
+            "name every action when the policy is made: actions=[...]."
         )
     return position
 

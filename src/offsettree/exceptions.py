@@ -13,6 +13,7 @@
     ├── MissingExtraError   (ImportError)  a package that only some parts need, and that is not installed
     ├── ParameterError      (ValueError)   an argument that cannot be meant
     ├── PolicyFileError     (ValueError)   a policy that cannot be written to a file, or a file that holds none
+    ├── ScratchError        (OSError)      no room for files that are needed for a while
     └── TopologyError       (ValueError)   a tree that is not a binary tree over the actions
     OffsetTreeWarning       (UserWarning)  what is more likely a slip than meant
 
@@ -32,6 +33,7 @@ __all__ = [
     "PolicyFileError",
     "PropensityError",
     "RewardError",
+    "ScratchError",
     "TopologyError",
 ]
 
@@ -78,6 +80,10 @@ class ParameterError(OffsetTreeError, ValueError):
 
 class PolicyFileError(OffsetTreeError, ValueError):
     """A policy cannot be written to a file, or a file is damaged, forged, too new, or no policy at all."""
+
+
+class ScratchError(OffsetTreeError, OSError):
+    """The disk has no room for the files that a fit out of core needs for a while."""
 
 
 class TopologyError(OffsetTreeError, ValueError):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from offsettree import ActionTree
-from offsettree.reductions._contests import _share_out
+from offsettree.reductions._contests import share_out
 from offsettree.reductions._ladder import Contest, Ladder, climb
 
 
@@ -67,7 +67,7 @@ def test_subtrees_climbed_apart_bring_the_same_rows_to_the_nodes_above(
     action, audible = random.randint(n_actions, size=200), np.ones(200, dtype=bool)
     whole, apart = (Ladder.at_leaves(tree, action, audible, share) for _ in range(2))
     climb(whole, lambda contest: chance(contest, seed))
-    subtrees, levels = _share_out(apart, n_parts)
+    subtrees, levels = share_out(tree, apart.n_rows_below, n_parts)
     done = []
     for root in subtrees:
         part = apart.below(root)
@@ -98,6 +98,6 @@ def test_a_long_log_is_sorted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) ->
 def test_subtrees_are_of_similar_numbers_of_rows() -> None:
     action = np.repeat(np.arange(64), 10)
     ladder = Ladder.at_leaves(ActionTree.balanced(64), action, np.ones(640, dtype=bool))
-    subtrees, levels = _share_out(ladder, 8)
+    subtrees, levels = share_out(ladder.tree, ladder.n_rows_below, 8)
     assert [ladder.n_rows_below(node) for node in subtrees] == [80] * 8
     assert [len(level) for level in levels] == [4, 2, 1]

@@ -23,7 +23,7 @@ from offsettree._features import (
 )
 from offsettree.exceptions import FeatureError, OffsetTreeWarning
 
-__all__ = ["Bins", "tables"]
+__all__ = ["Bins", "rows_looked_at", "tables"]
 
 N_VALUES = 63
 SAMPLE = 20_000  # rows from which quantiles are taken
@@ -64,8 +64,7 @@ class Bins:
         edges = np.full((n_columns, N_VALUES), np.inf, dtype=np.float32)
         bins = cls(edges, is_category, names, categories)
         n_rows = count_rows(X) if rows is None else len(rows)
-        # Evenly spread, not drawn: the same log gives the same bins whatever the seed.
-        here = np.linspace(0, n_rows - 1, min(n_rows, SAMPLE)).astype(np.intp)
+        here = rows_looked_at(n_rows)
         here = here if rows is None else rows[here]
         whole = isinstance(X, np.ndarray)  # of which a few columns are taken at a time, so that X is never copied
         sample = X if whole else bins.numbers(take_rows(X, here))
@@ -109,6 +108,12 @@ class Bins:
         for part, table in tables(numbers):
             bin_columns(table, self.edges, self.is_category, codes[part])
         return codes
+
+
+def rows_looked_at(n_rows: int) -> NDArray[np.intp]:
+    """Return the rows from which quantiles are taken: all of them, or some."""
+    # Evenly spread, not drawn: the same log gives the same bins whatever the seed.
+    return np.linspace(0, n_rows - 1, min(n_rows, SAMPLE)).astype(np.intp)
 
 
 def tables(numbers: Features) -> Iterator[tuple[slice, NDArray[Any]]]:

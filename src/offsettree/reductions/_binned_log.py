@@ -18,7 +18,7 @@ from offsettree.reductions._native import Grown
 from offsettree.reductions._sides import LeafRanges
 from offsettree.topology import ActionTree, RewardModels
 
-__all__ = ["BinnedLog", "Training"]
+__all__ = ["BinnedLog", "Training", "seeds_of"]
 
 
 class Linear(NamedTuple):
@@ -75,8 +75,7 @@ class BinnedLog:
         self, tree: ActionTree, learner: HistogramTree, leaf_scale: float, seeds: NDArray[np.int64]
     ) -> Training:
         """Return what it takes to train every contest of a tree."""
-        if learner.random_state is not None:  # its own seed counts, in every contest, as with any learner
-            seeds = np.full(tree.n_nodes, check_random_state(learner.random_state).randint(np.iinfo(np.int32).max))
+        seeds = seeds_of(learner, seeds)
         has_scores = self.linear is not None
         return Training(
             self.codes,
@@ -183,6 +182,13 @@ class Training:
         parts.extend(train_group(group) for group in top)
         scores = np.vstack([self.scores.centre[np.newaxis], self.scores.weights]) if self.has_scores else None
         return Grown(parts, self.climb.reached, self.bins, self.learner, self.leaf_scale, scores)
+
+
+def seeds_of(learner: HistogramTree, seeds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the seeds of contests; the learner's own counts, in every contest, as with any learner."""
+    if learner.random_state is None:
+        return seeds
+    return np.full(len(seeds), check_random_state(learner.random_state).randint(np.iinfo(np.int32).max))
 
 
 def _by_place(child: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.int32]:

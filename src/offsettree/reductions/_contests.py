@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -25,7 +25,7 @@ from offsettree.reductions._nodes import (
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
-__all__ = ["descend", "train_separately"]
+__all__ = ["TASKS_PER_WORKER", "Trained", "Trainer", "descend", "share_out", "train_nodes", "train_separately"]
 
 Trained: TypeAlias = tuple[int, Any, int, float]  # a node, its classifier, its rows, and what these weighed
 
@@ -96,11 +96,13 @@ def train_separately(
 
     n_workers = effective_n_jobs(n_jobs)
     if n_workers == 1 or tree.n_nodes == 1:
-        note(_train_nodes(trainer, ladder, range(tree.n_nodes - 1, -1, -1)))
+        note(train_nodes(trainer, ladder, range(tree.n_nodes - 1, -1, -1)))
         return classifiers, n_rows, weight
-    subtrees, levels = _share_out(ladder, TASKS_PER_WORKER * n_workers)
+    subtrees, levels = share_out(tree, ladder.n_rows_below, TASKS_PER_WORKER * n_workers)
     prefer = "threads" if releases_the_interpreter(learner.estimator) else "processes"
-    with Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
+    # Set here too: a thread that is done sets BLAS back to what it found, which must be one thread for the others.
+    settings = node_settings(assume_finite=trainer.finite, parameters_checked=learner.parameters_checked)
+    with settings, Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
         done = parallel(delayed(_train_subtree)(trainer, ladder.below(node), node) for node in subtrees)
         for node, (trained, climbing) in zip(subtrees, done, strict=True):
             note(trained)
@@ -117,10 +119,9 @@ def train_separately(
     return classifiers, n_rows, weight
 
 
-def _share_out(ladder: Ladder, n_parts: int) -> tuple[list[int], list[list[int]]]:
+def share_out(tree: ActionTree, n_rows_below: Callable[[int], int], n_parts: int) -> tuple[list[int], list[list[int]]]:
     """Cut a tree into subtrees of similar numbers of rows, and the levels of nodes above them, lowest first."""
-    tree = ladder.tree
-    n_rows = {0: len(ladder.rows)}
+    n_rows = {0: n_rows_below(0)}
     above: list[int] = []
     while len(n_rows) < n_parts:
         largest = max(n_rows, key=lambda node: n_rows[node])
@@ -129,7 +130,7 @@ def _share_out(ladder: Ladder, n_parts: int) -> tuple[list[int], list[list[int]]
             break
         above.append(largest)
         del n_rows[largest]
-        n_rows |= {child: ladder.n_rows_below(child) for child in children}
+        n_rows |= {child: n_rows_below(child) for child in children}
     height: dict[int, int] = {}
     for node in sorted(above, reverse=True):
         height[node] = 1 + max(height.get(int(child), 0) for child in (tree.left[node], tree.right[node]))
@@ -138,7 +139,7 @@ def _share_out(ladder: Ladder, n_parts: int) -> tuple[list[int], list[list[int]]
     return sorted(n_rows, key=lambda node: -n_rows[node]), levels
 
 
-def _train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list[Trained]:
+def train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list[Trained]:
     trained: list[Trained] = []
 
     def hold(contest: Contest) -> NDArray[np.bool_] | None:
@@ -152,7 +153,7 @@ def _train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list
 
 
 def _train_subtree(trainer: Trainer, ladder: Ladder, root: int) -> tuple[list[Trained], Any]:
-    trained = _train_nodes(trainer, ladder, ladder.nodes_below(root))
+    trained = train_nodes(trainer, ladder, ladder.nodes_below(root))
     return trained, ladder.waiting_at(root)
 
 

@@ -17,7 +17,7 @@ from offsettree._validation import is_number, some_labels
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners._template import Template
 
-__all__ = ["ROUNDING", "Votes", "mean_rewards", "resolve_offset", "warn_of_unlogged"]
+__all__ = ["ROUNDING", "Votes", "mean_rewards", "resolve_offset", "warn_if_one_sided", "warn_of_unlogged"]
 
 N_FOLDS = 5
 ROUNDING = 1e-12  # what scaling rewards to [0, 1] may leave of a reward that equals the offset
@@ -43,26 +43,9 @@ class Votes:
 
     def warn_if_one_sided(self, stacklevel: int = 4) -> None:
         """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
-        if len(self.weight) < 100:
-            return
-        if not self.weight.any():
-            warnings.warn(
-                "every reward equals the offset, so that no row says anything and nothing can be learned: all contests "
-                "go to the left. Rewards that are all equal tell no action from another.",
-                OffsetTreeWarning,
-                stacklevel=stacklevel,
-            )
-            return
-        share = float(np.mean(self.for_own_side[self.weight > 0]))
-        if not 0.01 <= share <= 0.99:
-            says, whom = ("above", "for") if share > 0.5 else ("below", "against")
-            warnings.warn(
-                f"{100 * max(share, 1 - share):.1f} % of the rewards are {says} the offset, so that nearly every row "
-                f"votes {whom} its own action, whatever it is, and the contests learn little. Try offset='mean', or "
-                "a reward_range that the rewards fill.",
-                OffsetTreeWarning,
-                stacklevel=stacklevel,
-            )
+        heard = self.weight > 0
+        n_for_own_side = int(np.count_nonzero(self.for_own_side & heard))
+        warn_if_one_sided(len(heard), int(np.count_nonzero(heard)), n_for_own_side, stacklevel + 1)
 
     def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Label the rows of a contest: true where the left side gets the vote."""
@@ -91,10 +74,14 @@ class Votes:
             weight *= standing
         return weight
 
-    def signed(self) -> NDArray[np.float32]:
-        """Return the weights with mean 1, as float32 can hold them whatever 1 / p is, negative for a vote against."""
+    def signed(self, mean: float | None = None) -> NDArray[np.float32]:
+        """Return the weights with mean 1, as float32 can hold them whatever 1 / p is, negative for a vote against.
+
+        `mean` is that of the weights of all rows of the log, where there are others.
+        """
         own_vote = np.empty(len(self.weight), dtype=np.float32)
-        np.divide(self.weight, self.weight.mean() or 1.0, out=own_vote, casting="same_kind")
+        mean = self.weight.mean() if mean is None else mean
+        np.divide(self.weight, mean or 1.0, out=own_vote, casting="same_kind")
         # A weight that is too small beside the others still counts, where the others are not.
         np.maximum(own_vote, np.finfo(np.float32).tiny, out=own_vote, where=self.weight > 0)
         return np.negative(own_vote, out=own_vote, where=~self.for_own_side)
@@ -102,6 +89,30 @@ class Votes:
     def audible(self) -> NDArray[np.intp]:
         """Return the rows with any weight; a reward that equals the offset says nothing, in no contest."""
         return np.flatnonzero(self.weight)
+
+
+def warn_if_one_sided(n_rows: int, n_heard: int, n_for_own_side: int, stacklevel: int) -> None:
+    """Tell what `Votes.warn_if_one_sided` tells, of votes that have been counted."""
+    if n_rows < 100:
+        return
+    if not n_heard:
+        warnings.warn(
+            "every reward equals the offset, so that no row says anything and nothing can be learned: all contests "
+            "go to the left. Rewards that are all equal tell no action from another.",
+            OffsetTreeWarning,
+            stacklevel=stacklevel,
+        )
+        return
+    share = n_for_own_side / n_heard
+    if not 0.01 <= share <= 0.99:
+        says, whom = ("above", "for") if share > 0.5 else ("below", "against")
+        warnings.warn(
+            f"{100 * max(share, 1 - share):.1f} % of the rewards are {says} the offset, so that nearly every row "
+            f"votes {whom} its own action, whatever it is, and the contests learn little. Try offset='mean', or "
+            "a reward_range that the rewards fill.",
+            OffsetTreeWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def resolve_offset(

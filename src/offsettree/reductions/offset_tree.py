@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -18,6 +18,7 @@ from offsettree._features import Features
 from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, default_classifier
+from offsettree.logs import LoggedData
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._contests import descend, train_separately
 from offsettree.reductions._cross_fit import CrossFit
@@ -26,6 +27,7 @@ from offsettree.reductions._leaf_scale import choose_leaf_scale
 from offsettree.reductions._native import NativeContests, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
+from offsettree.reductions._out_of_core import fit_out_of_core
 from offsettree.reductions._partial import Memory, check_growing, teach_chunk, teaches_chunks, warn_of_short_start
 from offsettree.reductions._reward_models import check_reward_model
 from offsettree.reductions._robust_contests import check_robust, train_robustly
@@ -260,6 +262,52 @@ class OffsetTree(CompilablePolicy):
         self.estimators_, self.node_rows_ = train_robustly(
             self.tree_, learner, estimates, self._node_seeds(random), folds=folds, available=available
         )
+
+    def fit_log(self, chunks: Iterable[LoggedData], *, folder: Any = None, verbose: bool | None = None) -> Self:
+        """Learn from a log that need not fit into memory: the policy of `fit`, in bounded memory.
+
+        The rows are written to a scratch file by action, once. Contests are then trained depth first, so that only the
+        rows that wait beside one path of the tree are in memory: of every contest, those that have reached it.
+
+        Parameters
+        ----------
+        chunks : iterable of LoggedData
+            The log in portions of any lengths, iterated over once: ``LoggedData.scan(path)``, a list, a generator. X
+            is an array of numbers, or a frame of numbers, with the same columns in every chunk.
+        folder : path, optional
+            Where to make the scratch folder, by default that of the system for temporary files. It needs 20 bytes
+            a row and 4 more per row and column of X, and is removed at the end, whatever happens.
+        verbose : bool, optional
+            Whether to tell of the progress on standard error. By default where that is a terminal.
+
+        Notes
+        -----
+        X is stored as float32. On an X of float32 the decisions are those of `fit` on all rows at once, whatever the
+        chunks and `n_jobs`: rows meet their contests in the same order, with the same weights and seeds, and bins of
+        histogram trees are cut at the same places. On X of another type they are those of ``fit(X.astype("float32"))``.
+        Only ``tree="learned"``, and a histogram tree with ``leaf_scale="auto"``, are settled by a sample of rows where
+        there are more than 262,144, or more than 128 MB of X.
+
+        The most memory is what the largest contest and those that wait beside it hold: at the leaves all rows of two
+        actions. With `n_jobs` workers every one of them has a path of its own.
+
+        Errors count rows over all chunks. A chunk that is refused, a disk that is full and an interrupt leave the
+        policy as it was. `node_models="shared"`, `reward_model`, regressor offsets, and path filters other than
+        "in_sample" need all rows at once and are refused.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from offsettree import OffsetTree, simulate_log
+        >>> log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+        >>> policy = OffsetTree(random_state=0).fit_log([log[:100], log[100:]])
+        >>> policy.decide([5.1, 3.5, 1.4, 0.2])
+        0
+        """
+        with self._all_or_nothing():
+            fit_out_of_core(self, chunks, folder, verbose)
+            self._prepare_anew()
+        return self
 
     @available_if(teaches_chunks)  # type: ignore[untyped-decorator]
     def partial_fit(

@@ -1,0 +1,164 @@
+"""The chunks of a log judged one by one, as `fit` judges a log at once; rows are counted over all of them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import check_features, is_finite, is_frame, is_sparse
+from offsettree._fingerprint import Fingerprint, remember_rows
+from offsettree._traits import check_learner
+from offsettree._validation import (
+    check_actions,
+    check_n_jobs,
+    check_range,
+    check_reward_within,
+    encode_actions,
+    find_actions,
+    unique_labels,
+)
+from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning
+from offsettree.logs import LoggedData
+from offsettree.reductions._nodes import may_assume_finite
+
+__all__ = ["Chunk", "Intake"]
+
+FEW_ROWS = 64  # too short to tell a slip from an accident
+
+
+class Chunk(NamedTuple):
+    """A chunk that has been checked: actions by code, rewards scaled to [0, 1], X as it is stored."""
+
+    code: NDArray[np.intp]
+    reward: NDArray[np.float64]
+    propensity: NDArray[np.float64]
+    X: NDArray[np.float32]
+
+
+class Intake:
+    """Takes chunk after chunk in for a policy, and notes what must be known of all of them in the end."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+        self._learner = policy._learner()
+        self._low, self._high = check_range(policy.reward_range)
+        check_n_jobs(policy.n_jobs)
+        check_learner(self._learner, "classifier", "estimator")
+        self._is_given = policy.actions is not None
+        self._labels: NDArray[Any] = find_actions(np.empty(0), policy.actions) if self._is_given else np.empty(0)
+        self._fingerprint: Fingerprint | None = None
+        self._leaks = {"reward": _Leak(), "propensity": _Leak()}
+        self.n_rows = 0
+        self.finite = True  # so that the learner need not look again
+
+    def take(self, chunk: Any) -> Chunk:
+        """Check a chunk; the policy learns its columns from the first."""
+        if not isinstance(chunk, LoggedData):
+            raise LogError(
+                f"chunks must be logs, such as LoggedData(X, action, reward, propensity); after {self.n_rows:,} rows "
+                f"came a {type(chunk).__name__}. For a log in memory use fit(**log.arrays())."
+            )
+        check_reward_within(chunk.reward, self._policy.reward_range, first_row=self.n_rows)
+        X = self._as_stored(chunk.X)
+        code = self._encode(check_actions(chunk.action, len(chunk)))
+        for name, values in (("reward", chunk.reward), ("propensity", chunk.propensity)):
+            self._leaks[name].look(X, values)
+        self._fingerprint = remember_rows(X, chunk.reward, self._fingerprint)
+        self.finite = self.finite and may_assume_finite(self._learner, X)
+        self.n_rows += len(chunk)
+        low, high = self._low, self._high
+        reward = chunk.reward if (low, high) == (0, 1) else (chunk.reward - low) / (high - low)
+        return Chunk(code, reward, chunk.propensity, X)
+
+    def finish(self) -> NDArray[np.intp]:
+        """Let the policy know what all chunks have told; return the position of each code in its `actions_`."""
+        if not self.n_rows:
+            raise LogError(
+                "the log is empty: chunks must yield at least one LoggedData. An iterator that has been read to its "
+                "end yields nothing more: make it anew."
+            )
+        labels = self._labels
+        for name, leak in self._leaks.items():
+            leak.warn(name, self.n_rows)
+        policy = self._policy
+        policy._trained_on, policy._frame_like = self._fingerprint, None
+        if self._is_given:
+            policy.actions_ = labels
+            return np.arange(len(labels))
+        policy.actions_ = find_actions(labels.astype(object) if labels.dtype.kind == "U" else labels, None)
+        return np.argsort(np.argsort(labels))
+
+    def _as_stored(self, given: Any) -> NDArray[np.float32]:
+        if is_sparse(given):
+            raise FeatureError(
+                "X must be an array or a frame of numbers for fit_log, which stores every number; got a sparse matrix. "
+                "Use fit, or partial_fit with an estimator that has it."
+            )
+        first = self.n_rows == 0
+        X = check_features(
+            self._policy,
+            given,
+            learner=self._learner,
+            reset=first,
+            as_frame=None if first else False,
+            first_row=self.n_rows,
+        )
+        if is_frame(X):
+            raise FeatureError(
+                f"X must be numbers for fit_log, which stores an array of float32; got a {type(given).__name__} that "
+                f"{type(self._learner).__name__} is shown as it is, nominal columns or names included. Encode it "
+                "beforehand, with TableEncoder for instance, and pass arrays."
+            )
+        with np.errstate(over="ignore"):
+            stored: NDArray[np.float32] = np.ascontiguousarray(X, dtype=np.float32)
+        if X.dtype != np.float32 and not is_finite(stored):
+            too_large = np.isinf(stored) & np.isfinite(X)
+            if too_large.any():
+                row, column = np.argwhere(too_large)[0].tolist()
+                raise FeatureError(
+                    f"X must be within float32, as which fit_log stores it: up to 3.4e38; row {self.n_rows + row}, "
+                    f"column {column} has {X[row, column]} ({int(too_large.sum()):,} in all). Scale that column."
+                )
+        return stored
+
+    def _encode(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the codes of labels: positions where actions are given, else the order in which they came."""
+        if not self._is_given:
+            new = unique_labels(labels)
+            if not len(self._labels):
+                self._labels = new
+            elif new.dtype.kind == self._labels.dtype.kind or "U" not in (new.dtype.kind, self._labels.dtype.kind):
+                new = new[~np.isin(new, self._labels)]
+                self._labels = np.concatenate([self._labels, new]) if len(new) else self._labels
+        return encode_actions(labels, self._labels, first_row=self.n_rows)
+
+
+class _Leak:
+    """Columns of X that have equalled some values in all rows so far; and whether the values vary at all."""
+
+    def __init__(self) -> None:
+        self._columns: NDArray[np.intp] | None = None
+        self._first: float | None = None
+        self._varies = False
+
+    def look(self, X: NDArray[np.float32], values: NDArray[np.float64]) -> None:
+        if self._first is None:
+            self._first = float(values[0])
+        self._varies = self._varies or bool((values != self._first).any())
+        if self._columns is None:
+            head = slice(0, FEW_ROWS)
+            self._columns = np.flatnonzero((X[head] == values[head, np.newaxis]).all(axis=0))
+        self._columns = np.array([j for j in self._columns if np.array_equal(X[:, j], values)], dtype=np.intp)
+
+    def warn(self, name: str, n_rows: int) -> None:
+        if n_rows < FEW_ROWS or not self._varies or self._columns is None or not len(self._columns):
+            return
+        warnings.warn(
+            f"column {self._columns[0]} of X equals the {name} in every row. It will not be known when a decision is "
+            "taken: leave it out of X.",
+            OffsetTreeWarning,
+            stacklevel=6,
+        )

@@ -1,0 +1,125 @@
+"""Contests of our own tree learner, trained on rows that are read from disk and binned when their turn comes."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.learners import HistogramTree
+from offsettree.learners._binning import Bins, rows_looked_at
+from offsettree.reductions._binned_log import BinnedLog
+from offsettree.reductions._native import Grown, NativeContests
+from offsettree.reductions._offset import Votes
+from offsettree.reductions._routed_contests import leaves_below
+from offsettree.reductions._routed_log import RoutedLog, Rows
+from offsettree.topology import ActionTree
+
+__all__ = ["RoutedNative", "bins_of", "joined"]
+
+
+class Standing(NamedTuple):
+    """Rows that have won every contest so far, in the order in which the last one left them."""
+
+    codes: NDArray[np.uint8]
+    own_vote: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class RoutedNative:
+    """All contests as `BinnedLog` trains them: over the same bins, on the same rows, in the same order."""
+
+    log: RoutedLog
+    tree: ActionTree
+    bins: Bins
+    learner: HistogramTree  # without a seed of its own
+    leaf_scale: float
+    offset: float
+    mean_weight: float
+    seeds: NDArray[np.int64]
+    prefer: str = "threads"
+
+    def settings(self) -> AbstractContextManager[None]:
+        """Set nothing up: compiled code has no settings."""
+        return nullcontext()
+
+    def of_part(self, child: int) -> tuple[list[Any], Standing]:
+        """Read and bin the rows below a child, and train all contests there."""
+        leaves = leaves_below(self.tree, child)
+        log = self.binned(self.log.rows_of(leaves), leaves)
+        if child < 0:
+            return [], _standing(log, log.rows)
+        nodes = _nodes_below(self.tree, child)
+        return self._train(log, nodes, _part_of(self.tree, nodes))
+
+    def between(self, node: int, sides: list[Standing]) -> tuple[list[Any], Standing]:
+        """Train one contest between those who stand at its two sides; the list is emptied, so that none is held."""
+        codes, own_vote = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+        position = np.repeat(np.arange(2, dtype=np.int32), [len(side.own_vote) for side in sides])
+        sides.clear()
+        log = BinnedLog(codes, self.bins, position, own_vote, np.arange(len(position), dtype=np.int32))
+        return self._train(log, np.array([node]), ActionTree([~0], [~1]))
+
+    def binned(self, rows: Rows, leaves: NDArray[np.intp]) -> BinnedLog:
+        """Return rows as a log whose actions are the places of theirs among the leaves."""
+        place = np.zeros(self.tree.n_actions, dtype=np.int32)
+        place[leaves] = np.arange(len(leaves))
+        own_vote = Votes.cast(rows.reward, rows.propensity, self.offset).signed(self.mean_weight)
+        heard = np.flatnonzero(own_vote).astype(np.int32)
+        return BinnedLog(self.bins.codes(rows.X), self.bins, place[rows.action], own_vote, heard)
+
+    def _train(self, log: BinnedLog, nodes: NDArray[np.intp], tree: ActionTree) -> tuple[list[Any], Standing]:
+        training = log.training(tree, self.learner, self.leaf_scale, self.seeds[nodes])
+        grown = training.grow()
+        parts = [(nodes[part].astype(np.int32), table) for part, table in grown.parts]
+        climb = training.climb
+        begin, n_kept = int(climb.begin[0]), int(climb.n_kept[0])
+        standing = _standing(log, climb.row[begin : begin + n_kept] if nodes[0] else climb.row[:0])
+        return [(nodes, grown.reached, parts)], standing
+
+
+def _standing(log: BinnedLog, rows: NDArray[np.int32]) -> Standing:
+    return Standing(log.codes[rows], log.own_vote[rows])
+
+
+def _nodes_below(tree: ActionTree, root: int) -> NDArray[np.intp]:
+    nodes, pending = [], [root]
+    while pending:
+        node = pending.pop()
+        nodes.append(node)
+        pending += [int(child) for child in (tree.left[node], tree.right[node]) if child >= 0]
+    return np.sort(nodes)
+
+
+def _part_of(tree: ActionTree, nodes: NDArray[np.intp]) -> ActionTree:
+    """Return a subtree on its own; its leaves are numbered from left to right."""
+    place = np.zeros(tree.n_actions, dtype=np.intp)
+    leaves = leaves_below(tree, int(nodes[0]))
+    place[leaves] = np.arange(len(leaves))
+
+    def renumbered(child: NDArray[np.intp]) -> NDArray[np.intp]:
+        is_leaf = child < 0
+        return np.where(is_leaf, ~place[np.where(is_leaf, ~child, 0)], np.searchsorted(nodes, child))
+
+    return ActionTree(renumbered(tree.left[nodes]), renumbered(tree.right[nodes]))
+
+
+def joined(
+    trained: list[Any], contests: RoutedNative, learner: HistogramTree
+) -> tuple[NativeContests, NDArray[np.int64]]:
+    """Put the trees of all contests into one table; return also how many rows reached each node."""
+    reached = np.zeros(contests.tree.n_nodes, dtype=np.int32)
+    parts: list[Any] = []
+    while trained:
+        nodes, n_rows, new = trained.pop()
+        reached[nodes] = n_rows
+        parts += new
+    return Grown(parts, reached, contests.bins, learner, contests.leaf_scale, None).joined()
+
+
+def bins_of(log: RoutedLog) -> Bins:
+    """Cut the columns where `Bins.fit` cuts them: by the very rows that it looks at."""
+    return Bins.fit(log.rows_at(rows_looked_at(log.n_rows)).X)
