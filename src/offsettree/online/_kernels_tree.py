@@ -269,17 +269,16 @@ def learn_row(
         if slope > 0:
             if powers is None:
                 gain = rate * squares
-            else:
-                gain = rate * _adapt(
-                    layout, powers, node, values, keys, directions, gathered, n, np.float32(weight * slope * slope)
-                )
-            if gain > 0:
-                step = _step(loss, vote * margin, weight, gain)
-                stride = np.float32(vote * step * rate)
-                if powers is None:
+                if gain > 0:
+                    stride = np.float32(vote * _step(loss, vote * margin, weight, gain) * rate)
                     add_row(layout, weights, node, values, keys, n, stride)
-                else:
-                    add_row(layout, weights, node, directions, keys, n, stride)
+            else:
+                power = np.float32(weight * slope * slope)
+                gain = rate * _adapt(layout, powers, node, values, keys, directions, gathered, n, power)
+                stride = np.float32(0)
+                if gain > 0:
+                    stride = np.float32(vote * _step(loss, vote * margin, weight, gain) * rate)
+                _add_directions(layout, weights, powers, node, values, keys, directions, n, stride, power)
         if not passed:
             break
         child, node = node, links[PARENT, node]
@@ -348,16 +347,38 @@ def _logistic_rise(margin: Any, time: Any) -> Any:
 def _adapt(
     layout: Any, powers: Any, node: Any, values: Any, keys: Any, directions: Any, gathered: Any, n: Any, power: Any
 ) -> Any:
-    """Add to each feature's sum of squared gradients; leave the direction to go in scratch, return how it adds up."""
+    """Leave the direction to go in scratch, by sums of squared gradients that count the row; return how it adds up.
+
+    Where rows are lists the sums are those of a copy.
+    """
     if keys is None:
         return np.float64(_directions(powers, node, values, n, power, directions))
     gather(layout, powers, node, keys, n, gathered)
-    gain = np.float64(_directions(gathered, 0, values, n, power, directions))
-    base, shift = np.uint64(node) * layout[STEP], layout[SHIFT]
-    for i in range(n):
-        # Added, not copied back: two features of a row may share a place.
-        powers[0, (keys[i] + base) >> shift] += power * (values[i] * values[i])
-    return gain
+    return np.float64(_directions(gathered, 0, values, n, power, directions))
+
+
+@part
+def _add_directions(
+    layout: Any,
+    weights: Any,
+    powers: Any,
+    node: Any,
+    values: Any,
+    keys: Any,
+    directions: Any,
+    n: Any,
+    stride: Any,
+    power: Any,
+) -> Any:
+    if keys is None:
+        add_row(layout, weights, node, directions, keys, n, stride)
+    else:
+        base, shift = np.uint64(node) * layout[STEP], layout[SHIFT]
+        for i in range(n):
+            at = (keys[i] + base) >> shift
+            # Added, not copied back: two features of a row may share a place.
+            powers[0, at] += power * (values[i] * values[i])
+            weights[0, at] += stride * directions[i]
 
 
 @part_reordering_sums

@@ -28,10 +28,11 @@ __all__ = [
     "N_WEIGHTS",
     "SCALE_FACTOR",
     "SHIFT",
-    "SMALLEST",
     "STEP",
+    "UNSEEN",
     "WIDTH",
     "make_layout",
+    "new_scales",
     "new_weights",
     "room_for",
 ]
@@ -39,7 +40,7 @@ __all__ = [
 N_FEATURES, WIDTH, BIAS, FACTOR, SCALE_FACTOR, STEP, SHIFT, N_MODELS, N_WEIGHTS, N_SCALES = range(10)
 
 LARGEST = 1e15  # size of a value: float32 holds the squares of millions of them
-SMALLEST = 1e-15  # scale: what is smaller counts as of this scale
+UNSEEN = 1e15  # scale, one over the largest size so far, before any: what is smaller counts as of this size
 MOST_COLUMNS = 1024
 MOST_WEIGHTS = 2**31
 LANES = 16  # numbers that vector instructions take at once; a width that they divide leaves no rest
@@ -73,6 +74,11 @@ def new_weights(layout: NDArray[np.uint64]) -> NDArray[np.float32]:
     """Return zeros, one row per model in the first form, all in one row in the second."""
     n_rows = int(layout[N_MODELS]) if layout[WIDTH] > 0 else 1
     return np.zeros((n_rows, int(layout[N_WEIGHTS]) // n_rows), dtype=np.float32)
+
+
+def new_scales(layout: NDArray[np.uint64]) -> NDArray[np.float32]:
+    """Return the scales of features of which no value has been seen."""
+    return np.full(int(layout[N_SCALES]), UNSEEN, dtype=np.float32)
 
 
 def room_for(layout: NDArray[np.uint64], n_entries: int) -> tuple[int, NDArray[np.uint64] | None]:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from offsettree._validation import is_number
 from offsettree.exceptions import ParameterError
-from offsettree.online._layout import N_SCALES, make_layout, new_weights
+from offsettree.online._layout import make_layout, new_scales, new_weights
 from offsettree.online._policy import OnlinePolicy
 from offsettree.topology import ActionTree, tree_from
 
@@ -28,7 +28,7 @@ class TreeModel(NamedTuple):
     layout: NDArray[np.uint64]
     weights: NDArray[np.float32]
     powers: NDArray[np.float32] | None  # sums of squared gradients; None where rates do not adapt
-    scales: NDArray[np.float32] | None  # largest size of each feature; None where features are taken as they are
+    scales: NDArray[np.float32] | None  # one over the largest size of each feature; None where not scaled
     contests: NDArray[np.float64]  # of each: rows and weight that the mean weight is of, and all rows
     totals: NDArray[np.float64]  # rows, squares of (scaled) features, rewards
     links: NDArray[np.int64]  # left, right and parent of each node, and the node above each leaf
@@ -183,7 +183,7 @@ class OnlineOffsetTree(OnlinePolicy):
             layout,
             weights=new_weights(layout),
             powers=new_weights(layout) if adaptive else None,
-            scales=np.zeros(int(layout[N_SCALES]), dtype=np.float32) if adaptive else None,
+            scales=new_scales(layout) if adaptive else None,
             contests=np.zeros((n_contests, 3)),
             totals=np.zeros(3),
             links=links,
