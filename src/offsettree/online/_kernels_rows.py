@@ -65,10 +65,6 @@ def read_row(
     n = _list(n_features, data, indices, indptr, at, values, keys)
     if scales is not None:
         _scale_list(layout, scales, growing, values, keys, n)
-        if growing is not None and _some_above_one(values, n):
-            n = _list(n_features, data, indices, indptr, at, values, keys)
-            _grow(layout, growing, values, keys, n)
-            _scale_list(layout, scales, growing, values, keys, n)
     factor = layout[FACTOR]
     for i in range(n):
         keys[i] *= factor
@@ -110,12 +106,15 @@ def _list(n_features: Any, data: Any, indices: Any, indptr: Any, at: Any, values
 def _scale_list(layout: Any, scales: Any, growing: Any, values: Any, keys: Any, n: Any) -> Any:
     factor, shift = layout[SCALE_FACTOR], layout[SHIFT]
     for i in range(n):
-        scale = scales[(keys[i] * factor) >> shift]
+        at = (keys[i] * factor) >> shift
+        scale = scales[at]
         if growing is None:
             # Never seen: what shares a place with it has learned nothing about it.
-            values[i] = values[i] * scale if scale < np.float32(UNSEEN) else np.float32(0)
-        else:
-            values[i] *= scale
+            scale = scale if scale < np.float32(UNSEEN) else np.float32(0)
+        elif abs(values[i]) * scale > 1:
+            scale = np.float32(1) / abs(values[i])
+            growing[at] = scale
+        values[i] *= scale
 
 
 @part
@@ -124,16 +123,6 @@ def _some_above_one(values: Any, n: Any) -> Any:
     for i in range(n):
         n_above += abs(values[i]) > 1
     return n_above > 0
-
-
-@part
-def _grow(layout: Any, scales: Any, values: Any, keys: Any, n: Any) -> Any:
-    factor, shift = layout[SCALE_FACTOR], layout[SHIFT]
-    for i in range(n):
-        at = (keys[i] * factor) >> shift
-        size = abs(values[i])
-        if size * scales[at] > 1:
-            scales[at] = np.float32(1) / size
 
 
 @part
