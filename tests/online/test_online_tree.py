@@ -200,7 +200,7 @@ def test_a_weight_of_a_thousand_does_not_blow_up_the_model(loss: Any, rate: Any)
     loud.learn(x, 3, 0.0, 0.2 / 1000)
     before, after = calm._model.weights, loud._model.weights
     assert np.isfinite(after).all()
-    z = np.append(x / calm._model.scales[:5], 1) if calm._model.scales is not None else np.append(x, 1)
+    z = np.append(x * calm._model.scales[:5], 1) if calm._model.scales is not None else np.append(x, 1)
     # The contest is taken to where its loss is flat, give or take a step; not a thousand steps beyond.
     margins = np.abs(after[:, :6] @ z)
     largest_step = {"hinge": 1.0, "logistic": 12.0, "perceptron": (z @ z)}[loss] + 1e-3
@@ -247,7 +247,7 @@ def test_hashed_weights_are_bounded_whatever_the_vocabulary() -> None:
     action = random.randint(0, 3, n_rows)
     policy = OnlineOffsetTree(n_bits=14, actions=range(3))
     policy.partial_fit(matrix, action, reward=(action == word) * 1.0, propensity=1 / 3)
-    assert policy._model.weights.size == policy._model.scales.size == 2**14
+    assert policy._model.weights.size == 2 * policy._model.scales.size == 2 * 2**14
     np.testing.assert_array_equal(policy.predict(matrix), word)
 
 

@@ -16,9 +16,22 @@ from typing import Any
 import numpy as np
 
 from offsettree._jit import part, part_reordering_sums
-from offsettree.online._layout import BIAS, FACTOR, LARGEST, N_FEATURES, SCALE_FACTOR, SHIFT, STEP, UNSEEN, WIDTH
+from offsettree.online._layout import (
+    BIAS,
+    FACTOR,
+    LARGEST,
+    MASK,
+    N_FEATURES,
+    SCALE_FACTOR,
+    SCALE_SHIFT,
+    SHIFT,
+    SPACING,
+    STEP,
+    UNSEEN,
+    WIDTH,
+)
 
-__all__ = ["add_row", "gather", "needs_no_care", "product", "read_row", "sum_of_squares"]
+__all__ = ["add_row", "needs_no_care", "product", "read_row", "read_to_choose", "sum_of_squares"]
 
 
 @part
@@ -51,8 +64,8 @@ def read_row(
 ) -> Any:
     """Fill `values`, and `keys` where rows are lists; return the number of entries.
 
-    `growing` are the scales again where they are to follow the row, and None where they are not to be touched.
-    The row is one of a CSR matrix, or of the array `data` where that has two dimensions.
+    `growing` are the scales again where they are to follow the row, and None where they are not to be touched, as no
+    list may ask for. The row is one of a CSR matrix, or of the array `data` where that has two dimensions.
     """
     n_features = np.int64(layout[N_FEATURES])
     if keys is None:
@@ -64,7 +77,7 @@ def read_row(
         return np.int64(layout[WIDTH])
     n = _list(n_features, data, indices, indptr, at, values, keys)
     if scales is not None:
-        _scale_list(layout, scales, growing, values, keys, n)
+        _scale_list(layout, scales, values, keys, n)
     factor = layout[FACTOR]
     for i in range(n):
         keys[i] *= factor
@@ -72,6 +85,39 @@ def read_row(
         keys[n] = layout[N_FEATURES] * factor
         values[n] = np.float32(layout[BIAS])
         n += 1
+    return n
+
+
+@part
+def read_to_choose(
+    layout: Any,
+    scales: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    at: Any,
+    values: Any,
+    folds: Any,
+    keys: Any,
+) -> Any:
+    """Do as `read_row`, but leave a list's values as they are, put their scales into `folds`, and leave out the bias.
+
+    So decisions can be taken from a table of weights times scales, with the very same numbers.
+    """
+    if keys is None:
+        return read_row(layout, scales, None, data, indices, indptr, at, values, None)
+    n = _list(np.int64(layout[N_FEATURES]), data, indices, indptr, at, values, keys)
+    if scales is None:
+        for i in range(n):
+            folds[i] = 1
+    else:
+        factor, shift = layout[SCALE_FACTOR], layout[SCALE_SHIFT]
+        for i in range(n):
+            scale = scales[(keys[i] * factor) >> shift]
+            # Never seen: what shares a place with it has learned nothing about it.
+            folds[i] = scale if scale < np.float32(UNSEEN) else np.float32(0)
+    for i in range(n):
+        keys[i] *= layout[FACTOR]
     return n
 
 
@@ -103,17 +149,14 @@ def _list(n_features: Any, data: Any, indices: Any, indptr: Any, at: Any, values
 
 
 @part
-def _scale_list(layout: Any, scales: Any, growing: Any, values: Any, keys: Any, n: Any) -> Any:
-    factor, shift = layout[SCALE_FACTOR], layout[SHIFT]
+def _scale_list(layout: Any, scales: Any, values: Any, keys: Any, n: Any) -> Any:
+    factor, shift = layout[SCALE_FACTOR], layout[SCALE_SHIFT]
     for i in range(n):
         at = (keys[i] * factor) >> shift
         scale = scales[at]
-        if growing is None:
-            # Never seen: what shares a place with it has learned nothing about it.
-            scale = scale if scale < np.float32(UNSEEN) else np.float32(0)
-        elif abs(values[i]) * scale > 1:
+        if abs(values[i]) * scale > 1:
             scale = np.float32(1) / abs(values[i])
-            growing[at] = scale
+            scales[at] = scale
         values[i] *= scale
 
 
@@ -161,11 +204,11 @@ def product(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
     total = np.float32(0)
     if keys is None:
         for i in range(n):
-            total += weights[model, i] * values[i]
+            total += weights[np.uint64(model) * layout[SPACING], i] * values[i]
     else:
-        base, shift = np.uint64(model) * layout[STEP], layout[SHIFT]
+        base, shift, mask = np.uint64(model) * layout[STEP], layout[SHIFT], layout[MASK]
         for i in range(n):
-            total += weights[0, (keys[i] + base) >> shift] * values[i]
+            total += weights[0, ((keys[i] + base) >> shift) & mask] * values[i]
     return total
 
 
@@ -174,11 +217,11 @@ def add_row(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
     """Add a multiple of the row to the weights of a model."""
     if keys is None:
         for i in range(n):
-            weights[model, i] += factor * values[i]
+            weights[np.uint64(model) * layout[SPACING], i] += factor * values[i]
     else:
-        base, shift = np.uint64(model) * layout[STEP], layout[SHIFT]
+        base, shift, mask = np.uint64(model) * layout[STEP], layout[SHIFT], layout[MASK]
         for i in range(n):
-            weights[0, (keys[i] + base) >> shift] += factor * values[i]
+            weights[0, ((keys[i] + base) >> shift) & mask] += factor * values[i]
 
 
 @part_reordering_sums
@@ -188,11 +231,3 @@ def sum_of_squares(values: Any, n: Any) -> Any:
     for i in range(n):
         total += values[i] * values[i]
     return total
-
-
-@part
-def gather(layout: Any, source: Any, model: Any, keys: Any, n: Any, out: Any) -> Any:
-    """Copy what a model has for the entries of a row that is a list."""
-    base, shift = np.uint64(model) * layout[STEP], layout[SHIFT]
-    for i in range(n):
-        out[0, i] = source[0, (keys[i] + base) >> shift]

@@ -19,7 +19,7 @@ from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.compiled import over_csr, over_tables
 from offsettree.exceptions import FeatureError, ParameterError
-from offsettree.online._layout import LARGEST, WIDTH, room_for
+from offsettree.online._layout import LARGEST, N_FEATURES, N_MODELS, N_WEIGHTS, SHIFT, WIDTH, room_for
 
 __all__ = ["OnlinePolicy"]
 
@@ -35,6 +35,7 @@ class OnlinePolicy(BasePolicy):
     """
 
     estimator = None
+    _folds = False  # whether there are kernels that choose from a table of weights times scales
     _remembers_rows = False  # most rows are decided on before they are learned from
     # For what X may hold: numbers without gaps, dense or sparse.
     _default_learner = SGDClassifier
@@ -299,14 +300,27 @@ class OnlinePolicy(BasePolicy):
 
         def walk_csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], first: int, last: int) -> int:
             room = room_for(layout, longest_row(indptr))
-            kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
+            if table is None:
+                kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
+            else:
+                kernels.choose_from_table(*model, table, *room, data, indices, indptr, out[first:last])
             return 0
 
         if hasattr(X, "indptr"):
+            table = self._folded(X.nnz)
             over_csr(walk_csr, X, KINDS)
         else:
             over_tables(walk_table, X, KINDS)
         return out
+
+    def _folded(self, n_entries: int) -> NDArray[np.float32] | None:
+        """Return weights times scales where to make them takes less time than so many entries of lists; else None."""
+        layout = self._model.layout
+        if layout[WIDTH] > 0 or layout[SHIFT] > 0 or layout[N_WEIGHTS] > n_entries or not self._folds:
+            return None
+        table = np.empty((int(layout[N_FEATURES]) + 1, int(layout[N_MODELS])), dtype=np.float32)
+        self._kernels.fold(layout, self._model.weights, self._model.scales, table)
+        return table
 
     def _table(self, X: Features) -> tuple[Any, ...]:
         """Return X as kernels take it, with room for one of its rows."""

@@ -26,8 +26,7 @@ class TreeModel(NamedTuple):
     """All numbers of an online offset tree, in the arrays that its kernels take; most change as it learns."""
 
     layout: NDArray[np.uint64]
-    weights: NDArray[np.float32]
-    powers: NDArray[np.float32] | None  # sums of squared gradients; None where rates do not adapt
+    weights: NDArray[np.float32]  # where rates adapt, each beside the sum of its squared gradients
     scales: NDArray[np.float32] | None  # one over the largest size of each feature; None where not scaled
     contests: NDArray[np.float64]  # of each: rows and weight that the mean weight is of, and all rows
     totals: NDArray[np.float64]  # rows, squares of (scaled) features, rewards
@@ -115,6 +114,8 @@ class OnlineOffsetTree(OnlinePolicy):
     0
     """
 
+    _folds = True
+
     def __init__(
         self,
         *,
@@ -174,15 +175,14 @@ class OnlineOffsetTree(OnlinePolicy):
         n_bits = self._check_bits()
         self.tree_ = self._make_tree()
         n_contests = self.tree_.n_nodes
-        layout = make_layout(n_features, n_contests, bias=True, n_bits=n_bits)
         adaptive = self._is_adaptive()
+        layout = make_layout(n_features, n_contests, bias=True, spacing=2 if adaptive else 1, n_bits=n_bits)
         links = np.zeros((4, n_contests + 1), dtype=np.int64)
         links[:3, :-1] = self.tree_.left, self.tree_.right, self.tree_.parent
         links[3] = self.tree_.leaf_parent
         return TreeModel(
             layout,
             weights=new_weights(layout),
-            powers=new_weights(layout) if adaptive else None,
             scales=new_scales(layout) if adaptive else None,
             contests=np.zeros((n_contests, 3)),
             totals=np.zeros(3),
