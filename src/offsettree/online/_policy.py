@@ -35,6 +35,7 @@ class OnlinePolicy(BasePolicy):
     """
 
     estimator = None
+    _largest_size = LARGEST
     _folds = False  # whether there are kernels that choose from a table of weights times scales
     _remembers_rows = False  # most rows are decided on before they are learned from
     # For what X may hold: numbers without gaps, dense or sparse.
@@ -124,11 +125,13 @@ class OnlinePolicy(BasePolicy):
         names_expected: bool,
     ) -> Self:
         with self._all_or_nothing():
-            if "_model" not in self.__dict__:
-                self._begin(X)
+            is_first = "_model" not in self.__dict__
+            if is_first:
+                X = self._begin(X)
             self._refuse_changes()
-            log = self._check_log(X, action, reward, propensity, first=False, names_expected=names_expected)
-            refuse_huge(log[-1])
+            log = self._check_log(
+                X, action, reward, propensity, first=False, names_expected=names_expected, checked=is_first
+            )
         X, position, gain, chance, _ = reversed(log)
         self._learn(X, position, gain, chance)
         return self
@@ -178,19 +181,19 @@ class OnlinePolicy(BasePolicy):
                 "OffsetTree, whose partial_fit takes a mask."
             )
         self._make_ready(X)
-        refuse_huge(X)
         self._learn(X, action, reward, propensity)
 
-    def _begin(self, X: Features) -> None:
-        """Make an empty model for rows such as these."""
+    def _begin(self, X: Features) -> Features:
+        """Make an empty model for rows such as these, and return them checked."""
         if self.actions is None:
             raise ParameterError(
                 f"{type(self).__name__} must know all actions before the first row: name them, actions=[...]."
             )
         self.actions_ = find_actions(np.empty(0), self.actions)
-        X = check_features(self, X, learner=self._learner(), reset=True)
+        X = check_features(self, X, learner=self._learner(), reset=True, within=self._largest_size)
         self._frame_like = None
         self._make_ready(X)
+        return X
 
     def _begin_deciding(self, x: Any) -> Any:
         """Be ready to decide before anything was learned, as the first decision is; return the context as one row."""
@@ -288,7 +291,6 @@ class OnlinePolicy(BasePolicy):
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         check_is_fitted(self, "_model")
-        refuse_huge(X)
         kernels, model, layout = self._kernels, self._model.for_choosing(), self._model.layout
         out = np.empty(count_rows(X), dtype=np.intp)
         n_features = X.shape[1]
@@ -338,15 +340,3 @@ def longest_row(indptr: NDArray[Any]) -> int:
 def float_table(values: NDArray[Any]) -> NDArray[Any]:
     """Return float32 or float64, in the order of rows."""
     return np.ascontiguousarray(values, dtype=values.dtype if values.dtype in KINDS else np.float64)
-
-
-def refuse_huge(X: Features) -> None:
-    """Refuse what float32 cannot hold the square of."""
-    values = X.data if hasattr(X, "indptr") else X
-    if values.dtype in KINDS and values.flags.c_contiguous:
-        flat = values.reshape(-1)
-        with np.errstate(over="ignore"):
-            if np.dot(flat, flat) <= LARGEST:  # the fastest look at all of them; beyond, one by one
-                return
-    if values.size and (largest := max(float(values.max()), -float(values.min()))) > LARGEST:
-        raise FeatureError(f"X must be within {LARGEST:g} of zero; got {largest:g}. Scale the features.")
