@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -22,6 +22,7 @@ from offsettree.exceptions import (
 )
 
 __all__ = [
+    "as_random_state",
     "check_actions",
     "check_labels",
     "check_n_jobs",
@@ -39,6 +40,19 @@ __all__ = [
 ]
 
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
+
+
+def as_random_state(random_state: Any) -> np.random.RandomState:
+    """Return what draws: a generator of numpy's goes on with its own stream."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise ParameterError(
+            "random_state must be None, a whole number from 0 to 2**32 - 1, a RandomState or a Generator of numpy; got "
+            f"{random_state!r}."
+        ) from error
 
 
 def check_reward(reward: ArrayLike | None, n_rows: int, *, copy: bool = True) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from offsettree import ActionTree, OnlineOffsetTree, simulate_log
 from offsettree.exceptions import (
@@ -505,3 +506,48 @@ def test_values_far_beyond_what_was_seen_are_decided_on() -> None:
     right = (X[:, 0] > 0).astype(int)
     policy = OnlineOffsetTree(actions=[0, 1]).partial_fit(X, right, reward=np.ones(500), propensity=0.5)
     assert [policy.decide(np.array([x])) for x in (-1e14, 1e14)] == [0, 1]
+
+
+@pytest.mark.parametrize("n_bits", [None, 13])
+def test_many_sparse_rows_are_decided_on_as_each_alone_though_sums_cancel(n_bits: int | None) -> None:
+    random = np.random.RandomState(0)
+    X = sp.random(400, MOST_COLUMNS + 10, density=0.03, format="csr", random_state=0)
+    X.data = random.choice([-1.0, 1.0, 2.0], size=X.nnz)
+    action = random.randint(0, 4, 400)
+    policy = OnlineOffsetTree(n_bits=n_bits, actions=range(4))
+    policy.partial_fit(X, action, reward=random.randint(0, 2, 400) * 1.0, propensity=0.25)
+    chosen = policy.predict(X).tolist()
+    assert [policy.decide(X[i]) for i in range(400)] == chosen
+    assert policy.predict(X.toarray()).tolist() == chosen
+    explicit = X.copy()
+    explicit.data[::7] = 0
+    stored = explicit.copy()
+    explicit.eliminate_zeros()
+    assert policy.predict(stored).tolist() == policy.predict(explicit).tolist()
+
+
+@pytest.mark.parametrize("constant", [-3.0, 8.0])
+def test_a_constant_added_to_all_rewards_does_not_matter(constant: float) -> None:
+    X, action, reward, propensity = make_log()
+    reward = np.round(reward * 4) / 4  # so that adding the constant loses nothing
+    for offset in (0.25, "mean"):
+        plain = OnlineOffsetTree(offset=offset, actions=range(5))
+        shifted = clone(plain).set_params(reward_range=(constant, constant + 1))
+        learned(plain, (X, action, reward, propensity))
+        learned(shifted, (X[:200], action[:200], reward[:200] + constant, propensity[:200]))
+        for i in range(200, len(X)):
+            shifted.learn(X[i], int(action[i]), float(reward[i] + constant), float(propensity[i]))
+        assert numbers(shifted) == numbers(plain)
+
+
+def test_a_generator_of_numpy_draws_the_tree() -> None:
+    drawn = [
+        OnlineOffsetTree(tree="random", actions=range(50), random_state=np.random.default_rng(seed))
+        for seed in (0, 0, 1)
+    ]
+    for policy in drawn:
+        policy.decide(np.ones(3))
+    first, again, other = (policy.tree_.left.tolist() for policy in drawn)
+    assert first == again != other
+    with pytest.raises(ParameterError, match="random_state must be"):
+        OnlineOffsetTree(tree="random", actions=range(5), random_state="seven").decide(np.ones(3))  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """A row of X on its way into an online learner: spread out or as a list of its entries (see `_layout`), and scaled.
 
 Scaled is x / s, where s is the largest size that the feature has had so far: the learner is the same whatever the units
-of a feature. Learning updates s first, deciding does not. Kept is 1 / s, as multiplying is faster. Without scales values
-are taken as they are.
+of a feature. Learning updates s first, deciding does not. Kept is 1 / s, as multiplying is faster. Without scales
+values are taken as they are.
 
 `keys` is None where rows are spread out, and `scales` where values are not scaled: numba then compiles without the
 other branch, and vectorises what is left. Kernels take whole arrays and places in them rather than slices and records,

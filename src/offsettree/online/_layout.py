@@ -41,9 +41,21 @@ __all__ = [
     "room_for",
 ]
 
-N_FEATURES, WIDTH, BIAS, FACTOR, STEP, SHIFT, MASK, SCALE_FACTOR, SCALE_SHIFT, SPACING, N_MODELS, N_WEIGHTS, N_SCALES = (
-    range(13)
-)
+(
+    N_FEATURES,
+    WIDTH,
+    BIAS,
+    FACTOR,
+    STEP,
+    SHIFT,
+    MASK,
+    SCALE_FACTOR,
+    SCALE_SHIFT,
+    SPACING,
+    N_MODELS,
+    N_WEIGHTS,
+    N_SCALES,
+) = range(13)
 
 LARGEST = 1e15  # size of a value: float32 holds the squares of millions of them
 UNSEEN = 1e15  # scale, one over the largest size so far, before any: what is smaller counts as of this size

@@ -42,7 +42,7 @@ class Banditron(Explores, OnlinePolicy):
         Smallest and largest possible reward; they count as 0 and 1.
     actions : array of shape (n_actions,), optional
         All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Draws.
 
     Attributes
@@ -82,7 +82,7 @@ class Banditron(Explores, OnlinePolicy):
         gamma: float = 0.05,
         reward_range: Sequence[float] = (0.0, 1.0),
         actions: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
         self.gamma = gamma
         self.reward_range = reward_range

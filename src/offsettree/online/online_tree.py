@@ -8,9 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
-from offsettree._validation import is_number
+from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.online._layout import make_layout, new_scales, new_weights
 from offsettree.online._policy import OnlinePolicy
@@ -70,7 +69,7 @@ class OnlineOffsetTree(OnlinePolicy):
         Smallest and largest possible reward. Rewards outside are refused.
     actions : array of shape (n_actions,), optional
         All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Draws a random tree.
 
     Attributes
@@ -127,7 +126,7 @@ class OnlineOffsetTree(OnlinePolicy):
         n_bits: int | None = None,
         reward_range: Sequence[float] = (0.0, 1.0),
         actions: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
         self.loss = loss
         self.learning_rate = learning_rate
@@ -196,7 +195,7 @@ class OnlineOffsetTree(OnlinePolicy):
                 f"tree={self.tree!r} needs a log before the first row is learned from. Take one from rows at hand, and "
                 "pass the tree: tree=ActionTree.learned(X, position, reward, n_actions=...)."
             )
-        return tree_from(self.tree, self.actions_, _no_log, _no_log, check_random_state(self.random_state))
+        return tree_from(self.tree, self.actions_, _no_log, _no_log, as_random_state(self.random_state))
 
     def _check_loss(self) -> int:
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
