@@ -47,12 +47,13 @@ def as_random_state(random_state: Any) -> np.random.RandomState:
     if isinstance(random_state, np.random.Generator):
         return np.random.RandomState(random_state.bit_generator)
     try:
-        return check_random_state(random_state)
+        random: np.random.RandomState = check_random_state(random_state)
     except ValueError as error:
         raise ParameterError(
             "random_state must be None, a whole number from 0 to 2**32 - 1, a RandomState or a Generator of numpy; got "
             f"{random_state!r}."
         ) from error
+    return random
 
 
 def check_reward(reward: ArrayLike | None, n_rows: int, *, copy: bool = True) -> NDArray[np.float64]:
