@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._available import Available
-from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame
+from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame, take_rows
 from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.compiled import over_csr, over_tables
@@ -150,8 +150,8 @@ class OnlinePolicy(BasePolicy):
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context. An array of one dimension is the fastest.
-        available : None
-            An online policy chooses among all its actions.
+        available : labels, or truth values in the order of `actions_`, optional
+            The actions there are to choose from. By default all.
 
         Returns
         -------
@@ -291,7 +291,25 @@ class OnlinePolicy(BasePolicy):
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         check_is_fitted(self, "_model")
-        kernels, model, layout = self._kernels, self._model.for_choosing(), self._model.layout
+        return self._choose_by(self._model, X)
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        check_is_fitted(self, "_model")
+        position = np.empty(len(mask), dtype=np.intp)
+        sets, number = np.unique(mask, axis=0, return_inverse=True)
+        order = np.argsort(number.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(number.ravel(), minlength=len(sets)))
+        for among, rows in zip(sets, np.split(order, ends[:-1]), strict=True):
+            model, actions = self._model_within(among)
+            position[rows] = actions[self._choose_by(model, take_rows(X, rows))]
+        return position
+
+    @abstractmethod
+    def _model_within(self, among: NDArray[np.bool_]) -> tuple[Any, NDArray[np.intp]]:
+        """Return a model that decides among some actions, and the position of each action that it knows."""
+
+    def _choose_by(self, model_used: Any, X: Features) -> NDArray[np.intp]:
+        kernels, model, layout = self._kernels, model_used.for_choosing(), model_used.layout
         out = np.empty(count_rows(X), dtype=np.intp)
         n_features = X.shape[1]
 

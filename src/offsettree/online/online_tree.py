@@ -189,6 +189,18 @@ class OnlineOffsetTree(OnlinePolicy):
             settings=np.array([loss, rate, offset, self.realizable]),
         )
 
+    def _model_within(self, among: NDArray[np.bool_]) -> tuple[TreeModel, NDArray[np.intp]]:
+        tree, links = self.tree_, self._model.links.copy()
+        has_action = np.zeros(tree.n_nodes, dtype=bool)
+        for node in tree.bottom_up():
+            left, right = int(tree.left[node]), int(tree.right[node])
+            has_left, has_right = (has_action[side] if side >= 0 else among[~side] for side in (left, right))
+            has_action[node] = has_left or has_right
+            if has_left != has_right:
+                # Whatever the contest says, there is one way to go.
+                links[:2, node] = left if has_left else right
+        return self._model._replace(links=links), np.arange(len(among))
+
     def _make_tree(self) -> ActionTree:
         if isinstance(self.tree, str) and self.tree in ("similar", "learned"):
             raise ParameterError(
