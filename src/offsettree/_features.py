@@ -143,6 +143,7 @@ def check_features(
     names_expected: bool = True,
     as_frame: bool | None = None,
     first_row: int = 0,
+    within: float | None = None,
 ) -> Features:
     """Return X as the learners will see it: an array, a CSR matrix, or a frame.
 
@@ -150,7 +151,7 @@ def check_features(
     as it is, for learners that know what to do with nominal columns. NaN and infinity are refused where the learner
     says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame;
     `as_frame` tells whether the fitted X was left as a frame, and None leaves the question open. Rows are counted
-    from `first_row` on.
+    from `first_row` on. Where numbers must not be larger than some size, `within` is that.
     """
     # Here, as wherever logs are: to read one must not take as long as to import scikit-learn.
     from sklearn.utils import check_array
@@ -180,11 +181,16 @@ def check_features(
         _with_remedy(_check_n_features, estimator, X, reset=reset)
     allow_nan = takes_missing(learner, sparse=is_sparse(X))
     names = getattr(estimator, "feature_names_in_", None)
-    return check_numbers(X, names, allow_nan=allow_nan, first_row=first_row)
+    return check_numbers(X, names, allow_nan=allow_nan, first_row=first_row, within=within)
 
 
 def check_numbers(
-    X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool, first_row: int = 0
+    X: Features,
+    names: NDArray[np.object_] | None,
+    *,
+    allow_nan: bool,
+    first_row: int = 0,
+    within: float | None = None,
 ) -> Features:
     """Return an array or a CSR matrix whose numbers may be used: none infinite, entries in order and in their place."""
     if is_sparse(X):
@@ -195,7 +201,11 @@ def check_numbers(
     if is_sparse(X) and X.indices.dtype == np.int64 and max(*X.shape, X.nnz) < 2**31:
         # Many learners take 32-bit indices only, and these fit.
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    if within is not None and _are_within(X, within):
+        return X
     _check_finite(X, names, allow_nan=allow_nan, first_row=first_row)
+    if within is not None:
+        _refuse_huge(X, within)
     return X
 
 
@@ -238,6 +248,22 @@ def is_finite(X: Features) -> bool:
             if np.isfinite(np.dot(flat, flat)):
                 return True
     return bool(np.isfinite(np.sum(values, dtype=np.float64)))
+
+
+def _are_within(X: Features, size: float) -> bool:
+    """Look at all numbers at once, in the fastest way; where this is not sure, one by one will tell."""
+    values = X.data if is_sparse(X) else X
+    if values.dtype not in (np.float32, np.float64) or not values.flags.forc:
+        return False
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.dot(flat, flat) <= min(size, size * size))
+
+
+def _refuse_huge(X: Features, size: float) -> None:
+    values = X.data if is_sparse(X) else X
+    if values.size and (largest := max(float(values.max()), -float(values.min()))) > size:
+        raise FeatureError(f"X must be within {size:g} of zero; got {largest:g}. Scale the features.")
 
 
 def equal_column(X: Features, values: NDArray[np.float64]) -> str | None:

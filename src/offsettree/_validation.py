@@ -19,6 +19,7 @@ from offsettree.exceptions import (
 )
 
 __all__ = [
+    "as_random_state",
     "check_actions",
     "check_labels",
     "check_n_jobs",
@@ -36,6 +37,22 @@ __all__ = [
 ]
 
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
+
+
+def as_random_state(random_state: Any) -> np.random.RandomState:
+    """Return what draws: a generator of numpy's goes on with its own stream."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    from sklearn.utils import check_random_state
+
+    try:
+        random: np.random.RandomState = check_random_state(random_state)
+    except ValueError as error:
+        raise ParameterError(
+            "random_state must be None, a whole number from 0 to 2**32 - 1, a RandomState or a Generator of numpy; got "
+            f"{random_state!r}."
+        ) from error
+    return random
 
 
 def check_reward(reward: ArrayLike | None, n_rows: int, *, copy: bool = True) -> NDArray[np.float64]:

@@ -58,6 +58,7 @@ class BasePolicy(BaseEstimator, ABC):
     _remembers_rows = True
     _trained_on: Fingerprint | None = None  # by which `evaluate` notices rows that were learned from
     _learner_kind = "classifier"
+    _largest_size: float | None = None  # that a number in X may have; None where any may
     _default_learner: Callable[[], Any]
 
     # Requested by default, so that GridSearchCV and Pipeline pass them on once metadata routing is enabled.
@@ -117,18 +118,21 @@ class BasePolicy(BaseEstimator, ABC):
         *,
         first: bool = True,
         names_expected: bool = True,
+        checked: bool = False,
     ) -> list[Any]:
-        """Return what `_fit` takes, in reverse. The `first` log settles columns and actions for those that follow."""
+        """Return what `_fit` takes, in reverse. The `first` log settles columns and actions for those that follow.
+
+        What is `checked` is X, which then is taken as it is.
+        """
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
         low, high = check_range(self.reward_range)
         check_n_jobs(getattr(self, "n_jobs", None))
         check_learner(self._learner(), self._learner_kind, "estimator")
-        X = (
-            check_features(self, X, learner=self._learner(), reset=True)
-            if first
-            else self._checked(X, names_expected=names_expected)
-        )
+        if first:
+            X = check_features(self, X, learner=self._learner(), reset=True, within=self._largest_size)
+        elif not checked:
+            X = self._checked(X, names_expected=names_expected)
         n_rows = count_rows(X)
         labels = check_actions(action, n_rows)
         reward = check_reward(reward, n_rows, copy=False)
@@ -318,7 +322,13 @@ class BasePolicy(BaseEstimator, ABC):
                 "name; pass such a frame (or, to decide, a mapping of names to values)."
             )
         return check_features(
-            self, X, learner=self._learner(), reset=False, names_expected=names_expected, as_frame=as_frame
+            self,
+            X,
+            learner=self._learner(),
+            reset=False,
+            names_expected=names_expected,
+            as_frame=as_frame,
+            within=self._largest_size,
         )
 
     def _learner(self) -> Any:

@@ -120,6 +120,15 @@ def test_an_interrupted_run_keeps_what_was_done_and_goes_on(
     assert calls == [*methods[:3], *methods[2:]]
 
 
+def test_a_file_is_no_folder_to_write_to(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("kept")
+    for out in (file, file / "within"):
+        assert main(["reproduce", "banditron", "--rows", "50", "--out", str(out)]) != 0
+        assert f"--out must name a folder, there or to be made; {out} is a file" in capsys.readouterr().err
+    assert file.read_text() == "kept"
+
+
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["reproduce", "banditron", "--help"])

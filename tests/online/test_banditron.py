@@ -88,3 +88,13 @@ def test_it_may_explore_more_or_less_as_it_goes() -> None:
     assert banditron.choose(x)[1] in (0.05, pytest.approx(0.85))
     with pytest.raises(ParameterError, match="must not change"):
         banditron.learn(x, 1, 1.0, 0.85)
+
+
+def test_a_generator_of_numpy_draws_what_is_explored() -> None:
+    x = np.ones(3)
+    runs = []
+    for _ in range(2):
+        banditron = Banditron(gamma=0.5, actions=range(6), random_state=np.random.default_rng(3))
+        runs.append([banditron.choose(x)[0] for _ in range(40)])
+    assert runs[0] == runs[1]
+    assert len(set(runs[0])) > 1

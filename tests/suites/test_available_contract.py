@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -216,21 +215,26 @@ def test_a_constant_that_costs_digits_leaves_nearly_all_decisions(policy: BasePo
 
 
 @pytest.mark.parametrize("online", [OnlineOffsetTree(actions=[0, 1, 2]), Banditron(actions=[0, 1, 2])])
-def test_online_policies_say_that_they_take_no_masks(online: Any) -> None:
+def test_online_policies_decide_among_available_actions_but_do_not_learn_from_such_rows(online: Any) -> None:
     log = make_log(POLICIES["offset tree"])
     everything = np.ones((len(log), 3), dtype=bool)
     with pytest.raises(ParameterError, match="available must be None"):
         clone(online).fit(**log.arrays(), available=everything)
-    policy = clone(online).fit(**log.arrays())
-    uses: list[Callable[[], Any]] = [
-        lambda: policy.predict(log.X, everything),
-        lambda: policy.decide(log.X[0], [0, 1]),
-        lambda: policy.rank(log.X, 2),
-    ]
-    for use in uses:
-        with pytest.raises(ParameterError, match="available must be None"):
-            use()
-    np.testing.assert_array_equal(policy.rank(log.X, 1)[:, 0], policy.predict(log.X))
+    wide = sp.csr_matrix((len(log), 1100 - log.X.shape[1]))
+    for X in (log.X, sp.hstack([sp.csr_matrix(log.X), wide], format="csr")):  # spread out, and lists
+        policy = clone(online).fit(X, log.action, reward=log.reward, propensity=log.propensity)
+        plain = policy.predict(X)
+        np.testing.assert_array_equal(policy.predict(X, everything), plain)
+        mask = some_sets(len(log), 3)
+        chosen = policy.predict(X, mask)
+        assert mask[np.arange(len(log)), chosen].all()
+        is_there = mask[np.arange(len(log)), plain]
+        np.testing.assert_array_equal(chosen[is_there], plain[is_there])
+        first = np.asarray(log.X[0]) if X is log.X else X[:1]
+        assert policy.decide(first, mask[0]) == chosen[0]
+        ranks = policy.rank(X, 3)
+        np.testing.assert_array_equal(ranks[:, 0], plain)
+        np.testing.assert_array_equal(np.sort(ranks, axis=1), np.tile([0, 1, 2], (len(log), 1)))
 
 
 def test_a_search_decides_among_available_actions_but_does_not_learn_from_such_rows() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree._optional import require
+from offsettree.cli._folders import make_folder
 from offsettree.exceptions import ParameterError
 from offsettree.experiments import banditron, banditron_report, streams
 
@@ -48,7 +49,7 @@ def run_banditron(options: argparse.Namespace) -> int:
         raise ParameterError(f"--seeds and --jobs must be at least 1; got {options.seeds} and {options.jobs}.")
     require("matplotlib", extra="plots")
     stream = streams.open_stream(options.data, options.rows)
-    options.out.mkdir(parents=True, exist_ok=True)
+    make_folder(options.out)
     records = banditron.open_records(options.out, stream.name)
     banditron.run(records, stream, n_seeds=options.seeds, n_jobs=options.jobs)
     done = banditron.select(records, stream.identity, stream.n_rows, options.seeds)

@@ -11,6 +11,7 @@ from typing import Any
 
 from offsettree import datasets
 from offsettree._optional import require
+from offsettree.cli._folders import make_folder
 from offsettree.exceptions import ParameterError
 from offsettree.experiments import figure1, report, table1
 from offsettree.learners import make_learner
@@ -84,7 +85,7 @@ def run_table1(options: argparse.Namespace) -> int:
 
 def _check_means(options: argparse.Namespace, draws_figure: bool) -> None:
     """Fail now rather than after hours: the folder, the plots, and Java."""
-    options.out.mkdir(parents=True, exist_ok=True)
+    make_folder(options.out)
     if draws_figure:
         require("matplotlib", extra="plots")
     if options.learners == "weka":

@@ -115,8 +115,11 @@ class CompilablePolicy(BasePolicy):
         *,
         first: bool = True,
         names_expected: bool = True,
+        checked: bool = False,
     ) -> list[Any]:
-        log = super()._check_log(X, action, reward, propensity, available, first=first, names_expected=names_expected)
+        log = super()._check_log(
+            X, action, reward, propensity, available, first=first, names_expected=names_expected, checked=checked
+        )
         if first:
             self._prepare_anew()
         return log

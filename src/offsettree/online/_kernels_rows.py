@@ -1,7 +1,8 @@
 """A row of X on its way into an online learner: spread out or as a list of its entries (see `_layout`), and scaled.
 
 Scaled is x / s, where s is the largest size that the feature has had so far: the learner is the same whatever the units
-of a feature. Learning updates s first, deciding does not. Without scales values are taken as they are.
+of a feature. Learning updates s first, deciding does not. Kept is 1 / s, as multiplying is faster. Without scales
+values are taken as they are.
 
 `keys` is None where rows are spread out, and `scales` where values are not scaled: numba then compiles without the
 other branch, and vectorises what is left. Kernels take whole arrays and places in them rather than slices and records,
@@ -15,9 +16,22 @@ from typing import Any
 import numpy as np
 
 from offsettree._jit import part, part_reordering_sums
-from offsettree.online._layout import BIAS, FACTOR, LARGEST, N_FEATURES, SCALE_FACTOR, SHIFT, SMALLEST, STEP, WIDTH
+from offsettree.online._layout import (
+    BIAS,
+    FACTOR,
+    LARGEST,
+    MASK,
+    N_FEATURES,
+    SCALE_FACTOR,
+    SCALE_SHIFT,
+    SHIFT,
+    SPACING,
+    STEP,
+    UNSEEN,
+    WIDTH,
+)
 
-__all__ = ["add_row", "gather", "needs_no_care", "product", "read_row", "sum_of_squares"]
+__all__ = ["add_row", "needs_no_care", "product", "read_row", "read_to_choose", "sum_of_squares"]
 
 
 @part
@@ -50,8 +64,8 @@ def read_row(
 ) -> Any:
     """Fill `values`, and `keys` where rows are lists; return the number of entries.
 
-    `growing` are the scales again where they are to grow with the row, and None where they are not to be touched.
-    The row is one of a CSR matrix, or of the array `data` where that has two dimensions.
+    `growing` are the scales again where they are to follow the row, and None where they are not to be touched, as no
+    list may ask for. The row is one of a CSR matrix, or of the array `data` where that has two dimensions.
     """
     n_features = np.int64(layout[N_FEATURES])
     if keys is None:
@@ -61,38 +75,97 @@ def read_row(
             _spread_list(scales, growing, data, indices, indptr, at, values)
         values[n_features] = np.float32(layout[BIAS])
         return np.int64(layout[WIDTH])
-    n = 0
-    if data.ndim == 2:
-        for j in range(n_features):
-            keys[n], values[n] = np.uint64(j), np.float32(data[at, j])
-            n += data[at, j] != 0
-    else:
-        for i in range(indptr[at], indptr[at + 1]):
-            keys[n], values[n] = np.uint64(indices[i]), np.float32(data[i])
-            n += data[i] != 0
+    n = _list(n_features, data, indices, indptr, at, values, keys)
     if scales is not None:
-        _scale_list(layout, scales, growing, values, keys, n)
+        _scale_list(layout, scales, values, keys, n)
     factor = layout[FACTOR]
     for i in range(n):
         keys[i] *= factor
     if layout[BIAS] > 0:
-        keys[n] = layout[N_FEATURES] * layout[FACTOR]
+        keys[n] = layout[N_FEATURES] * factor
         values[n] = np.float32(layout[BIAS])
         n += 1
     return n
 
 
 @part
-def _scale_list(layout: Any, scales: Any, growing: Any, values: Any, keys: Any, n: Any) -> Any:
-    # A loop of its own: a call for each entry would count the owners of all arrays that it takes, each time.
-    factor, shift = layout[SCALE_FACTOR], layout[SHIFT]
+def read_to_choose(
+    layout: Any,
+    scales: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    at: Any,
+    values: Any,
+    folds: Any,
+    keys: Any,
+) -> Any:
+    """Do as `read_row`, but leave a list's values as they are, put their scales into `folds`, and leave out the bias.
+
+    So decisions can be taken from a table of weights times scales, with the very same numbers.
+    """
+    if keys is None:
+        return read_row(layout, scales, None, data, indices, indptr, at, values, None)
+    n = _list(np.int64(layout[N_FEATURES]), data, indices, indptr, at, values, keys)
+    if scales is None:
+        for i in range(n):
+            folds[i] = 1
+    else:
+        factor, shift = layout[SCALE_FACTOR], layout[SCALE_SHIFT]
+        for i in range(n):
+            scale = scales[(keys[i] * factor) >> shift]
+            # Never seen: what shares a place with it has learned nothing about it.
+            folds[i] = scale if scale < np.float32(UNSEEN) else np.float32(0)
+    for i in range(n):
+        keys[i] *= layout[FACTOR]
+    return n
+
+
+@part
+def _list(n_features: Any, data: Any, indices: Any, indptr: Any, at: Any, values: Any, keys: Any) -> Any:
+    """List the entries that are not zero: in loops of one purpose each, which can use vector instructions."""
+    n = np.int64(0)
+    if data.ndim == 2:
+        for j in range(n_features):
+            keys[n], values[n] = np.uint64(j), np.float32(data[at, j])
+            n += data[at, j] != 0
+        return n
+    # Places are unsigned: one below zero would be counted from the end, which takes time to look for.
+    begin = np.uint64(indptr[at])
+    n_stored = np.uint64(indptr[at + 1]) - begin
+    n_zeros = 0
+    for i in range(n_stored):
+        n_zeros += data[begin + i] == 0
+    if n_zeros > 0:
+        for i in range(n_stored):
+            keys[n], values[n] = np.uint64(indices[begin + i]), np.float32(data[begin + i])
+            n += data[begin + i] != 0
+        return n
+    for i in range(n_stored):
+        keys[i] = np.uint64(indices[begin + i])
+    for i in range(n_stored):
+        values[i] = np.float32(data[begin + i])
+    return np.int64(n_stored)
+
+
+@part
+def _scale_list(layout: Any, scales: Any, values: Any, keys: Any, n: Any) -> Any:
+    factor, shift = layout[SCALE_FACTOR], layout[SCALE_SHIFT]
     for i in range(n):
         at = (keys[i] * factor) >> shift
-        size = scales[at]
-        if growing is not None and abs(values[i]) > size:
-            size = max(abs(values[i]), np.float32(SMALLEST))
-            growing[at] = size
-        values[i] = values[i] / size if size > 0 else np.float32(0)
+        scale = scales[at]
+        if abs(values[i]) * scale > 1:
+            scale = np.float32(1) / abs(values[i])
+            scales[at] = scale
+        values[i] *= scale
+
+
+@part
+def _some_above_one(values: Any, n: Any) -> Any:
+    n_above = 0
+    for i in range(n):
+        n_above += abs(values[i]) > 1
+    return n_above > 0
 
 
 @part
@@ -101,28 +174,28 @@ def _spread(scales: Any, growing: Any, X: Any, at: Any, n_features: Any, values:
         for j in range(n_features):
             values[j] = X[at, j]
     else:
-        if growing is not None:
+        for j in range(n_features):
+            values[j] = np.float32(X[at, j]) * scales[j]
+        if growing is not None and _some_above_one(values, n_features):
             for j in range(n_features):
                 size = np.float32(abs(X[at, j]))
-                least = size if size > np.float32(SMALLEST) or size == 0 else np.float32(SMALLEST)
-                growing[j] = least if least > growing[j] else growing[j]
-        for j in range(n_features):
-            # Never seen: no weight has been learned for it either.
-            values[j] = np.float32(X[at, j]) / (scales[j] if scales[j] > 0 else np.float32(np.inf))
+                if size * scales[j] > 1:
+                    growing[j] = np.float32(1) / size
+                values[j] = np.float32(X[at, j]) * scales[j]
 
 
 @part
 def _spread_list(scales: Any, growing: Any, data: Any, indices: Any, indptr: Any, at: Any, values: Any) -> Any:
     values[:] = 0
     if scales is None:
-        for i in range(indptr[at], indptr[at + 1]):
-            values[indices[i]] = data[i]
+        for i in range(np.uint64(indptr[at]), np.uint64(indptr[at + 1])):
+            values[np.uint64(indices[i])] = data[i]
     else:
-        for i in range(indptr[at], indptr[at + 1]):
-            j, value = indices[i], np.float32(data[i])
-            if growing is not None and abs(value) > scales[j]:
-                growing[j] = max(abs(value), np.float32(SMALLEST))
-            values[j] = value / scales[j] if scales[j] > 0 else np.float32(0)
+        for i in range(np.uint64(indptr[at]), np.uint64(indptr[at + 1])):
+            j, value = np.uint64(indices[i]), np.float32(data[i])
+            if growing is not None and abs(value) * scales[j] > 1:
+                growing[j] = np.float32(1) / abs(value)
+            values[j] = value * scales[j]
 
 
 @part_reordering_sums
@@ -131,11 +204,11 @@ def product(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
     total = np.float32(0)
     if keys is None:
         for i in range(n):
-            total += weights[model, i] * values[i]
+            total += weights[np.uint64(model) * layout[SPACING], i] * values[i]
     else:
-        base, shift = np.uint64(model) * layout[STEP], layout[SHIFT]
+        base, shift, mask = np.uint64(model) * layout[STEP], layout[SHIFT], layout[MASK]
         for i in range(n):
-            total += weights[0, (keys[i] + base) >> shift] * values[i]
+            total += weights[0, ((keys[i] + base) >> shift) & mask] * values[i]
     return total
 
 
@@ -144,11 +217,11 @@ def add_row(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
     """Add a multiple of the row to the weights of a model."""
     if keys is None:
         for i in range(n):
-            weights[model, i] += factor * values[i]
+            weights[np.uint64(model) * layout[SPACING], i] += factor * values[i]
     else:
-        base, shift = np.uint64(model) * layout[STEP], layout[SHIFT]
+        base, shift, mask = np.uint64(model) * layout[STEP], layout[SHIFT], layout[MASK]
         for i in range(n):
-            weights[0, (keys[i] + base) >> shift] += factor * values[i]
+            weights[0, ((keys[i] + base) >> shift) & mask] += factor * values[i]
 
 
 @part_reordering_sums
@@ -158,11 +231,3 @@ def sum_of_squares(values: Any, n: Any) -> Any:
     for i in range(n):
         total += values[i] * values[i]
     return total
-
-
-@part
-def gather(layout: Any, source: Any, model: Any, keys: Any, n: Any, out: Any) -> Any:
-    """Copy what a model has for the entries of a row that is a list."""
-    base, shift = np.uint64(model) * layout[STEP], layout[SHIFT]
-    for i in range(n):
-        out[0, i] = source[0, (keys[i] + base) >> shift]

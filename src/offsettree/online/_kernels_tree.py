@@ -9,17 +9,18 @@ import numpy as np
 
 from offsettree._jit import kernel, part, part_reordering_sums
 from offsettree.online._kernels_explore import earned, explore, propensity_of
+from offsettree.online._kernels_lists import fold, list_margin, table_margin
 from offsettree.online._kernels_rows import (
     add_row,
-    gather,
     needs_no_care,
     product,
     read_row,
+    read_to_choose,
     sum_of_squares,
 )
-from offsettree.online._layout import SHIFT, STEP
+from offsettree.online._layout import MASK, SHIFT, STEP
 
-__all__ = ["choose_one", "choose_rows", "learn_one", "learn_rows", "run"]
+__all__ = ["choose_from_table", "choose_one", "choose_rows", "fold", "learn_one", "learn_rows", "run"]
 
 # Places in `settings`, then in `totals`, and in the rows of `contests` and `links`.
 LOSS, RATE, OFFSET, REALIZABLE = 0, 1, 2, 3
@@ -38,7 +39,6 @@ SURE = 30.0  # a margin beyond which the logistic loss is flat
 def learn_rows(
     layout: Any,
     weights: Any,
-    powers: Any,
     scales: Any,
     contests: Any,
     totals: Any,
@@ -58,7 +58,7 @@ def learn_rows(
     for i in range(action.shape[0]):
         n = read_row(layout, scales, scales, data, indices, indptr, i, values, keys)
         learn_row(
-            layout, weights, powers, contests, totals, links, settings,
+            layout, weights, scales, contests, totals, links, settings,
             values, keys, directions, gathered, n, action[i], reward[i], propensity[i],
         )  # fmt: skip
 
@@ -67,7 +67,6 @@ def learn_rows(
 def learn_one(
     layout: Any,
     weights: Any,
-    powers: Any,
     scales: Any,
     contests: Any,
     totals: Any,
@@ -88,7 +87,7 @@ def learn_one(
     values, directions, gathered = _room(size)
     n = read_row(layout, scales, scales, data, indices, indptr, 0, values, keys)
     learn_row(
-        layout, weights, powers, contests, totals, links, settings,
+        layout, weights, scales, contests, totals, links, settings,
         values, keys, directions, gathered, n, action, reward, propensity,
     )  # fmt: skip
     return True
@@ -113,10 +112,43 @@ def choose_rows(
         for first in range(0, out.shape[0], ROWS_IN_TURN):
             _choose_in_turn(layout, weights, scales, links, data, indices, indptr, first, several, out)
     else:
-        values = np.zeros(size, np.float32)
+        values, folds = np.zeros(size, np.float32), np.empty(size, np.float32)
         for i in range(out.shape[0]):
-            n = read_row(layout, scales, None, data, indices, indptr, i, values, keys)
-            out[i] = choose_row(layout, weights, links, values, keys, n)
+            n = read_to_choose(layout, scales, data, indices, indptr, i, values, folds, keys)
+            out[i] = choose_row(layout, weights, links, values, folds, keys, n)
+
+
+@kernel
+def choose_from_table(
+    layout: Any,
+    weights: Any,
+    scales: Any,
+    links: Any,
+    table: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    out: Any,
+) -> Any:
+    """Choose for each row of a CSR matrix by a table of weights times scales, which `fold` has filled."""
+    values, folds = np.zeros(size, np.float32), np.empty(size, np.float32)
+    for row in range(out.shape[0]):
+        begin = np.uint64(indptr[row])
+        n = np.uint64(indptr[row + 1]) - begin
+        n_zeros = 0
+        for i in range(n):
+            n_zeros += data[begin + i] == 0
+        if n_zeros > 0:
+            n_listed = read_to_choose(layout, scales, data, indices, indptr, row, values, folds, keys)
+            out[row] = choose_row(layout, weights, links, values, folds, keys, n_listed)
+        else:
+            node = np.int64(0)
+            while node >= 0:
+                margin = table_margin(layout, table, np.uint64(node), data, indices, begin, n)
+                node = links[LEFT if margin > 0 else RIGHT, node]
+            out[row] = ~node
 
 
 @kernel
@@ -135,15 +167,15 @@ def choose_one(
     if not needs_no_care(layout, data, indices):
         return -1
     values = np.zeros(size, np.float32)
-    n = read_row(layout, scales, None, data, indices, indptr, 0, values, keys)
-    return choose_row(layout, weights, links, values, keys, n)
+    folds = values if keys is None else np.empty(size, np.float32)
+    n = read_to_choose(layout, scales, data, indices, indptr, 0, values, folds, keys)
+    return choose_row(layout, weights, links, values, folds, keys, n)
 
 
 @kernel
 def run(
     layout: Any,
     weights: Any,
-    powers: Any,
     scales: Any,
     contests: Any,
     totals: Any,
@@ -166,14 +198,14 @@ def run(
     values, directions, gathered = _room(size)
     n_actions = links.shape[1]
     for i in range(chosen.shape[0]):
-        n = read_row(layout, scales, None, data, indices, indptr, i, values, keys)
-        greedy = choose_row(layout, weights, links, values, keys, n)
+        n = read_to_choose(layout, scales, data, indices, indptr, i, values, directions, keys)
+        greedy = choose_row(layout, weights, links, values, directions, keys, n)
         action = explore(greedy, n_actions, rate[i], draws[i, 0], draws[i, 1])
         chosen[i], propensity[i] = action, propensity_of(action, greedy, n_actions, rate[i])
         reward[i] = earned(label, rewards, i, action)
         n = read_row(layout, scales, scales, data, indices, indptr, i, values, keys)
         learn_row(
-            layout, weights, powers, contests, totals, links, settings,
+            layout, weights, scales, contests, totals, links, settings,
             values, keys, directions, gathered, n, action, reward[i], propensity[i],
         )  # fmt: skip
 
@@ -209,11 +241,14 @@ def _choose_in_turn(
 
 
 @part
-def choose_row(layout: Any, weights: Any, links: Any, values: Any, keys: Any, n: Any) -> Any:
+def choose_row(layout: Any, weights: Any, links: Any, values: Any, folds: Any, keys: Any, n: Any) -> Any:
     """Walk down from the root."""
     node = 0
     while node >= 0:
-        margin = product(layout, weights, node, values, keys, n)
+        if keys is None:
+            margin = product(layout, weights, node, values, None, n)
+        else:
+            margin = list_margin(layout, weights, node, values, folds, keys, n)
         node = links[LEFT if margin > 0 else RIGHT, node]
     return ~node
 
@@ -222,7 +257,7 @@ def choose_row(layout: Any, weights: Any, links: Any, values: Any, keys: Any, n:
 def learn_row(
     layout: Any,
     weights: Any,
-    powers: Any,
+    scales: Any,
     contests: Any,
     totals: Any,
     links: Any,
@@ -254,7 +289,7 @@ def learn_row(
     if settings[REALIZABLE] == 0:
         loudness /= propensity
     loss, rate = settings[LOSS], settings[RATE]
-    if powers is not None:
+    if scales is not None:
         # A step is to change the margin as much however many features a row has.
         rate *= math.sqrt(totals[N_ROWS] / totals[SQUARES])
     child, node = ~np.int64(action), links[LEAF_PARENT, action]
@@ -267,19 +302,18 @@ def learn_row(
         weight = _relative_weight(contests, node, loudness)
         slope = _slope(loss, vote * margin)
         if slope > 0:
-            if powers is None:
+            if scales is None:
                 gain = rate * squares
-            else:
-                gain = rate * _adapt(
-                    layout, powers, node, values, keys, directions, gathered, n, np.float32(weight * slope * slope)
-                )
-            if gain > 0:
-                step = _step(loss, vote * margin, weight, gain)
-                stride = np.float32(vote * step * rate)
-                if powers is None:
+                if gain > 0:
+                    stride = np.float32(vote * _step(loss, vote * margin, weight, gain) * rate)
                     add_row(layout, weights, node, values, keys, n, stride)
-                else:
-                    add_row(layout, weights, node, directions, keys, n, stride)
+            else:
+                power = np.float32(weight * slope * slope)
+                gain = rate * _adapt(layout, weights, node, values, keys, directions, gathered, n, power)
+                stride = np.float32(0)
+                if gain > 0:
+                    stride = np.float32(vote * _step(loss, vote * margin, weight, gain) * rate)
+                _add_directions(layout, weights, node, values, keys, directions, gathered, n, stride, power)
         if not passed:
             break
         child, node = node, links[PARENT, node]
@@ -346,28 +380,58 @@ def _logistic_rise(margin: Any, time: Any) -> Any:
 
 @part
 def _adapt(
-    layout: Any, powers: Any, node: Any, values: Any, keys: Any, directions: Any, gathered: Any, n: Any, power: Any
+    layout: Any, weights: Any, node: Any, values: Any, keys: Any, directions: Any, gathered: Any, n: Any, power: Any
 ) -> Any:
-    """Add to each feature's sum of squared gradients; leave the direction to go in scratch, return how it adds up."""
+    """Leave the direction to go in scratch, by sums of squared gradients that count the row; return how it adds up.
+
+    Where rows are lists the sums are added to in a copy.
+    """
     if keys is None:
-        return np.float64(_directions(powers, node, values, n, power, directions))
-    gather(layout, powers, node, keys, n, gathered)
-    gain = np.float64(_directions(gathered, 0, values, n, power, directions))
-    base, shift = np.uint64(node) * layout[STEP], layout[SHIFT]
+        return np.float64(_directions(weights, np.uint64(2 * node + 1), values, n, power, directions))
+    base, shift, mask = np.uint64(node) * layout[STEP], layout[SHIFT], layout[MASK]
     for i in range(n):
-        # Added, not copied back: two features of a row may share a place.
-        powers[0, (keys[i] + base) >> shift] += power * (values[i] * values[i])
-    return gain
+        gathered[0, i] = weights[0, (((keys[i] + base) >> shift) & mask) + np.uint64(1)]
+    return np.float64(_directions(gathered, np.uint64(0), values, n, power, directions))
 
 
 @part_reordering_sums
-def _directions(powers: Any, model: Any, values: Any, n: Any, power: Any, directions: Any) -> Any:
+def _directions(powers: Any, row: Any, values: Any, n: Any, power: Any, directions: Any) -> Any:
     total = np.float32(0)
     for i in range(n):
         value = values[i]
-        sum_so_far = powers[model, i] + power * (value * value)
-        powers[model, i] = sum_so_far
+        sum_so_far = powers[row, i] + power * (value * value)
+        powers[row, i] = sum_so_far
         direction = value / math.sqrt(sum_so_far + np.float32(1e-30))
         directions[i] = direction
         total += value * direction
     return total
+
+
+@part
+def _add_directions(
+    layout: Any,
+    weights: Any,
+    node: Any,
+    values: Any,
+    keys: Any,
+    directions: Any,
+    gathered: Any,
+    n: Any,
+    stride: Any,
+    power: Any,
+) -> Any:
+    if keys is None:
+        add_row(layout, weights, node, directions, keys, n, stride)
+        return
+    base, shift, mask = np.uint64(node) * layout[STEP], layout[SHIFT], layout[MASK]
+    if shift == 0:
+        for i in range(n):
+            at = keys[i] + base
+            weights[0, at] += stride * directions[i]
+            weights[0, at + np.uint64(1)] = gathered[0, i]
+    else:
+        for i in range(n):
+            at = ((keys[i] + base) >> shift) & mask
+            weights[0, at] += stride * directions[i]
+            # Not copied back: two features of a row may share a place.
+            weights[0, at + np.uint64(1)] += power * (values[i] * values[i])

@@ -6,8 +6,9 @@ is the list of its entries, and the weights that the models give to one feature 
 an array or as a CSR matrix, in either form with the same numbers.
 
 A layout is one array of whole numbers, by the names below. Of model m the weight for feature j is at
-``[m, j]`` in the first form, and at ``[0, (j * factor + m * step) >> shift]`` in the second; there the scale of
-feature j is at ``(j * scale_factor) >> shift``.
+``[m * spacing, j]`` in the first form, and at ``[0, ((j * factor + m * step) >> shift) & mask]`` in the second; there
+the scale of feature j is at ``(j * scale_factor) >> scale_shift``. With a spacing of 2 something else of the model has
+the next row, or the next place: what is used together comes into the processor's cache together.
 """
 
 from __future__ import annotations
@@ -21,25 +22,43 @@ __all__ = [
     "BIAS",
     "FACTOR",
     "LARGEST",
+    "MASK",
     "MOST_COLUMNS",
     "N_FEATURES",
     "N_MODELS",
     "N_SCALES",
     "N_WEIGHTS",
     "SCALE_FACTOR",
+    "SCALE_SHIFT",
     "SHIFT",
-    "SMALLEST",
+    "SPACING",
     "STEP",
+    "UNSEEN",
     "WIDTH",
     "make_layout",
+    "new_scales",
     "new_weights",
     "room_for",
 ]
 
-N_FEATURES, WIDTH, BIAS, FACTOR, SCALE_FACTOR, STEP, SHIFT, N_MODELS, N_WEIGHTS, N_SCALES = range(10)
+(
+    N_FEATURES,
+    WIDTH,
+    BIAS,
+    FACTOR,
+    STEP,
+    SHIFT,
+    MASK,
+    SCALE_FACTOR,
+    SCALE_SHIFT,
+    SPACING,
+    N_MODELS,
+    N_WEIGHTS,
+    N_SCALES,
+) = range(13)
 
 LARGEST = 1e15  # size of a value: float32 holds the squares of millions of them
-SMALLEST = 1e-15  # scale: what is smaller counts as of this scale
+UNSEEN = 1e15  # scale, one over the largest size so far, before any: what is smaller counts as of this size
 MOST_COLUMNS = 1024
 MOST_WEIGHTS = 2**31
 LANES = 16  # numbers that vector instructions take at once; a width that they divide leaves no rest
@@ -49,13 +68,18 @@ FEATURE_HASH = 0x9E3779B97F4A7C15
 MODEL_HASH = 0xC2B2AE3D27D4EB4F
 
 
-def make_layout(n_features: int, n_models: int, *, bias: bool, n_bits: int | None = None) -> NDArray[np.uint64]:
+def make_layout(
+    n_features: int, n_models: int, *, bias: bool, spacing: int = 1, n_bits: int | None = None
+) -> NDArray[np.uint64]:
     """Lay out the weights of linear models over the same features, and a constant where there is a bias."""
     n_columns = n_features + 1
     n_weights = n_columns * n_models
+    width, factor, scale_factor, step, shift, scale_shift, mask = 0, n_models * spacing, 1, spacing, 0, 0, 2**64 - 1
+    n_scales = n_columns
     if n_bits is not None:
-        places = 2**n_bits
-        layout = (n_features, 0, bias, FEATURE_HASH, FEATURE_HASH, MODEL_HASH, 64 - n_bits, n_models, places, places)
+        factor, scale_factor, step = FEATURE_HASH, FEATURE_HASH, MODEL_HASH
+        n_weights = n_scales = 2**n_bits
+        shift, scale_shift, mask = 64 - n_bits - (spacing - 1), 64 - n_bits, 2**64 - spacing
     elif n_weights > MOST_WEIGHTS:
         raise ParameterError(
             f"{n_features:,} features for each of {n_models:,} linear models are more weights than can be kept "
@@ -63,16 +87,25 @@ def make_layout(n_features: int, n_models: int, *, bias: bool, n_bits: int | Non
         )
     elif n_features <= MOST_COLUMNS:
         width = -(-n_columns // LANES) * LANES
-        layout = (n_features, width, bias, 1, 1, 1, 0, n_models, n_models * width, n_columns)
-    else:
-        layout = (n_features, 0, bias, n_models, 1, 1, 0, n_models, n_weights, n_columns)
-    return np.array(layout, dtype=np.uint64)
+        n_weights = n_models * width
+    layout = np.zeros(13, dtype=np.uint64)
+    layout[[N_FEATURES, WIDTH, BIAS, SPACING, N_MODELS]] = n_features, width, bias, spacing, n_models
+    layout[[N_WEIGHTS, N_SCALES]] = n_weights, n_scales
+    # One by one: as a list numbers beyond 2**63 would become floats.
+    layout[FACTOR], layout[SCALE_FACTOR], layout[STEP], layout[MASK] = factor, scale_factor, step, mask
+    layout[[SHIFT, SCALE_SHIFT]] = shift, scale_shift
+    return layout
 
 
 def new_weights(layout: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """Return zeros, one row per model in the first form, all in one row in the second."""
-    n_rows = int(layout[N_MODELS]) if layout[WIDTH] > 0 else 1
-    return np.zeros((n_rows, int(layout[N_WEIGHTS]) // n_rows), dtype=np.float32)
+    """Return zeros, one row per model in the first form, all in one row in the second; times the spacing."""
+    n_rows = int(layout[N_MODELS] * layout[SPACING]) if layout[WIDTH] > 0 else 1
+    return np.zeros((n_rows, int(layout[N_WEIGHTS] * layout[SPACING]) // n_rows), dtype=np.float32)
+
+
+def new_scales(layout: NDArray[np.uint64]) -> NDArray[np.float32]:
+    """Return the scales of features of which no value has been seen."""
+    return np.full(int(layout[N_SCALES]), UNSEEN, dtype=np.float32)
 
 
 def room_for(layout: NDArray[np.uint64], n_entries: int) -> tuple[int, NDArray[np.uint64] | None]:

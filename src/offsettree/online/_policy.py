@@ -14,12 +14,12 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._available import Available
-from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame
+from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame, take_rows
 from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.compiled import over_csr, over_tables
 from offsettree.exceptions import FeatureError, ParameterError
-from offsettree.online._layout import LARGEST, WIDTH, room_for
+from offsettree.online._layout import LARGEST, N_FEATURES, N_MODELS, N_WEIGHTS, SHIFT, WIDTH, room_for
 
 __all__ = ["OnlinePolicy"]
 
@@ -35,6 +35,8 @@ class OnlinePolicy(BasePolicy):
     """
 
     estimator = None
+    _largest_size = LARGEST
+    _folds = False  # whether there are kernels that choose from a table of weights times scales
     _remembers_rows = False  # most rows are decided on before they are learned from
     # For what X may hold: numbers without gaps, dense or sparse.
     _default_learner = SGDClassifier
@@ -123,11 +125,13 @@ class OnlinePolicy(BasePolicy):
         names_expected: bool,
     ) -> Self:
         with self._all_or_nothing():
-            if "_model" not in self.__dict__:
-                self._begin(X)
+            is_first = "_model" not in self.__dict__
+            if is_first:
+                X = self._begin(X)
             self._refuse_changes()
-            log = self._check_log(X, action, reward, propensity, first=False, names_expected=names_expected)
-            refuse_huge(log[-1])
+            log = self._check_log(
+                X, action, reward, propensity, first=False, names_expected=names_expected, checked=is_first
+            )
         X, position, gain, chance, _ = reversed(log)
         self._learn(X, position, gain, chance)
         return self
@@ -146,8 +150,8 @@ class OnlinePolicy(BasePolicy):
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context. An array of one dimension is the fastest.
-        available : None
-            An online policy chooses among all its actions.
+        available : labels, or truth values in the order of `actions_`, optional
+            The actions there are to choose from. By default all.
 
         Returns
         -------
@@ -177,19 +181,19 @@ class OnlinePolicy(BasePolicy):
                 "OffsetTree, whose partial_fit takes a mask."
             )
         self._make_ready(X)
-        refuse_huge(X)
         self._learn(X, action, reward, propensity)
 
-    def _begin(self, X: Features) -> None:
-        """Make an empty model for rows such as these."""
+    def _begin(self, X: Features) -> Features:
+        """Make an empty model for rows such as these, and return them checked."""
         if self.actions is None:
             raise ParameterError(
                 f"{type(self).__name__} must know all actions before the first row: name them, actions=[...]."
             )
         self.actions_ = find_actions(np.empty(0), self.actions)
-        X = check_features(self, X, learner=self._learner(), reset=True)
+        X = check_features(self, X, learner=self._learner(), reset=True, within=self._largest_size)
         self._frame_like = None
         self._make_ready(X)
+        return X
 
     def _begin_deciding(self, x: Any) -> Any:
         """Be ready to decide before anything was learned, as the first decision is; return the context as one row."""
@@ -287,8 +291,25 @@ class OnlinePolicy(BasePolicy):
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         check_is_fitted(self, "_model")
-        refuse_huge(X)
-        kernels, model, layout = self._kernels, self._model.for_choosing(), self._model.layout
+        return self._choose_by(self._model, X)
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        check_is_fitted(self, "_model")
+        position = np.empty(len(mask), dtype=np.intp)
+        sets, number = np.unique(mask, axis=0, return_inverse=True)
+        order = np.argsort(number.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(number.ravel(), minlength=len(sets)))
+        for among, rows in zip(sets, np.split(order, ends[:-1]), strict=True):
+            model, actions = self._model_within(among)
+            position[rows] = actions[self._choose_by(model, take_rows(X, rows))]
+        return position
+
+    @abstractmethod
+    def _model_within(self, among: NDArray[np.bool_]) -> tuple[Any, NDArray[np.intp]]:
+        """Return a model that decides among some actions, and the position of each action that it knows."""
+
+    def _choose_by(self, model_used: Any, X: Features) -> NDArray[np.intp]:
+        kernels, model, layout = self._kernels, model_used.for_choosing(), model_used.layout
         out = np.empty(count_rows(X), dtype=np.intp)
         n_features = X.shape[1]
 
@@ -299,14 +320,27 @@ class OnlinePolicy(BasePolicy):
 
         def walk_csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], first: int, last: int) -> int:
             room = room_for(layout, longest_row(indptr))
-            kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
+            if table is None:
+                kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
+            else:
+                kernels.choose_from_table(*model, table, *room, data, indices, indptr, out[first:last])
             return 0
 
         if hasattr(X, "indptr"):
+            table = self._folded(X.nnz)
             over_csr(walk_csr, X, KINDS)
         else:
             over_tables(walk_table, X, KINDS)
         return out
+
+    def _folded(self, n_entries: int) -> NDArray[np.float32] | None:
+        """Return weights times scales where to make them takes less time than so many entries of lists; else None."""
+        layout = self._model.layout
+        if layout[WIDTH] > 0 or layout[SHIFT] > 0 or layout[N_WEIGHTS] > n_entries or not self._folds:
+            return None
+        table = np.empty((int(layout[N_FEATURES]) + 1, int(layout[N_MODELS])), dtype=np.float32)
+        self._kernels.fold(layout, self._model.weights, self._model.scales, table)
+        return table
 
     def _table(self, X: Features) -> tuple[Any, ...]:
         """Return X as kernels take it, with room for one of its rows."""
@@ -324,15 +358,3 @@ def longest_row(indptr: NDArray[Any]) -> int:
 def float_table(values: NDArray[Any]) -> NDArray[Any]:
     """Return float32 or float64, in the order of rows."""
     return np.ascontiguousarray(values, dtype=values.dtype if values.dtype in KINDS else np.float64)
-
-
-def refuse_huge(X: Features) -> None:
-    """Refuse what float32 cannot hold the square of."""
-    values = X.data if hasattr(X, "indptr") else X
-    if values.dtype in KINDS and values.flags.c_contiguous:
-        flat = values.reshape(-1)
-        with np.errstate(over="ignore"):
-            if np.dot(flat, flat) <= LARGEST:  # the fastest look at all of them; beyond, one by one
-                return
-    if values.size and (largest := max(float(values.max()), -float(values.min()))) > LARGEST:
-        raise FeatureError(f"X must be within {LARGEST:g} of zero; got {largest:g}. Scale the features.")

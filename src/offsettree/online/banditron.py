@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features
-from offsettree.online._layout import make_layout, new_weights
+from offsettree.online._layout import N_FEATURES, WIDTH, make_layout, new_weights
 from offsettree.online._policy import OnlinePolicy
 from offsettree.online.exploration import Explores, check_share
 
@@ -42,7 +42,7 @@ class Banditron(Explores, OnlinePolicy):
         Smallest and largest possible reward; they count as 0 and 1.
     actions : array of shape (n_actions,), optional
         All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Draws.
 
     Attributes
@@ -82,7 +82,7 @@ class Banditron(Explores, OnlinePolicy):
         gamma: float = 0.05,
         reward_range: Sequence[float] = (0.0, 1.0),
         actions: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
         self.gamma = gamma
         self.reward_range = reward_range
@@ -96,7 +96,7 @@ class Banditron(Explores, OnlinePolicy):
         return self._labels[action], propensity
 
     def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
-        """Return the action of each row, without exploring; among all actions, as online policies know no others."""
+        """Return the action of each row, without exploring."""
         return OnlinePolicy.predict(self, X, available)
 
     @property
@@ -112,3 +112,12 @@ class Banditron(Explores, OnlinePolicy):
         check_share(self.gamma, "gamma")
         layout = make_layout(n_features, len(self.actions_), bias=False)
         return BanditronModel(layout, new_weights(layout))
+
+    def _model_within(self, among: NDArray[np.bool_]) -> tuple[BanditronModel, NDArray[np.intp]]:
+        layout, weights = self._model
+        position = np.flatnonzero(among)
+        of_some = make_layout(int(layout[N_FEATURES]), len(position), bias=False)
+        if layout[WIDTH] > 0:
+            return BanditronModel(of_some, weights[position]), position
+        by_feature = weights.reshape(-1, len(among))
+        return BanditronModel(of_some, np.ascontiguousarray(by_feature[:, position]).reshape(1, -1)), position

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features, as_one_row
-from offsettree._validation import find_actions, is_number
+from offsettree._validation import as_random_state, find_actions, is_number
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 
@@ -22,7 +21,7 @@ __all__ = ["EpochGreedy", "EpsilonGreedy", "Explorer", "Explores"]
 class Explores(ABC):
     """Draws any action with a probability that may change from row to row, else the greedy one."""
 
-    random_state: int | np.random.RandomState | None
+    random_state: int | np.random.RandomState | np.random.Generator | None
     actions_: Any
 
     @abstractmethod
@@ -55,7 +54,7 @@ class Explores(ABC):
     def _next_draws(self, n_rows: int) -> NDArray[np.float64]:
         """Return two uniform draws per row: whether to explore, and what."""
         if "_random" not in self.__dict__:
-            self._random = check_random_state(self.random_state)
+            self._random = as_random_state(self.random_state)
         draws: NDArray[np.float64] = self._random.random_sample((n_rows, 2))
         return draws
 
@@ -155,7 +154,7 @@ class EpsilonGreedy(Explorer):
         Whose actions are taken, and which learns. All its actions must be known: ``actions=[...]``.
     epsilon : float, default=0.1
         The probability to explore.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Draws.
 
     Attributes
@@ -180,7 +179,7 @@ class EpsilonGreedy(Explorer):
         policy: Any,
         *,
         epsilon: float = 0.1,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
         self.policy = policy
         self.epsilon = epsilon
@@ -202,7 +201,7 @@ class EpochGreedy(Explorer):
         right where some policy never errs (section 7.2 of the paper; then see `OnlineOffsetTree(realizable=True)`).
     constant : float, default=1.0
         The probability is ``min(1, constant * t ** power)`` in row t = 1, 2, ...
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Draws.
 
     Attributes
@@ -235,7 +234,7 @@ class EpochGreedy(Explorer):
         *,
         exploration: Literal["agnostic", "realizable"] = "agnostic",
         constant: float = 1.0,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
         self.policy = policy
         self.exploration = exploration

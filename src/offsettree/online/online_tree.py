@@ -8,11 +8,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
-from offsettree._validation import is_number
+from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import ParameterError
-from offsettree.online._layout import N_SCALES, make_layout, new_weights
+from offsettree.online._layout import make_layout, new_scales, new_weights
 from offsettree.online._policy import OnlinePolicy
 from offsettree.topology import ActionTree, tree_from
 
@@ -26,9 +25,8 @@ class TreeModel(NamedTuple):
     """All numbers of an online offset tree, in the arrays that its kernels take; most change as it learns."""
 
     layout: NDArray[np.uint64]
-    weights: NDArray[np.float32]
-    powers: NDArray[np.float32] | None  # sums of squared gradients; None where rates do not adapt
-    scales: NDArray[np.float32] | None  # largest size of each feature; None where features are taken as they are
+    weights: NDArray[np.float32]  # where rates adapt, each beside the sum of its squared gradients
+    scales: NDArray[np.float32] | None  # one over the largest size of each feature; None where not scaled
     contests: NDArray[np.float64]  # of each: rows and weight that the mean weight is of, and all rows
     totals: NDArray[np.float64]  # rows, squares of (scaled) features, rewards
     links: NDArray[np.int64]  # left, right and parent of each node, and the node above each leaf
@@ -71,7 +69,7 @@ class OnlineOffsetTree(OnlinePolicy):
         Smallest and largest possible reward. Rewards outside are refused.
     actions : array of shape (n_actions,), optional
         All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Draws a random tree.
 
     Attributes
@@ -115,6 +113,8 @@ class OnlineOffsetTree(OnlinePolicy):
     0
     """
 
+    _folds = True
+
     def __init__(
         self,
         *,
@@ -126,7 +126,7 @@ class OnlineOffsetTree(OnlinePolicy):
         n_bits: int | None = None,
         reward_range: Sequence[float] = (0.0, 1.0),
         actions: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
         self.loss = loss
         self.learning_rate = learning_rate
@@ -174,21 +174,32 @@ class OnlineOffsetTree(OnlinePolicy):
         n_bits = self._check_bits()
         self.tree_ = self._make_tree()
         n_contests = self.tree_.n_nodes
-        layout = make_layout(n_features, n_contests, bias=True, n_bits=n_bits)
         adaptive = self._is_adaptive()
+        layout = make_layout(n_features, n_contests, bias=True, spacing=2 if adaptive else 1, n_bits=n_bits)
         links = np.zeros((4, n_contests + 1), dtype=np.int64)
         links[:3, :-1] = self.tree_.left, self.tree_.right, self.tree_.parent
         links[3] = self.tree_.leaf_parent
         return TreeModel(
             layout,
             weights=new_weights(layout),
-            powers=new_weights(layout) if adaptive else None,
-            scales=np.zeros(int(layout[N_SCALES]), dtype=np.float32) if adaptive else None,
+            scales=new_scales(layout) if adaptive else None,
             contests=np.zeros((n_contests, 3)),
             totals=np.zeros(3),
             links=links,
             settings=np.array([loss, rate, offset, self.realizable]),
         )
+
+    def _model_within(self, among: NDArray[np.bool_]) -> tuple[TreeModel, NDArray[np.intp]]:
+        tree, links = self.tree_, self._model.links.copy()
+        has_action = np.zeros(tree.n_nodes, dtype=bool)
+        for node in tree.bottom_up():
+            left, right = int(tree.left[node]), int(tree.right[node])
+            has_left, has_right = (has_action[side] if side >= 0 else among[~side] for side in (left, right))
+            has_action[node] = has_left or has_right
+            if has_left != has_right:
+                # Whatever the contest says, there is one way to go.
+                links[:2, node] = left if has_left else right
+        return self._model._replace(links=links), np.arange(len(among))
 
     def _make_tree(self) -> ActionTree:
         if isinstance(self.tree, str) and self.tree in ("similar", "learned"):
@@ -196,7 +207,7 @@ class OnlineOffsetTree(OnlinePolicy):
                 f"tree={self.tree!r} needs a log before the first row is learned from. Take one from rows at hand, and "
                 "pass the tree: tree=ActionTree.learned(X, position, reward, n_actions=...)."
             )
-        return tree_from(self.tree, self.actions_, _no_log, _no_log, check_random_state(self.random_state))
+        return tree_from(self.tree, self.actions_, _no_log, _no_log, as_random_state(self.random_state))
 
     def _check_loss(self) -> int:
         if not isinstance(self.loss, str) or self.loss not in LOSSES:

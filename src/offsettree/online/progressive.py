@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offsettree._features import Features, check_features, count_rows, is_frame, take_rows
+from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._progress import Progress
 from offsettree._validation import check_actions, check_range, check_reward_within, encode_actions, some_labels
 from offsettree.base import BasePolicy
 from offsettree.exceptions import LogError, ParameterError, RewardError
 from offsettree.logs import LoggedData
-from offsettree.online._policy import OnlinePolicy, refuse_huge
+from offsettree.online._policy import OnlinePolicy
 from offsettree.online.exploration import Explorer, Explores
 
 __all__ = ["ProgressiveResult", "progressive_validation"]
@@ -205,11 +205,12 @@ def _name_of(learner: Any) -> str:
 
 def _checked(policy: Any, X: Features) -> Features:
     if isinstance(policy, OnlinePolicy):
-        if "_model" not in policy.__dict__:
-            policy._begin(X)
+        is_first = "_model" not in policy.__dict__
+        if is_first:
+            X = policy._begin(X)
         policy._refuse_changes()
-        X = check_features(policy, X, learner=policy._learner(), reset=False)
-        refuse_huge(X)
+        if not is_first:
+            X = policy._checked(X)
     elif not is_frame(X) and not hasattr(X, "tocsr"):
         X = np.asarray(X)
     if count_rows(X) == 0:
