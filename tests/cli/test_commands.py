@@ -409,3 +409,32 @@ def test_help_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_rows_that_name_their_features_need_not_name_all_of_them(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    lines = []
+    for age, is_member in zip(random.integers(20, 60, 600), random.random(600) < 0.5, strict=True):
+        mail = int(random.integers(1, 3))
+        cost = -float(mail == (1 if is_member else 2))
+        lines.append(f"{mail}:{cost}:0.5 |user age:{age}{' member' * bool(is_member)}")
+    (tmp_path / "log.vw").write_text("\n".join(lines))
+    assert called("learn", tmp_path / "log.vw", "--learner", "offset-tree", "-o", tmp_path / "p.ot")[0] == 0
+    (tmp_path / "rows.vw").write_text("|user age:30 member:1 odd:7\n|user age:31\n")
+    (tmp_path / "plain.vw").write_text("|user age:31\n")
+    _, printed = called("decide", tmp_path / "p.ot", tmp_path / "rows.vw")
+    assert [line.split(",")[1] for line in printed.splitlines()[1:]] == ["1", "2"]
+    _, printed = called("decide", tmp_path / "p.ot", tmp_path / "plain.vw")
+    assert printed.splitlines()[1] == "1,2"
+    (tmp_path / "next.vw").write_text("\n".join(line for line in lines if "member" not in line))
+    code, printed = called("evaluate", tmp_path / "p.ot", tmp_path / "next.vw", "--json")
+    assert code == 0
+    assert json.loads(printed)["estimate"]["value"] == 1
+
+
+def test_rows_of_very_many_features_are_sent_to_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"{1 + i % 2}:-1:0.5 | w{i} w{i + 1}" for i in range(1500)]
+    (tmp_path / "log.vw").write_text("\n".join(lines))
+    for learner in ("offset-tree", "online"):
+        assert called("learn", tmp_path / "log.vw", "--learner", learner, "-o", tmp_path / "p.ot")[0] == 2
+        assert "1,501 features" in capsys.readouterr().err

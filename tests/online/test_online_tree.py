@@ -511,7 +511,7 @@ def test_values_far_beyond_what_was_seen_are_decided_on() -> None:
 @pytest.mark.parametrize("n_bits", [None, 13])
 def test_many_sparse_rows_are_decided_on_as_each_alone_though_sums_cancel(n_bits: int | None) -> None:
     random = np.random.RandomState(0)
-    X = sp.random(400, MOST_COLUMNS + 10, density=0.03, format="csr", random_state=0)
+    X = sp.csr_matrix(sp.random(400, MOST_COLUMNS + 10, density=0.03, random_state=0))
     X.data = random.choice([-1.0, 1.0, 2.0], size=X.nnz)
     action = random.randint(0, 4, 400)
     policy = OnlineOffsetTree(n_bits=n_bits, actions=range(4))

@@ -6,7 +6,7 @@ import argparse
 import warnings
 from typing import Any
 
-from offsettree.cli._options import log_arguments
+from offsettree.cli._options import column_types, log_arguments
 from offsettree.evaluation import Estimate, evaluate
 from offsettree.exceptions import OffsetTreeWarning
 from offsettree.logs import LogColumns, read_columns
@@ -26,6 +26,7 @@ def read_log_for(policy: Any, options: argparse.Namespace) -> LogColumns:
     arguments = log_arguments(options, known_columns(policy))
     if policy.encoder is not None and arguments["features"] is None:
         arguments["features"] = policy.encoder.names_in
+        arguments["types"] = column_types(options, options.log, policy.encoder)
     return read_columns(options.log, **arguments)
 
 

@@ -5,9 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-__all__ = ["add_common_options", "add_log_options", "add_reading_options", "jobs", "log_arguments", "reading_arguments"]
+__all__ = [
+    "add_common_options",
+    "add_log_options",
+    "add_reading_options",
+    "column_types",
+    "jobs",
+    "log_arguments",
+    "reading_arguments",
+]
 
 
 def add_common_options(command: argparse.ArgumentParser, *, seed: bool = False, jobs: bool = False) -> None:
@@ -70,6 +79,16 @@ def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = No
 def reading_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return what `scan_tables` takes."""
     return {name: getattr(options, name) for name in ("format", "delimiter", "encoding", "cost")}
+
+
+def column_types(options: argparse.Namespace, path: Path, encoder: Any) -> dict[str, str]:
+    """Return as what a policy's columns are to be read."""
+    from offsettree.logs.readers import open_reader
+
+    # Rows that name their own features need not name all of them; tables say themselves what numbers are.
+    name_features = bool(open_reader(path, **reading_arguments(options)).roles)
+    kinds = {column.name: "text" if column.kind == "nominal" else "number" for column in encoder.columns}
+    return {name: kind for name, kind in kinds.items() if name_features or kind == "text"}
 
 
 def jobs(options: argparse.Namespace) -> int:

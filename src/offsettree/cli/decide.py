@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from offsettree.cli._options import add_common_options, add_reading_options, reading_arguments
+from offsettree.cli._options import add_common_options, add_reading_options, column_types, reading_arguments
 from offsettree.cli._output import print_json, print_line
 from offsettree.exceptions import LogError, ParameterError
 
@@ -91,7 +91,7 @@ def _tables(options: argparse.Namespace, encoder: Any, columns: list[str]) -> It
     """Read the columns that matter; words that are digits are words, as in training."""
     from offsettree.logs import scan_tables
 
-    types = {column.name: "text" for column in encoder.columns if column.kind == "nominal"}
+    types = column_types(options, options.data, encoder)
     return scan_tables(
         options.data,
         columns=list(dict.fromkeys(columns)),

@@ -10,7 +10,7 @@ from typing import Any
 
 from offsettree.cli._options import add_common_options, add_log_options, jobs, log_arguments
 from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import LogError, ParameterError
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -84,6 +84,7 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
     from offsettree.workflow.facts import learned_facts
 
     found = read_columns(options.log, without_propensity=options.propensity_estimated, **log_arguments(options))
+    refuse_wide(found.X, options.log)
     estimated = options.propensity_estimated
     propensity = 1.0 if estimated or found.propensity is None else found.propensity
     log = LoggedData(found.X, found.action, found.reward, propensity)
@@ -112,6 +113,15 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
     save(learned.policy, options.out, encoder=learned.encoder, facts=facts, estimate=learned.estimate)
     write_report_of(facts, options.report)
     return facts
+
+
+def refuse_wide(X: Any, path: Path) -> None:
+    """Refuse rows that name thousands of features: a policy file of the command line knows its columns by name."""
+    if hasattr(X, "toarray"):
+        raise LogError(
+            f"the rows of {path} name {X.shape[1]:,} features, more than the 1,024 that the command line makes columns "
+            "of. Learn in Python: OnlineOffsetTree(n_bits=20) or another policy, on LoggedData.read(...)."
+        )
 
 
 def write_report_of(facts: dict[str, Any], path: Path | None) -> None:

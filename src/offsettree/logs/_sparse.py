@@ -68,13 +68,14 @@ class SparseReader(Reader):
                             kinds.setdefault(name, "number")
             if n_rows == 0:
                 raise LogError(f"a log must have rows; {self.sources[0]} has no decision. Was it written to the end?")
-            self._kinds = kinds
+            # What is to be read as something is there, though no row names it: a policy knows its columns.
+            self._kinds = kinds | dict(self.options.types)
         return self._kinds
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are more features than a table should have columns."""
-        return len(self.kinds()) > MOST_COLUMNS
+        """Whether there are more features than a table should have columns, and nobody has said which matter."""
+        return len(self.kinds()) > MOST_COLUMNS and not self.options.types
 
     def places(self) -> dict[str, int]:
         """Tell the columns of the sparse matrix; text is a column of zeros and ones per value."""

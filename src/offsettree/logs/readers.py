@@ -49,7 +49,8 @@ def scan_tables(
     format : {"csv", "ndjson", "parquet", "arrow", "vw", "dsjson"}, optional
         By default it is recognised by content, then by name.
     types : mapping of str to {"number", "text"}, optional
-        What columns are to be read as, whatever they look like. A value that is not a number is then an error.
+        What columns are to be read as, whatever they look like. A value that is not a number is then an error. In
+        ``vw`` and ``dsjson`` such columns are there even if no row names them.
     first_pass : bool, default=True
         Whether the types of CSV files are tried on all rows first. Without, they are those of the first block, and a
         value further on that does not fit is an error.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 import offsettree
+from offsettree._features import is_sparse
 from offsettree._progress import Progress
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.estimate import Interval
@@ -131,6 +132,11 @@ def learn_from_stream(
     def features() -> Any:
         nonlocal total_reward
         for log in scan:
+            if is_sparse(log.X):
+                raise LogError(
+                    f"the rows of {path} name {log.X.shape[1]:,} features, more than the 1,024 that become columns. "
+                    "Learn in Python: OnlineOffsetTree(n_bits=20).partial_fit on the chunks of LoggedData.scan(...)."
+                )
             total_reward += float(log.reward.sum())
             ends[:] = min(ends[0], float(log.reward.min())), max(ends[1], float(log.reward.max()))
             found, position = np.unique(log.action, return_inverse=True)
