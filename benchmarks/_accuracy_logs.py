@@ -18,7 +18,7 @@ from offsettree import simulate_log
 from offsettree._features import take_rows
 from offsettree.datasets import NAMES, load
 
-N_TEST = 4000
+N_TEST = 2000
 OFF = 50_000  # of the seeds, away from those by which defaults were chosen
 LOGGINGS = ("uniform", "skewed")
 GENERATED: dict[str, Callable[[int, int], Problem]] = {

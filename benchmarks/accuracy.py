@@ -6,7 +6,7 @@ The value of a policy is known: in rows held out every label is, and of generate
 Peers run with their own defaults by the interpreters of their environments, on names as columns of numbers, scaled;
 the last one has a stronger learner than its default. One that is not there is named.
 
-    python benchmarks/accuracy.py [--python rivals=PATH obp=PATH econml=PATH] [--seeds 0 1] [--rows 4000] [--jobs 2]
+    python benchmarks/accuracy.py [--python rivals=PATH obp=PATH econml=PATH] [--seeds 0] [--rows 2000] [--jobs 2]
         [--sources glass "linear, 5" ...] [--policies PolicySearch ...] [--records FILE] [--json FILE]
 
 Every figure is appended to the file of records as it comes: interrupted, it goes on where it was.
@@ -30,6 +30,7 @@ from _accuracy_peer import PEERS
 from _accuracy_table import table
 from _problems import write_figures
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from offsettree import PolicySearch
 from offsettree._progress import Progress
@@ -50,7 +51,7 @@ def measure(key: dict[str, Any], n_rows: int, pythons: dict[str, str]) -> dict[s
     size = {"n_rows": len(task.action), "n_actions": task.n_actions, "best_value": task.best_value()}
     policy, started = key["policy"], time.perf_counter()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")
             found = peer(policy, task, pythons) if policy in PEERS else ours(policy, task, key["seed"])
     except (RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
@@ -122,8 +123,8 @@ def main() -> None:
     """Measure what is not yet on record, print the table, and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", nargs="+", default=[], metavar="NAME=PATH", help="interpreters of the peers")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
-    parser.add_argument("--rows", type=int, default=4000, help="longer logs are cut")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--rows", type=int, default=2000, help="longer logs are cut")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sources", nargs="+", choices=SOURCES, default=list(SOURCES))
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES)

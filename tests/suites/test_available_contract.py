@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from offsettree import Banditron, ImportanceWeighted, LoggedData, OnlineOffsetTree, PolicySearch
+from offsettree import Banditron, ImportanceWeighted, LoggedData, OnlineOffsetTree
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, FeatureError, ParameterError
 from tests.suites.policies import POLICIES, make_log, n_actions_of
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-WITHOUT_SETS = OnlineOffsetTree | Banditron | PolicySearch  # learn from rows that could choose all actions
+WITHOUT_SETS = OnlineOffsetTree | Banditron  # learn from rows that could choose all actions
 WITH_SETS = [name for name, policy in POLICIES.items() if not isinstance(policy, WITHOUT_SETS)]
 
 
@@ -231,15 +231,3 @@ def test_online_policies_say_that_they_take_no_masks(online: Any) -> None:
         with pytest.raises(ParameterError, match="available must be None"):
             use()
     np.testing.assert_array_equal(policy.rank(log.X, 1)[:, 0], policy.predict(log.X))
-
-
-def test_a_search_decides_among_available_actions_but_does_not_learn_from_such_rows() -> None:
-    search = clone(POLICIES["policy search"])
-    log = make_log(search)
-    with pytest.raises(ParameterError, match="PolicySearch cannot yet learn with available actions"):
-        search.fit(**log.arrays(), available=np.ones((len(log), 3), dtype=bool))
-    search.fit(**log.arrays())
-    mask = some_sets(len(log), 3)
-    assert mask[np.arange(len(log)), search.predict(log.X, mask)].all()
-    assert search.decide(log.X[0], mask[0]) == search.predict(log.X[:1], mask[:1])[0]
-    np.testing.assert_array_equal(search.rank(log.X, 2)[:, 0], search.predict(log.X))

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from offsettree._available import Available, best_of, pieces
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.base import BasePolicy
-from offsettree.reductions._corrections import CorrectionForest, fit_corrections
+from offsettree.reductions._corrections import CorrectionForest, Errors, fit_corrections
 from offsettree.reductions._cross_fit import CrossFit
 from offsettree.reductions._reward_models import check_reward_model, fit_rewards
 
@@ -129,7 +129,8 @@ class DoublyRobust(BasePolicy):
         learner = self._learner()
         if self.estimator is None:
             learner.adapt(len(action), X.shape[1])
-        self._corrections = fit_corrections(learner, X, action, fitted.error, n_actions, random, available, self.n_jobs)
+        errors = Errors(action, fitted.error, n_actions, available)
+        self._corrections = fit_corrections(learner, X, errors, random, self.n_jobs)
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
         predicted = self._model.predict(X, np.arange(len(self.actions_)))

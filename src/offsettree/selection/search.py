@@ -184,17 +184,12 @@ class PolicySearch(BasePolicy):
         propensity: NDArray[np.float64],
         available: Available | None = None,
     ) -> None:
-        if available is not None:
-            raise ParameterError(
-                "PolicySearch cannot yet learn with available actions: fit the policies themselves with available=..., "
-                "and compare them by evaluate."
-            )
         self._check_parameters(len(action))
         low, high = check_range(self.reward_range)
         if (low, high) != (0, 1):
             reward = np.clip(low + (high - low) * reward, low, high)  # not outside by the last digit
         random = check_random_state(self.random_state)
-        log = Log(X, action, reward, propensity, self.actions_)
+        log = Log(X, action, reward, propensity, self.actions_, available)
         candidates = read_candidates(self.candidates, sparse=is_sparse(X))
         candidates = prepare_candidates(candidates, self.actions_, (low, high), random)
         fold = stratified_folds(action, self.cv, random)
