@@ -6,7 +6,7 @@ The value of a policy is known: in rows held out every label is, and of generate
 Peers run with their own defaults by the interpreters of their environments, on names as columns of numbers, scaled;
 the last one has a stronger learner than its default. One that is not there is named.
 
-    python benchmarks/accuracy.py [--python rivals=PATH obp=PATH econml=PATH] [--seeds 0] [--rows 2000] [--jobs 2]
+    python benchmarks/accuracy.py [--python rivals=PATH obp=PATH econml=PATH] [--seeds 0] [--rows 1000] [--jobs 2]
         [--sources glass "linear, 5" ...] [--policies PolicySearch ...] [--records FILE] [--json FILE]
 
 Every figure is appended to the file of records as it comes: interrupted, it goes on where it was.
@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", nargs="+", default=[], metavar="NAME=PATH", help="interpreters of the peers")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--rows", type=int, default=2000, help="longer logs are cut")
+    parser.add_argument("--rows", type=int, default=1000, help="longer logs are cut")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sources", nargs="+", choices=SOURCES, default=list(SOURCES))
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES)
