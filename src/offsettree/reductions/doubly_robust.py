@@ -62,7 +62,7 @@ class DoublyRobust(BasePolicy):
 
     With n rows and k actions, a forest (`ExtraTreesRegressor` or `RandomForestRegressor`, also as the last step of
     a pipeline) needs no table of n times k numbers, neither in learning nor afterwards: an error belongs to one
-    action, and a leaf keeps one number per action that it holds. Trees are grown on at most 32 targets. Other
+    action, and a leaf keeps one number per action that it holds. Trees are grown on at most 8 targets. Other
     regressors are given the table in blocks. Decisions need k numbers per row, and are taken in blocks of rows.
 
     Adding a constant to all rewards and to `reward_range` changes nothing, but for rounding.
