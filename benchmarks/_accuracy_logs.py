@@ -52,7 +52,7 @@ class Task:
     @property
     def n_actions(self) -> int:
         """How many actions there are."""
-        return self.mean_test.shape[1]
+        return int(self.mean_test.shape[1])
 
     def value(self, chosen: NDArray[Any]) -> float:
         """Return the true value of decisions in the new contexts."""

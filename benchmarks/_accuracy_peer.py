@@ -14,13 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 SEED = 0
+UNUSED = ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "seaborn", "pyieoe", "pyieoe.evaluator")  # of obp
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,15 @@ def ipw_learner(learner: Callable[[], Any] | None) -> Fit:
 
     def fit(log: PeerLog, folder: Path) -> Decide:
         # What the package imports beside, for neural networks and plots, is not used here and is gigabytes.
-        for name in ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "seaborn", "pyieoe", "pyieoe.evaluator"):
+        for name in (
+            "torch",
+            "torch.nn",
+            "torch.nn.functional",
+            "torch.optim",
+            "seaborn",
+            "pyieoe",
+            "pyieoe.evaluator",
+        ):
             sys.modules.setdefault(name, Absent(name))
         from obp.policy import IPWLearner
 

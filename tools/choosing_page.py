@@ -32,9 +32,12 @@ def figures(found: dict[str, Any]) -> str:
     """Return the text between the markers."""
     summary = _summary()
     best = summary.behind_the_best(found)
+    caption = (
+        f"Mean true value on {best['n_logs']} logs of at most {found['rows']:,} rows, and how far the search is ahead "
+        "on the logs where both have an answer (mean and standard error). Printed by `make bench-accuracy`."
+    )
     rows = [
-        f"Mean true value on {best['n_logs']} logs of at most {found['rows']:,} rows, and how far the search is ahead on "
-        "the logs where both have an answer (mean and standard error). Printed by `make bench-accuracy`.",
+        caption,
         "",
         "| | mean | " + " | ".join(summary.GROUPS) + " | search ahead by | logs |",
         "|---|---|" + "---|" * (len(summary.GROUPS) + 2),
@@ -46,13 +49,13 @@ def figures(found: dict[str, Any]) -> str:
         values = " | ".join(summary.number(row[group]) for group in summary.GROUPS)
         rows.append(f"| {name} | {summary.number(row['mean'])} | {values} | {lead} | {logs} |")
     rows += [f"| {name} | not run: {why} |" + " |" * 6 for name, why in found["missing"].items()]
-    rows += [
-        "",
+    judgement = (
         f"Behind the single candidate that is best on average ({best['best_single']}) the search is by "
         f"{best['behind_best_single']:+.4f} (below 0: ahead). Behind whichever candidate was best on each log, which "
-        f"nobody can know beforehand, by {best['behind_best_of_each_log']:.4f} on average and by {best['largest']:.3f} at "
-        f"most. Its own 95 % interval held the true value on {100 * best['estimate_held']:.0f} % of the logs.",
-    ]
+        f"nobody can know beforehand, by {best['behind_best_of_each_log']:.4f} on average and by {best['largest']:.3f} "
+        f"at most. Its own 95 % interval held the true value on {100 * best['estimate_held']:.0f} % of the logs."
+    )
+    rows += ["", judgement]
     return "\n".join(rows) + "\n"
 
 

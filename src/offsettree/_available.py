@@ -57,7 +57,7 @@ class Available:
 
     def share(self) -> NDArray[np.float64]:
         """Return the share of the rows to which each action is available."""
-        return np.asarray(self.mask.sum(axis=0), dtype=np.float64).ravel() / self.mask.shape[0]
+        return np.asarray(np.ravel(self.mask.sum(axis=0)) / self.mask.shape[0])
 
     def any_of(self, rows: NDArray[np.intp], begin: int, end: int) -> NDArray[np.bool_]:
         """Tell which of the rows may choose any of the columns from `begin` to `end` - 1."""

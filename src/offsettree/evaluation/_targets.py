@@ -140,7 +140,7 @@ def certain(chosen: NDArray[np.intp], logged: NDArray[np.intp], n_actions: int) 
     """Return the target of a policy that takes one action in each row."""
 
     def probability(rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        return (chosen[rows, np.newaxis] == np.arange(n_actions)).astype(np.float64)
+        return np.asarray(chosen[rows, np.newaxis] == np.arange(n_actions), dtype=np.float64)
 
     share = np.bincount(chosen, minlength=n_actions) / len(chosen)
     return Target(chosen, probability, (chosen == logged).astype(np.float64), share)
