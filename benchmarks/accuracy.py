@@ -7,9 +7,10 @@ Peers run with their own defaults by the interpreters of their environments, on 
 the last one has a stronger learner than its default. One that is not there is named.
 
     python benchmarks/accuracy.py [--python rivals=PATH obp=PATH econml=PATH] [--seeds 0] [--rows 1000] [--jobs 2]
-        [--sources glass "linear, 5" ...] [--policies PolicySearch ...] [--records FILE] [--json FILE]
+        [--sources glass "linear, 5" ...] [--policies PolicySearch ...] [--records FILE] [--json FILE] [--no-more]
 
-Every figure is appended to the file of records as it comes: interrupted, it goes on where it was.
+Every figure is appended to the file of records as it comes: interrupted, it goes on where it was. The table is of the
+logs that all have learned from.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import subprocess
 import tempfile
 import time
 import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,16 @@ def missing_peers(pythons: dict[str, str]) -> dict[str, str]:
     return reasons
 
 
+def complete(records: Iterable[Mapping[str, Any]], policies: set[str]) -> list[dict[str, Any]]:
+    """Return the records of logs that all policies have learned from, in order: means are of the same logs."""
+    by_log: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for record in records:
+        if record["policy"] in policies:
+            by_log.setdefault((record["seed"], record["source"], record["logging"]), []).append(dict(record))
+    whole = [by_log[log] for log in sorted(by_log) if len(by_log[log]) == len(policies)]
+    return [each for log in whole for each in sorted(log, key=lambda each: POLICIES.index(each["policy"]))]
+
+
 def main() -> None:
     """Measure what is not yet on record, print the table, and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -130,6 +142,7 @@ def main() -> None:
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES)
     parser.add_argument("--records", type=Path, default=Path("benchmarks/results/accuracy.records.jsonl"))
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    parser.add_argument("--no-more", action="store_true", help="measure nothing, and make the table of what there is")
     options = parser.parse_args()
     os.environ.update(ONE_THREAD)
     pythons = dict(each.split("=", 1) for each in options.python)
@@ -143,15 +156,16 @@ def main() -> None:
         for policy in options.policies
         if policy not in missing
     ]
-    todo = [key for key in keys if key not in records]
+    todo = [] if options.no_more else [key for key in keys if key not in records]
     progress = Progress(len(todo))
     run = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
     for record in run(delayed(measure)(key, options.rows, pythons) for key in todo):
         records.add(record)
         progress.advance(1, f"{record['source']}, {record['logging']}: {record['policy']}")
     progress.close()
-    figures = sorted(records, key=lambda each: (each["seed"], each["source"], each["logging"], each["policy"]))
-    found = {"rows": options.rows, "missing": missing, "figures": [dict(each) for each in figures]}
+    policies = {policy for policy in options.policies if policy not in missing}
+    n_logs = len(options.seeds) * len(options.sources) * len(LOGGINGS)
+    found = {"rows": options.rows, "logs": n_logs, "missing": missing, "figures": complete(records, policies)}
     print(table(found))
     write_figures(options.json, found)
 

@@ -32,9 +32,10 @@ def figures(found: dict[str, Any]) -> str:
     """Return the text between the markers."""
     summary = _summary()
     best = summary.behind_the_best(found)
+    part = "" if best["n_logs"] == found["logs"] else f" of the {found['logs']}"
     caption = (
-        f"Mean true value on {best['n_logs']} logs of at most {found['rows']:,} rows, and how far the search is ahead "
-        "on the logs where both have an answer (mean and standard error). Printed by `make bench-accuracy`."
+        f"Mean true value on {best['n_logs']}{part} logs of at most {found['rows']:,} rows, and how far the search is "
+        "ahead on the logs where both have an answer (mean and standard error). Printed by `make bench-accuracy`."
     )
     rows = [
         caption,
