@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test coverage lint bench bench-rivals reproduce clean
+.PHONY: demo test coverage lint bench bench-rivals bench-accuracy reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -48,6 +48,15 @@ bench-rivals: .venv/ready-dev .venv-rivals/ready
 	$(BIN)/python benchmarks/online.py --rivals-python .venv-rivals/bin/python --json $(RESULTS)/online.json
 	$(BIN)/python tools/performance_page.py
 
+# What policies are worth, beside those of other libraries, each in an environment of its own. Interrupted, it goes on
+# where it was; without benchmarks/results/accuracy.records.jsonl it starts anew.
+ACCURACY_PEERS := .venv-accuracy-rivals/tried .venv-accuracy-obp/tried .venv-accuracy-econml/tried
+
+bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS)
+	$(BIN)/python benchmarks/accuracy.py --jobs $(JOBS) --json $(RESULTS)/accuracy.json --python \
+		$(foreach peer,rivals obp econml,$(peer)=.venv-accuracy-$(peer)/bin/python)
+	$(BIN)/python tools/choosing_page.py
+
 # The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.
 reproduce: .venv/ready-dev
 	$(BIN)/offsettree reproduce table1 --learners weka --out docs/results
@@ -58,7 +67,7 @@ reproduce: .venv/ready-dev
 	$(BIN)/python tools/experiments_page.py
 
 clean:
-	rm -rf .venv .venv-rivals build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-rivals .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Debian's python3 comes without venv; virtualenv from pip does the same.
 .venv/bin/python:
@@ -78,4 +87,18 @@ clean:
 	$(PYTHON) -m venv .venv-rivals || $(PYTHON) -m virtualenv .venv-rivals
 	.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check scikit-learn cython setuptools wheel vowpalwabbit
 	.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation costsensitive contextualbandits
+	touch $@
+
+# A peer that cannot be installed is named in the table, with the reason: the last line that pip wrote.
+PEER_PIP = .venv-accuracy-$*/bin/python -m pip install --quiet --disable-pip-version-check
+PEER_rivals = $(PEER_PIP) scikit-learn cython setuptools wheel vowpalwabbit \
+	&& $(PEER_PIP) --no-build-isolation costsensitive contextualbandits
+# It says that it needs Python before 3.11; its learner, without what the package wants for networks and plots, does not.
+PEER_obp = $(PEER_PIP) scikit-learn pandas scipy tqdm pyyaml matplotlib \
+	&& $(PEER_PIP) --no-deps --ignore-requires-python obp==0.5.7
+PEER_econml = $(PEER_PIP) econml
+
+.venv-accuracy-%/tried:
+	$(PYTHON) -m venv .venv-accuracy-$* || $(PYTHON) -m virtualenv .venv-accuracy-$*
+	{ $(PEER_$*); } > .venv-accuracy-$*/log 2>&1 || { tail -n 1 .venv-accuracy-$*/log > .venv-accuracy-$*/failed; }
 	touch $@

@@ -55,6 +55,10 @@ class Available:
             return np.asarray(np.diff(self.mask.indptr), dtype=np.intp)
         return np.asarray(np.count_nonzero(self.mask, axis=1))
 
+    def share(self) -> NDArray[np.float64]:
+        """Return the share of the rows to which each action is available."""
+        return np.asarray(np.ravel(self.mask.sum(axis=0)) / self.mask.shape[0])
+
     def any_of(self, rows: NDArray[np.intp], begin: int, end: int) -> NDArray[np.bool_]:
         """Tell which of the rows may choose any of the columns from `begin` to `end` - 1."""
         if is_sparse(self.mask):

@@ -118,14 +118,13 @@ def test_linear_models_find_linear_rewards() -> None:
     np.testing.assert_allclose(model.predict(X, np.arange(4)), mean, atol=0.01)
 
 
-@pytest.mark.parametrize("k", [2, 5, 32])
+@pytest.mark.parametrize("k", [2, 5, 8])
 def test_a_forest_of_corrections_predicts_what_the_forest_does(k: int) -> None:
     log = a_log(k=k)
     error = np.random.RandomState(1).normal(size=600)
     forest = ExtraTreesRegressor(7, min_samples_leaf=4, random_state=0)
-    corrections = _corrections.ForestCorrections(
-        forest, log["X"], log["action"], error, k, np.random.RandomState(0), None
-    )
+    errors = _corrections.Errors(log["action"], error, k)
+    corrections = _corrections.ForestCorrections(forest, log["X"], errors, np.random.RandomState(0))
     np.testing.assert_allclose(
         corrections.predict(log["X"]).toarray(), forest.predict(log["X"]).reshape(600, k), atol=1e-12
     )
@@ -137,9 +136,8 @@ def test_corrections_count_the_rows_to_which_an_action_was_available() -> None:
     mask = np.random.RandomState(2).random_sample((600, 3)) < 0.5
     mask[np.arange(600), log["action"]] = True
     forest = ExtraTreesRegressor(1, max_depth=2, random_state=0)
-    corrections = _corrections.ForestCorrections(
-        forest, log["X"], log["action"], error, 3, np.random.RandomState(0), Available(sp.csr_array(mask))
-    )
+    errors = _corrections.Errors(log["action"], error, 3, Available(sp.csr_array(mask)))
+    corrections = _corrections.ForestCorrections(forest, log["X"], errors, np.random.RandomState(0))
     leaf = forest.apply(log["X"])[:, 0]
     predicted = corrections.predict(log["X"]).toarray()
     for row in range(0, 600, 50):

@@ -217,6 +217,21 @@ def test_a_learner_that_picks_columns_by_name_sees_the_frame() -> None:
     assert found.decide({"colour": "red", "size": 0.5}) == 1
 
 
+def test_a_long_log_is_compared_on_some_rows_and_the_chosen_one_learns_from_all() -> None:
+    log = make_log(1000)
+    seen: list[int] = []
+    candidates = [("poor", Scripted(0.2)), ("good", Scripted(1.0, script=seen.append))]
+    found = PolicySearch(candidates, cv=2, scoring="snips", max_rows=300, random_state=0).fit(**log.arrays())
+    assert seen == [150, 150, 1000]
+    assert found.estimate_.n_rows == 300
+    assert found.best_name_ == "good"
+    assert vars(found.best_policy_)["n_rows_"] == 1000
+    seen.clear()
+    found.set_params(max_rows=None).fit(**log.arrays())
+    assert seen == [500, 500, 1000]
+    assert found.estimate_.n_rows == 1000
+
+
 def test_it_survives_pickling_and_its_table_makes_a_frame() -> None:
     found = PolicySearch([POOR, GOOD], scoring="snips", random_state=0).fit(**make_log().arrays())
     again = pickle.loads(pickle.dumps(found))
@@ -246,6 +261,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "reward_model must be a regressor",
     ),
     "less than simpler": ({"simpler_within": -1}, "simpler_within must be a number of at least 0; got -1"),
+    "hardly any rows": ({"max_rows": 99}, "max_rows must be None or a whole number of at least 100 rows .*; got 99"),
+    "rows by word": ({"max_rows": "all"}, "max_rows must be None or a whole number .*; got 'all'"),
+    "more folds than rows compared": ({"cv": 200, "max_rows": 100}, "from 2 to the number of rows, 100; got 200"),
     "no time": ({"time_budget": 0}, "time_budget must be None or seconds, more than 0; got 0"),
     "a level of percent": ({"level": 95}, "level must be between 0 and 1"),
     "an unknown word": ({"candidates": "all"}, "candidates must be 'default', or a list .*; got 'all'"),

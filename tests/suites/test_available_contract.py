@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from offsettree import Banditron, ImportanceWeighted, LoggedData, OnlineOffsetTree, PolicySearch
+from offsettree import Banditron, ImportanceWeighted, LoggedData, OnlineOffsetTree
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, FeatureError, ParameterError
 from tests.suites.policies import POLICIES, make_log, n_actions_of
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-WITHOUT_SETS = OnlineOffsetTree | Banditron | PolicySearch  # learn from rows that could choose all actions
+WITHOUT_SETS = OnlineOffsetTree | Banditron  # learn from rows that could choose all actions
 WITH_SETS = [name for name, policy in POLICIES.items() if not isinstance(policy, WITHOUT_SETS)]
 
 
@@ -235,15 +235,3 @@ def test_online_policies_decide_among_available_actions_but_do_not_learn_from_su
         ranks = policy.rank(X, 3)
         np.testing.assert_array_equal(ranks[:, 0], plain)
         np.testing.assert_array_equal(np.sort(ranks, axis=1), np.tile([0, 1, 2], (len(log), 1)))
-
-
-def test_a_search_decides_among_available_actions_but_does_not_learn_from_such_rows() -> None:
-    search = clone(POLICIES["policy search"])
-    log = make_log(search)
-    with pytest.raises(ParameterError, match="PolicySearch cannot yet learn with available actions"):
-        search.fit(**log.arrays(), available=np.ones((len(log), 3), dtype=bool))
-    search.fit(**log.arrays())
-    mask = some_sets(len(log), 3)
-    assert mask[np.arange(len(log)), search.predict(log.X, mask)].all()
-    assert search.decide(log.X[0], mask[0]) == search.predict(log.X[:1], mask[:1])[0]
-    np.testing.assert_array_equal(search.rank(log.X, 2)[:, 0], search.predict(log.X))

@@ -189,6 +189,9 @@ class SavedPolicy:
             position[rows] = self._model.choose_within(X[rows], sets.part(rows))
         return position
 
+    def _positions_among(self, X: Features, available: Any) -> NDArray[np.intp]:
+        return self._positions(X, available)
+
     def _checked(self, X: Features) -> Features:
         """Return X as the model takes it: raw rows encoded, and everything judged."""
         if self.encoder is not None and not isinstance(X, np.ndarray) and not is_sparse(X):

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._available import Available
 from offsettree._features import Features
 from offsettree._fingerprint import Fingerprint, share_remembered
 from offsettree._validation import some_labels
@@ -95,32 +96,36 @@ def of_propensities(
     space: NDArray[Any],
     *,
     covered: bool,
+    available: Available | None = None,
 ) -> list[str]:
     """Tell of propensities that cannot be right.
 
     The mean of 1 / propensity over all rows is near the number of possible actions, and its mean over the rows of one
-    action, the others counted as 0, near 1: each action was to be met as often as its propensities say. The weights
-    of a policy are near 1 on average if the log can take all that it takes (`covered`, as far as is known).
+    action, the others counted as 0, near the share of rows to which it was available: each action was to be met as
+    often as its propensities say. The weights of a policy are near 1 on average if the log can take all that it takes
+    (`covered`, as far as is known).
     """
     n_rows = len(logged)
     if n_rows < FEW_ROWS:
         return []
     found = []
     total, squares = _sums_by_action(logged, propensity, count)
-    n_actions, mean = int((count > 0).sum()), float(total.sum() / n_rows)
+    offered = np.ones(len(space)) if available is None else available.share()
+    possible, seen, mean = float(offered.sum()), float(offered[count > 0].sum()), float(total.sum() / n_rows)
     stderr = _stderr(mean, float(squares.sum() / n_rows), n_rows)
     largest = float(1 / propensity.min())
-    short = SURE * max(stderr, _stderr_of_unseen(n_actions - mean, largest, n_rows))
-    if mean > len(space) * 1.1 + SURE * stderr or mean < n_actions / 1.1 - short:
-        why = "too small" if mean > len(space) else "too large, or some actions cannot be taken in every context"
+    short = SURE * max(stderr, _stderr_of_unseen(seen - mean, largest, n_rows))
+    if mean > possible * 1.1 + SURE * stderr or mean < seen / 1.1 - short:
+        why = "too small" if mean > possible else "too large, or some actions cannot be taken in every context"
         found.append(
             f"propensities cannot be right: the mean of 1 / propensity over all rows is {mean:.3g}, where it should be "
-            f"near the number of actions, {len(space) if mean > len(space) else n_actions}. They seem {why}."
+            f"near the number of actions, {possible if mean > possible else seen:g}. They seem {why}."
         )
     else:
-        share = total / n_rows
-        spread = np.sqrt(np.maximum(squares / n_rows - share**2, 0) / n_rows)
-        off = np.abs(share - 1) - SURE * np.maximum(spread, _stderr_of_unseen(1 - share, largest, n_rows))
+        rate = np.where(count > 0, offered, 1.0)
+        share = total / n_rows / rate
+        spread = np.sqrt(np.maximum(squares / n_rows / rate**2 - share**2, 0) / n_rows)
+        off = np.abs(share - 1) - SURE * np.maximum(spread, _stderr_of_unseen(1 - share, largest / rate, n_rows))
         odd = (count >= 10) & (off > 0.1) & ((share > 1) | (share < 0.8))
         if odd.any():
             worst = int(np.where(odd, off, -1).argmax())
@@ -161,7 +166,7 @@ def _stderr(mean: float, mean_square: float, n_rows: int) -> float:
     return float(np.sqrt(max(mean_square - mean**2, 0) / n_rows))
 
 
-def _stderr_of_unseen(missing: Any, largest: float, n_rows: int) -> Any:
+def _stderr_of_unseen(missing: Any, largest: Any, n_rows: int) -> Any:
     """Return how far a mean may fall short by `missing` because rows of the largest weight were not met by chance."""
     return np.sqrt(np.maximum(missing, 0) * largest / n_rows)
 

@@ -81,7 +81,6 @@ def predict_rewards(
 def _on_policy(fitted: _Fitted, part: Features, rows: NDArray[np.intp], target: Target) -> NDArray[np.float64]:
     if target.chosen is not None:
         return fitted.predict(part, target.chosen[rows])
-    assert target.probability is not None  # noqa: S101
     probability = target.probability(rows)
     values = np.zeros(len(rows))
     for action in np.flatnonzero(probability.any(axis=0)):
@@ -146,7 +145,6 @@ def _from_table(table: NDArray[np.float64], logged: NDArray[np.intp], target: Ta
     row = np.arange(len(logged))
     if target.chosen is not None:
         return Predictions(table[row, logged], table[row, target.chosen])
-    assert target.probability is not None  # noqa: S101
     on_policy = np.empty(len(logged))
     for rows in row_blocks(row, table.shape[1]):
         on_policy[rows] = (target.probability(rows) * table[rows]).sum(axis=1)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offsettree._available import Available
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._traits import tags_of
 from offsettree._validation import check_actions, encode_actions, find_actions, some_labels, unique_labels
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
-__all__ = ["Target", "find_space", "find_target", "row_blocks"]
+__all__ = ["Target", "certain", "find_space", "find_target", "row_blocks"]
 
 BLOCK_NUMBERS = 1 << 22  # probabilities held at a time: 32 MB
 TOLERANCE = 1e-4  # probabilities are often float32, or were printed and read again
@@ -25,13 +26,13 @@ TOLERANCE = 1e-4  # probabilities are often float32, or were printed and read ag
 class Target:
     """What a policy does in each row of a log.
 
-    `chosen` holds the position of the action that a deterministic policy takes. Where it is None, `probability` gives
-    those of all actions for the rows asked, in the order of the space of actions. `on_logged` is the probability of
-    each row's logged action, and `share` the mean probability of each action.
+    `chosen` holds the position of the action that a deterministic policy takes, and is None for others. `probability`
+    gives those of all actions for the rows asked, in the order of the space of actions. `on_logged` is the probability
+    of each row's logged action, and `share` the mean probability of each action.
     """
 
     chosen: NDArray[np.intp] | None
-    probability: Callable[[NDArray[np.intp]], NDArray[np.float64]] | None
+    probability: Callable[[NDArray[np.intp]], NDArray[np.float64]]
     on_logged: NDArray[np.float64]
     share: NDArray[np.float64]
 
@@ -80,29 +81,46 @@ def _united(space: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([space, more[~np.isin(more, space)]])
 
 
-def find_target(policy: Any, X: Features, logged: NDArray[np.intp], space: NDArray[Any], what: str) -> Target:
+def find_target(
+    policy: Any,
+    X: Features,
+    logged: NDArray[np.intp],
+    space: NDArray[Any],
+    what: str,
+    available: Available | None = None,
+) -> Target:
     """Ask a policy of any form what it does in the rows of a log; `what` names it in errors."""
-    n_rows = len(logged)
+    target = _find_target(policy, X, logged, space, what, available)
+    if available is not None:
+        _refuse_unavailable(target, available, space, what)
+    return target
+
+
+def _find_target(
+    policy: Any, X: Features, logged: NDArray[np.intp], space: NDArray[Any], what: str, available: Available | None
+) -> Target:
+    n_rows, n_actions = len(logged), len(space)
     if isinstance(policy, type):
         raise ParameterError(f"{what} must be a fitted policy, not a class; got {policy.__name__}.")
     if isinstance(policy, BasePolicy) or hasattr(policy, "_positions"):  # one that was saved and loaded has, too
-        return _certain(_translate(policy._positions(X), policy.actions_, space), logged, space)
+        position = policy._positions(X) if available is None else _positions_among(policy, X, available, space)
+        return certain(_translate(position, policy.actions_, space), logged, n_actions)
     tags = tags_of(policy)
     is_classifier = tags is not None and tags.estimator_type == "classifier"
     if hasattr(policy, "predict_proba") and not (is_classifier and hasattr(policy, "predict")):
         return _stochastic(lambda rows: _asked(policy, X, rows, space, what), logged, space)
     if hasattr(policy, "predict"):
-        return _certain(_encoded(policy.predict(X), n_rows, space, what), logged, space)
+        return certain(_encoded(policy.predict(X), n_rows, space, what), logged, n_actions)
     if isinstance(policy, str | int | np.integer):
         position = _encoded(np.array([policy]), 1, space, what)
-        return _certain(np.repeat(position, n_rows), logged, space)
+        return certain(np.repeat(position, n_rows), logged, n_actions)
     values = policy if is_frame(policy) else _as_array(policy, what)
     if values.ndim == 2:
         table = np.asarray(values)
         if len(table) != n_rows:
             raise LogError(f"{what} must have one row per row of X; got {len(table)} for {n_rows} rows.")
         return _stochastic(lambda rows: _checked(table[rows], rows, len(space), what), logged, space)
-    return _certain(_encoded(policy, n_rows, space, what), logged, space)
+    return certain(_encoded(policy, n_rows, space, what), logged, n_actions)
 
 
 def _as_array(policy: Any, what: str) -> NDArray[Any]:
@@ -118,9 +136,40 @@ def _as_array(policy: Any, what: str) -> NDArray[Any]:
     return values
 
 
-def _certain(chosen: NDArray[np.intp], logged: NDArray[np.intp], space: NDArray[Any]) -> Target:
-    share = np.bincount(chosen, minlength=len(space)) / len(chosen)
-    return Target(chosen, None, (chosen == logged).astype(np.float64), share)
+def certain(chosen: NDArray[np.intp], logged: NDArray[np.intp], n_actions: int) -> Target:
+    """Return the target of a policy that takes one action in each row."""
+
+    def probability(rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        return np.asarray(chosen[rows, np.newaxis] == np.arange(n_actions), dtype=np.float64)
+
+    share = np.bincount(chosen, minlength=n_actions) / len(chosen)
+    return Target(chosen, probability, (chosen == logged).astype(np.float64), share)
+
+
+def _positions_among(policy: BasePolicy, X: Features, available: Available, space: NDArray[Any]) -> NDArray[np.intp]:
+    """Let a policy choose among what is available, its own actions being some of the space."""
+    if np.array_equal(policy.actions_, space):
+        return policy._positions_among(X, available.mask)
+    return policy._positions_among(X, available.in_order(_known_positions(policy.actions_, space, "policy")).mask)
+
+
+def _refuse_unavailable(target: Target, available: Available, space: NDArray[Any], what: str) -> None:
+    """Refuse a policy that takes what is not to be had: it cannot be followed, nor its value be known."""
+    n_rows = len(target.on_logged)
+    wrong = np.zeros(n_rows, dtype=bool)
+    if target.chosen is not None:
+        wrong = ~available.has(target.chosen)
+    else:
+        for rows in row_blocks(np.arange(n_rows), len(space)):
+            wrong[rows] = ((target.probability(rows) > TOLERANCE) & ~available.take(rows).dense()).any(axis=1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        taken = (target.probability(np.array([row])) > TOLERANCE) & ~available.take(np.array([row])).dense()
+        raise ActionError(
+            f"the {what} must choose among the available actions; in row {row} it takes "
+            f"{space[int(taken.argmax())].item()!r}, which the mask excludes "
+            f"({int(wrong.sum()):,} such rows in all). Decide with the same mask: policy.predict(X, available=mask)."
+        )
 
 
 def _stochastic(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from offsettree._available import Available, check_available, check_available_to_log
 from offsettree._features import Features, count_rows
 from offsettree._validation import (
     check_actions,
@@ -44,6 +45,7 @@ def evaluate(
     interval: str = "normal",
     baseline: Any = "logging",
     actions: ArrayLike | None = None,
+    available: Any = None,
     reward_range: Any = None,
     max_weight: float | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -79,6 +81,10 @@ def evaluate(
         What the policy is compared with: what was logged, or another policy in any of the forms above.
     actions : array of shape (n_actions,), optional
         All action labels. By default those that the policies say they know, and those of the log.
+    available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+        Which actions there were to choose from in each row, in the order of `actions`, or else of the policy's
+        `actions_`. Policies of this package choose among them; of others, and of arrays, an answer that the mask
+        excludes is refused. By default all.
     reward_range : (float, float), optional
         Smallest and largest possible reward, for "bernstein" and "betting". By default the policy's `reward_range`;
         for other policies (0, 1) if all rewards are within.
@@ -135,13 +141,13 @@ def evaluate(
     if not (is_number(level) and 0 < level < 1):
         raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
     _check_pair(method, interval)
-    log = _Log.of(X, action, reward, propensity, actions, [policy, baseline])
+    log = _Log.of(X, action, reward, propensity, actions, available, [policy, baseline])
     random = check_random_state(random_state)
-    target = find_target(policy, X, log.logged, log.space, "policy")
+    target = find_target(policy, X, log.logged, log.space, "policy", log.available)
     weight = target.on_logged / log.propensity
     targets, weights = [target], [weight]
     if baseline is not None and not _is_logging(baseline):
-        targets.append(find_target(baseline, X, log.logged, log.space, "baseline"))
+        targets.append(find_target(baseline, X, log.logged, log.space, "baseline", log.available))
         weights.append(targets[1].on_logged / log.propensity)
     if method in ("ips", "snips"):
         _refuse_unmatched(weights)
@@ -192,9 +198,19 @@ class _Log:
     reward: NDArray[np.float64]
     propensity: NDArray[np.float64]
     space: NDArray[Any]
+    available: Available | None
 
     @classmethod
-    def of(cls, X: Features, action: Any, reward: Any, propensity: Any, actions: Any, policies: list[Any]) -> _Log:
+    def of(
+        cls,
+        X: Features,
+        action: Any,
+        reward: Any,
+        propensity: Any,
+        actions: Any,
+        available: Any,
+        policies: list[Any],
+    ) -> _Log:
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("evaluate takes the parts of a log, not the log itself: evaluate(policy, **log.arrays()).")
         n_rows = count_rows(X)
@@ -204,7 +220,11 @@ class _Log:
         rewards = check_reward(reward, n_rows, copy=False)
         chances = check_propensity(propensity, n_rows, copy=False)
         space, logged = find_space(labels, actions, policies)
-        return cls(logged, rewards, chances, space)
+        sets = None
+        if available is not None:
+            sets = check_available(available, n_rows, space)
+            check_available_to_log(sets, logged, space)
+        return cls(logged, rewards, chances, space, sets)
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -253,7 +273,9 @@ def _find_warnings(
     serious = [
         *diagnostics.of_training_rows(policy, X, log.reward),
         *support,
-        *diagnostics.of_propensities(sums, log.logged, count, log.propensity, log.space, covered=not support),
+        *diagnostics.of_propensities(
+            sums, log.logged, count, log.propensity, log.space, covered=not support, available=log.available
+        ),
     ]
     for text in serious:
         warnings.warn(text, OffsetTreeWarning, stacklevel=3)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from offsettree._available import Available, check_available
 from offsettree._features import Features, count_rows, take_rows
 from offsettree._optional import require
 from offsettree._validation import check_actions, check_propensity, check_reward
@@ -65,6 +66,7 @@ def plot_weights(
     propensity: ArrayLike | None = None,
     reward: ArrayLike | None = None,
     actions: ArrayLike | None = None,
+    available: Any = None,
     axes: Any = None,
 ) -> Any:
     """Draw which share of the whole weight the heaviest rows carry.
@@ -74,7 +76,7 @@ def plot_weights(
 
     Parameters
     ----------
-    policy, X, action, propensity, actions
+    policy, X, action, propensity, actions, available
         As in `evaluate`.
     reward : ignored
         So that ``**log.arrays()`` can be passed.
@@ -83,7 +85,8 @@ def plot_weights(
     """
     n_rows = count_rows(X)
     space, logged = find_space(check_actions(action, n_rows), actions, [policy])
-    weight = find_target(policy, X, logged, space, "policy").on_logged / check_propensity(propensity, n_rows)
+    target = find_target(policy, X, logged, space, "policy", _sets(available, n_rows, space))
+    weight = target.on_logged / check_propensity(propensity, n_rows)
     sums = WeightSums.of(weight)
     if sums.n_matched == 0:
         raise LogError(f"there are no weights to draw: in none of the {n_rows:,} rows does the policy match the log.")
@@ -162,12 +165,9 @@ def plot_prefix(
     labels = check_actions(action, n_rows)
     rewards, chances = check_reward(reward, n_rows), check_propensity(propensity, n_rows)
     space, logged = find_space(labels, settings.pop("actions", None), [policy])
-    target = find_target(policy, X, logged, space, "policy")
-    if target.chosen is not None:
-        decided: Any = space[target.chosen]
-    else:
-        assert target.probability is not None  # noqa: S101
-        decided = target.probability(np.arange(n_rows))
+    sets = _sets(settings.pop("available", None), n_rows, space)
+    target = find_target(policy, X, logged, space, "policy", sets)
+    decided: Any = target.probability(np.arange(n_rows)) if target.chosen is None else space[target.chosen]
     matched = np.flatnonzero(target.on_logged > 0)
     if len(matched) == 0:
         raise LogError(f"there is no value to draw: in none of the {n_rows:,} rows does the policy match the log.")
@@ -179,6 +179,7 @@ def plot_prefix(
         warnings.simplefilter("ignore", OffsetTreeWarning)  # once per prefix; evaluate tells of them
         for end in ends:
             log: dict[str, Any] = {"reward": rewards[:end], "propensity": chances[:end], "actions": space}
+            log["available"] = None if sets is None else sets.mask[:end]
             found.append(evaluate(decided[:end], take_rows(X, np.arange(end)), labels[:end], **log, **settings))
     axes = _axes(axes)
     value, low, high = (np.array([getattr(each, name) for each in found]) for name in ("value", "low", "high"))
@@ -189,6 +190,10 @@ def plot_prefix(
     axes.set_xlabel("rows of the log")
     axes.set_ylabel(f"value ({found[-1].method}), with {100 * found[-1].level:g} % intervals")
     return axes
+
+
+def _sets(available: Any, n_rows: int, space: NDArray[Any]) -> Available | None:
+    return None if available is None else check_available(available, n_rows, space)
 
 
 def _axes(axes: Any, height: float = 4.0) -> Any:

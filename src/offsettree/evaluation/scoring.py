@@ -24,7 +24,12 @@ class PolicyScorer(BaseEstimator):
     """
 
     # Requested by default: with metadata routing enabled nothing else is to be set.
-    __metadata_request__score = {"estimator": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
+    __metadata_request__score = {  # noqa: RUF012
+        "estimator": UNUSED,
+        "reward": True,
+        "propensity": True,
+        "available": True,
+    }
 
     def __init__(
         self,
@@ -51,6 +56,7 @@ class PolicyScorer(BaseEstimator):
         *,
         reward: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
+        available: Any = None,
     ) -> float:
         """Return the estimated value of a fitted policy on a log, whose actions scikit-learn calls `y`."""
         if reward is None or propensity is None:
@@ -69,6 +75,7 @@ class PolicyScorer(BaseEstimator):
             method=self.method,
             reward_model=self.reward_model,
             actions=self.actions,
+            available=available,
             baseline=None,
             random_state=self.random_state,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,21 @@ from offsettree.learners import NominalEncoder
 from offsettree.learners._template import Template
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 
-__all__ = ["CorrectionForest", "Corrections", "fit_corrections"]
+__all__ = ["CorrectionForest", "Corrections", "Errors", "fit_corrections"]
 
-MOST_TARGETS = 32
+MOST_TARGETS = 8  # with 32 the values are the same, and it takes twice as long
 VALUES_AT_ONCE = 1 << 24
 LEAST_ROWS, LEAST_COLUMNS = 5, 4
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What corrections are learned from: (reward - prediction) / propensity of the action logged, row by row."""
+
+    action: NDArray[np.intp]
+    error: NDArray[np.float64]
+    n_actions: int
+    available: Available | None = None
 
 
 class CorrectionForest(ExtraTreesRegressor):
@@ -58,20 +69,12 @@ class ForestCorrections(Corrections):
     """The mean error of each action in each leaf of a forest.
 
     The error of a row belongs to the one action that was logged, so that a leaf holds no more numbers than it has
-    rows, however many actions there are. Where there are more than 32 actions the trees are grown on 32 random
+    rows, however many actions there are. Where there are more than 8 actions the trees are grown on 8 random
     combinations of their errors, and the leaves then filled with those of all actions.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: Features,
-        action: NDArray[np.intp],
-        error: NDArray[np.float64],
-        n_actions: int,
-        random: np.random.RandomState,
-        available: Available | None,
-    ) -> None:
+    def __init__(self, estimator: Any, X: Features, errors: Errors, random: np.random.RandomState) -> None:
+        action, error, n_actions = errors.action, errors.error, errors.n_actions
         self._before = estimator[:-1] if isinstance(estimator, Pipeline) else None
         if isinstance(estimator, CorrectionForest) and is_frame(X):
             self._before = NominalEncoder()
@@ -87,7 +90,7 @@ class ForestCorrections(Corrections):
             n_leaves = int(self._offset[place + 1] - self._offset[place])
             total = sp.csr_array((error, (leaf, action)), shape=(n_leaves, n_actions))
             total.sum_duplicates()
-            means.append(_over_counts(total, leaf, available))
+            means.append(_over_counts(total, leaf, errors.available))
         self._means = sp.vstack(means, format="csr")
 
     def predict(self, X: Features) -> Any:
@@ -128,18 +131,16 @@ class RegressedCorrections(Corrections):
         self,
         template: Template,
         X: Features,
-        action: NDArray[np.intp],
-        error: NDArray[np.float64],
-        n_actions: int,
+        errors: Errors,
         random: np.random.RandomState,
-        available: Available | None,
         n_jobs: int | None,
         together: bool,
     ) -> None:
-        step = max(1, min(n_actions, VALUES_AT_ONCE // len(action))) if together and available is None else 1
+        n_actions, together = errors.n_actions, together and errors.available is None
+        step = max(1, min(n_actions, VALUES_AT_ONCE // len(errors.action))) if together else 1
         seeds = random.randint(np.iinfo(np.int32).max, size=n_actions).tolist()
         self._models = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_some)(template, X, action, error, begin, min(begin + step, n_actions), seed, available)
+            delayed(_fit_some)(template, X, errors, begin, min(begin + step, n_actions), seed)
             for begin, seed in zip(range(0, n_actions, step), seeds, strict=False)
         )
 
@@ -149,17 +150,9 @@ class RegressedCorrections(Corrections):
         return np.hstack([np.asarray(model.predict(X), dtype=np.float64).reshape(n_rows, -1) for model in self._models])
 
 
-def _fit_some(
-    template: Template,
-    X: Features,
-    action: NDArray[np.intp],
-    error: NDArray[np.float64],
-    begin: int,
-    end: int,
-    seed: int,
-    available: Available | None,
-) -> Any:
-    target = np.where(action[:, np.newaxis] == np.arange(begin, end), error[:, np.newaxis], 0.0)
+def _fit_some(template: Template, X: Features, errors: Errors, begin: int, end: int, seed: int) -> Any:
+    action, available = errors.action, errors.available
+    target = np.where(action[:, np.newaxis] == np.arange(begin, end), errors.error[:, np.newaxis], 0.0)
     target = target if end - begin > 1 else target.ravel()
     if available is not None:  # of where the action was not to be had, nothing is known
         rows = np.flatnonzero(available.any_of(np.arange(len(action)), begin, end))
@@ -171,23 +164,16 @@ def _fit_some(
 
 
 def fit_corrections(
-    estimator: Any,
-    X: Features,
-    action: NDArray[np.intp],
-    error: NDArray[np.float64],
-    n_actions: int,
-    random: np.random.RandomState,
-    available: Available | None,
-    n_jobs: int | None,
+    estimator: Any, X: Features, errors: Errors, random: np.random.RandomState, n_jobs: int | None
 ) -> Corrections:
-    """Learn what the reward model gets wrong; `error` is (reward - prediction) / propensity of the action logged."""
+    """Learn what the reward model gets wrong."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     template = Template(estimator)
     if type(last) in FORESTS:
         forest = template.copy(int(random.randint(np.iinfo(np.int32).max)))
         (forest[-1] if isinstance(forest, Pipeline) else forest).set_params(n_jobs=n_jobs)
         with node_settings(assume_finite=may_assume_finite(estimator, X)):
-            return ForestCorrections(forest, X, action, error, n_actions, random, available)
+            return ForestCorrections(forest, X, errors, random)
     tags = tags_of(last)
     together = tags is not None and bool(tags.target_tags.multi_output)
-    return RegressedCorrections(template, X, action, error, n_actions, random, available, n_jobs, together)
+    return RegressedCorrections(template, X, errors, random, n_jobs, together)

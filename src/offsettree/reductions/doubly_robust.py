@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from offsettree._available import Available, best_of, pieces
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.base import BasePolicy
-from offsettree.reductions._corrections import CorrectionForest, fit_corrections
+from offsettree.reductions._corrections import CorrectionForest, Errors, fit_corrections
 from offsettree.reductions._cross_fit import CrossFit
 from offsettree.reductions._reward_models import check_reward_model, fit_rewards
 
@@ -62,7 +62,7 @@ class DoublyRobust(BasePolicy):
 
     With n rows and k actions, a forest (`ExtraTreesRegressor` or `RandomForestRegressor`, also as the last step of
     a pipeline) needs no table of n times k numbers, neither in learning nor afterwards: an error belongs to one
-    action, and a leaf keeps one number per action that it holds. Trees are grown on at most 32 targets. Other
+    action, and a leaf keeps one number per action that it holds. Trees are grown on at most 8 targets. Other
     regressors are given the table in blocks. Decisions need k numbers per row, and are taken in blocks of rows.
 
     Adding a constant to all rewards and to `reward_range` changes nothing, but for rounding.
@@ -129,7 +129,8 @@ class DoublyRobust(BasePolicy):
         learner = self._learner()
         if self.estimator is None:
             learner.adapt(len(action), X.shape[1])
-        self._corrections = fit_corrections(learner, X, action, fitted.error, n_actions, random, available, self.n_jobs)
+        errors = Errors(action, fitted.error, n_actions, available)
+        self._corrections = fit_corrections(learner, X, errors, random, self.n_jobs)
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
         predicted = self._model.predict(X, np.arange(len(self.actions_)))

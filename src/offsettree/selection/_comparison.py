@@ -99,8 +99,15 @@ def honest_estimate(
     value, baseline, difference = normal_intervals([mixed, Terms(log.reward)], level, sizes)
     spread, spread_of_difference = _resampled_spread(stack, log.reward, fold, within, random)
     count = np.bincount(log.position, minlength=len(log.actions))
-    covered = bool(count.all())
-    serious = diagnostics.of_propensities(sums, log.position, count, log.propensity, log.actions, covered=covered)
+    serious = diagnostics.of_propensities(
+        sums,
+        log.position,
+        count,
+        log.propensity,
+        log.actions,
+        covered=bool(count.all()),
+        available=log.available,
+    )
     for text in serious:
         warnings.warn(text, OffsetTreeWarning, stacklevel=4)
     estimate = Estimate(

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
+from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree.base import BasePolicy
 from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._reward_models import Folds, Predictions, predict_rewards
-from offsettree.evaluation._targets import Target
+from offsettree.evaluation._targets import certain
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
 
 __all__ = ["Compared", "Decisions", "Log", "decide_out_of_fold", "estimate_all", "folds_of", "stratified_folds"]
@@ -24,21 +25,47 @@ __all__ = ["Compared", "Decisions", "Log", "decide_out_of_fold", "estimate_all",
 
 @dataclass(frozen=True)
 class Log:
-    """A checked log, rewards in their own units; `position` is that of each row's action among `actions`."""
+    """A checked log, rewards in their own units; `position` is that of each row's action among `actions`.
+
+    `available` is what each row could choose from; None is all.
+    """
 
     X: Features
     position: NDArray[np.intp]
     reward: NDArray[np.float64]
     propensity: NDArray[np.float64]
     actions: NDArray[Any]
+    available: Available | None = None
 
     def teach(self, policy: BasePolicy, rows: NDArray[np.intp] | None = None) -> BasePolicy:
         """Fit a copy of the policy on some rows, or on all."""
-        X, position, reward, propensity = self.X, self.position, self.reward, self.propensity
-        if rows is not None:
-            X, position, reward, propensity = take_rows(X, rows), position[rows], reward[rows], propensity[rows]
+        part = self if rows is None else self.take(rows)
         learner: BasePolicy = clone(policy)
-        return learner.fit(X, self.actions[position], reward=reward, propensity=propensity)
+        return learner.fit(
+            part.X,
+            part.actions[part.position],
+            reward=part.reward,
+            propensity=part.propensity,
+            available=None if part.available is None else part.available.mask,
+        )
+
+    def take(self, rows: NDArray[np.intp]) -> Log:
+        """Return some of the rows."""
+        return Log(
+            take_rows(self.X, rows),
+            self.position[rows],
+            self.reward[rows],
+            self.propensity[rows],
+            self.actions,
+            None if self.available is None else self.available.take(rows),
+        )
+
+    def decide(self, policy: BasePolicy, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the positions that a policy chooses in some rows, among what they could choose from."""
+        X = take_rows(self.X, rows)
+        if self.available is None:
+            return policy._positions(X)
+        return policy._positions_among(X, self.available.take(rows).mask)
 
 
 @dataclass(frozen=True)
@@ -95,7 +122,7 @@ def _decide_in_fold(
     # Said of a part of the log, and by candidates that may not be chosen: kept for who wants to know.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        answers = log.teach(policy, train)._positions(take_rows(log.X, test))
+        answers = log.decide(log.teach(policy, train), test)
     return answers, monotonic() - started, [f"{each.category.__name__}: {each.message}" for each in caught]
 
 
@@ -109,10 +136,7 @@ def estimate_all(
 ) -> list[Compared]:
     """Return what every candidate's decisions are worth, by place; all by the same reward models, one per fold."""
     n_actions = len(log.actions)
-    targets = []
-    for each in decisions.values():
-        share = np.bincount(each.chosen, minlength=n_actions) / len(each.chosen)
-        targets.append(Target(each.chosen, None, (each.chosen == log.position).astype(np.float64), share))
+    targets = [certain(each.chosen, log.position, n_actions) for each in decisions.values()]
     predicted: list[Predictions | None] = [None] * len(targets)
     if method in MODEL_METHODS:
         predicted = [*predict_rewards(reward_model, log.X, log.position, log.reward, n_actions, targets, folds, random)]

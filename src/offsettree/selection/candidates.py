@@ -52,6 +52,8 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     extra_trees = make_learner("extra-trees", "regressor").set_params(extratreesregressor__min_samples_leaf=3)
     voters = make_learner("extra-trees").set_params(extratreesclassifier__min_samples_leaf=3)
     weighted = ImportanceWeighted(voters, n_draws=None, all_pairs=False)
+    # Several classes in one model, not a vote of pairs: where actions are many it learns from all rows at once.
+    multinomial = ImportanceWeighted(make_learner("logistic"), n_draws=None, all_pairs=False)
     # One for all actions: of an action's few rows alone boosting makes little, and takes k times as long.
     boosted = RewardRegression(make_learner("boosting", "regressor"), per_action=False)
     return [
@@ -61,6 +63,7 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
         ridge,
         Candidate("offset tree", OffsetTree(tree="learned", offset="mean")),
         logistic_tree,
+        Candidate("importance weighted, logistic", multinomial),
         Candidate("reward regression, extra-trees", RewardRegression(extra_trees)),
         Candidate("importance weighted, extra-trees", weighted),
         Candidate("reward regression, boosting", boosted),
