@@ -37,6 +37,7 @@ bench: .venv/ready-dev
 	$(BIN)/python benchmarks/forest_defaults.py --json $(RESULTS)/forest_defaults.json
 	$(BIN)/python benchmarks/offsets.py --json $(RESULTS)/offsets.json
 	$(BIN)/python benchmarks/online.py --json $(RESULTS)/online.json
+	$(BIN)/python benchmarks/command_line.py --json $(RESULTS)/command_line.json
 	$(BIN)/python benchmarks/evaluation.py --json $(RESULTS)/evaluation.json
 	$(BIN)/python benchmarks/interval_coverage.py --json $(RESULTS)/interval_coverage.json
 	$(BIN)/python tools/evaluation_page.py

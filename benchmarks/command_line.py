@@ -72,7 +72,8 @@ def main() -> None:
             budget = ["--time-budget", str(options.time_budget)] if learner == "auto" else []
             learn = [*offsettree, "learn", "log.csv", "--learner", learner, "-o", f"{learner}.ot", *budget]
             seconds, printed = timed(learn, folder)
-            verdict = next(line for line in printed.splitlines() if line.startswith("The learned policy"))
+            text = " ".join(printed.split())
+            verdict = text[text.index("The learned policy earns") : text.index("; gain")]
             records.append({"command": f"learn --learner {learner}", "seconds": seconds, "verdict": verdict})
         decide = [*offsettree, "decide", f"{options.learners[0]}.ot", "log.csv", "-o", "decisions.parquet"]
         records.append({"command": "decide", "seconds": timed(decide, folder)[0]})
@@ -88,7 +89,10 @@ def main() -> None:
         )
     print(f"{'--help':30} {asked:8.2f} s")
     if options.json:
-        write_figures(options.json, {"rows": options.rows, "help_seconds": asked, "records": records})
+        write_figures(
+            options.json,
+            {"rows": options.rows, "time_budget": options.time_budget, "help_seconds": asked, "records": records},
+        )
 
 
 if __name__ == "__main__":
