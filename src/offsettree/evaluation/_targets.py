@@ -16,7 +16,15 @@ from offsettree._validation import check_actions, encode_actions, find_actions, 
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
-__all__ = ["Target", "certain", "find_space", "find_target", "row_blocks"]
+__all__ = [
+    "Target",
+    "certain",
+    "column_positions",
+    "find_space",
+    "find_target",
+    "row_blocks",
+    "table_columns",
+]
 
 BLOCK_NUMBERS = 1 << 22  # probabilities held at a time: 32 MB
 TOLERANCE = 1e-4  # probabilities are often float32, or were printed and read again
@@ -42,23 +50,46 @@ def find_space(
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return all action labels, and the positions of the log's among them.
 
-    They are those given; or the policies' own, in their order, and then others of the log.
+    They are those given; or the policy's own, in its order, or else the log's, sorted; then those that others know, and
+    others of the log.
     """
     if actions is not None:
-        space = find_actions(labels, actions)
+        space = find_actions(labels, actions, least=1)
         return space, encode_actions(labels, space)
-    space = np.empty(0, dtype=labels.dtype)
-    for policy in policies:
-        known = known_labels(policy)
+    own, *others = [known_labels(policy) for policy in policies]
+    space = unique_labels(labels) if own is None else own
+    for known in others:
         if known is not None:
-            space = known if len(space) == 0 else _united(space, known)
-    if len(space) == 0:
-        space = unique_labels(labels)
+            space = _united(space, known)
     try:
         return space, encode_actions(labels, space)
     except ActionError:
         space = _united(space, unique_labels(labels))
         return space, encode_actions(labels, space)
+
+
+def table_columns(labels: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any]:
+    """Return what the columns of tables stand for: the labels given, or those of the log, sorted.
+
+    Whatever a policy knows: what a table means must not depend on what it is compared with.
+    """
+    return unique_labels(labels) if actions is None else find_actions(labels, actions, least=1)
+
+
+def column_positions(table: Any, columns: NDArray[Any], space: NDArray[Any], what: str) -> NDArray[np.intp]:
+    """Return the positions in the space that the columns of a table stand for; a frame's are known by name."""
+    if not is_frame(table):
+        return _known_positions(columns, space, what)
+    names = [str(name) for name in table.columns]
+    where = {str(label): position for position, label in enumerate(space.tolist())}
+    if sorted(names) not in (sorted(map(str, columns.tolist())), sorted(where)):
+        shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+        raise ParameterError(
+            f"columns of the {what} must be called as the {len(columns)} actions are, {some_labels(columns)}, in any "
+            f"order; got {shown}. Rename them, or pass the values alone, .to_numpy(), with columns in that order. If "
+            "there are actions that the log never took, name all: actions=[...]."
+        )
+    return np.array([where[name] for name in names], dtype=np.intp)
 
 
 def known_labels(policy: Any) -> NDArray[Any] | None:
@@ -75,8 +106,8 @@ def known_labels(policy: Any) -> NDArray[Any] | None:
 def _united(space: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
     if (space.dtype.kind == "U") != (more.dtype.kind == "U"):
         raise ActionError(
-            f"action labels must be all integers or all strings; the policy's are {some_labels(space)}, others "
-            f"{some_labels(more)}. Give the log the labels that the policy was trained on."
+            f"action labels must be all integers or all strings; got {some_labels(space)}, and from another side "
+            f"{some_labels(more)}. Give the log the labels that the policies were trained on."
         )
     return np.concatenate([space, more[~np.isin(more, space)]])
 
@@ -88,16 +119,26 @@ def find_target(
     space: NDArray[Any],
     what: str,
     available: Available | None = None,
+    columns: NDArray[Any] | None = None,
 ) -> Target:
-    """Ask a policy of any form what it does in the rows of a log; `what` names it in errors."""
-    target = _find_target(policy, X, logged, space, what, available)
+    """Ask a policy of any form what it does in the rows of a log; `what` names it in errors.
+
+    `columns` are the labels of tables' columns; by default all, in the order of the space.
+    """
+    target = _find_target(policy, X, logged, space, what, available, space if columns is None else columns)
     if available is not None:
         _refuse_unavailable(target, available, space, what)
     return target
 
 
 def _find_target(
-    policy: Any, X: Features, logged: NDArray[np.intp], space: NDArray[Any], what: str, available: Available | None
+    policy: Any,
+    X: Features,
+    logged: NDArray[np.intp],
+    space: NDArray[Any],
+    what: str,
+    available: Available | None,
+    columns: NDArray[Any],
 ) -> Target:
     n_rows, n_actions = len(logged), len(space)
     if isinstance(policy, type):
@@ -108,18 +149,22 @@ def _find_target(
     tags = tags_of(policy)
     is_classifier = tags is not None and tags.estimator_type == "classifier"
     if hasattr(policy, "predict_proba") and not (is_classifier and hasattr(policy, "predict")):
-        return _stochastic(lambda rows: _asked(policy, X, rows, space, what), logged, space)
+        return _stochastic(lambda rows: _asked(policy, X, rows, columns, space, what), logged, space)
     if hasattr(policy, "predict"):
         return certain(_encoded(policy.predict(X), n_rows, space, what), logged, n_actions)
     if isinstance(policy, str | int | np.integer):
         position = _encoded(np.array([policy]), 1, space, what)
         return certain(np.repeat(position, n_rows), logged, n_actions)
     values = policy if is_frame(policy) else _as_array(policy, what)
-    if values.ndim == 2:
-        table = np.asarray(values)
+    if is_frame(values) or values.ndim == 2:
+        positions, table = column_positions(values, columns, space, what), np.asarray(values)
         if len(table) != n_rows:
             raise LogError(f"{what} must have one row per row of X; got {len(table)} for {n_rows} rows.")
-        return _stochastic(lambda rows: _checked(table[rows], rows, len(space), what), logged, space)
+        return _stochastic(
+            lambda rows: _placed(_checked(table[rows], rows, len(positions), what), positions, len(space)),
+            logged,
+            space,
+        )
     return certain(_encoded(policy, n_rows, space, what), logged, n_actions)
 
 
@@ -210,23 +255,30 @@ def _known_positions(labels: NDArray[Any], space: NDArray[Any], what: str) -> ND
         unknown = ~np.isin(labels.astype(str), space.astype(str))
         row = int(unknown.argmax())
         answer = labels[[row]].tolist()[0]
+        or_logging = ", or be 'logging', what was logged" if what == "baseline" else ""
         raise ActionError(
-            f"the {what} must answer with one of the {len(space)} known actions, {some_labels(space)}; row {row} has "
+            f"the {what} must answer with one of the {len(space)} known actions, {some_labels(space)}{or_logging}; row "
+            f"{row} has "
             f"{answer!r} ({int(unknown.sum()):,} in all). If it is an action that the log never took, name all "
             "actions: actions=[...]."
         ) from None
 
 
-def _asked(policy: Any, X: Features, rows: NDArray[np.intp], space: NDArray[Any], what: str) -> NDArray[np.float64]:
+def _asked(
+    policy: Any, X: Features, rows: NDArray[np.intp], columns: NDArray[Any], space: NDArray[Any], what: str
+) -> NDArray[np.float64]:
     block = policy.predict_proba(X if len(rows) == count_rows(X) else take_rows(X, rows))
     own = known_labels(policy)
-    if own is None:
-        return _checked(block, rows, len(space), what)
-    own_block = _checked(block, rows, len(own), what)
-    if np.array_equal(own, space):
-        return own_block
-    table = np.zeros((len(rows), len(space)))
-    table[:, _known_positions(own, space, what)] = own_block
+    positions = column_positions(block, columns if own is None else own, space, what)
+    return _placed(_checked(block, rows, len(positions), what), positions, len(space))
+
+
+def _placed(block: NDArray[np.float64], positions: NDArray[np.intp], n_actions: int) -> NDArray[np.float64]:
+    """Return a table with the columns of another at their positions, and 0 in others."""
+    if np.array_equal(positions, np.arange(n_actions)):
+        return block
+    table = np.zeros((len(block), n_actions))
+    table[:, positions] = block
     return table
 
 
