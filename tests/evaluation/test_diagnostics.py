@@ -202,9 +202,9 @@ def test_what_speaks_against_the_baseline_is_told_as_well() -> None:
     few = quietly(0, log, baseline=3)
     assert warned(few, "the 2,000 rows tell as much of this baseline as 3.0")
     assert not warned(few, "tell as much of this policy")
-    with pytest.warns(OffsetTreeWarning, match="the baseline takes 1 action that the log never took"):
-        evaluate(0, **log, baseline=np.arange(2000) % 5, actions=range(5))
     sound = uniform_log(2000)
+    with pytest.warns(OffsetTreeWarning, match="the baseline takes 1 action that the log never took"):
+        evaluate(0, **sound, baseline=np.arange(2000) % 4, actions=range(4))
     with pytest.warns(OffsetTreeWarning, match="the baseline's weights have the mean"):
         evaluate(0, **sound, baseline=sound["action"])
     heavy = {**sound, "propensity": np.full(2000, 1 / 3)}

@@ -335,7 +335,7 @@ def test_columns_of_a_frame_are_known_by_their_names(frame: Any) -> None:
 
 def test_predicted_rewards_must_be_of_all_actions_that_policies_know() -> None:
     log = some_log(300)
-    policy = OffsetTree(actions=[3, 2, 1, 0], random_state=0).fit(**some_log(300, seed=1).arrays())
+    policy = OffsetTree(actions=[3, 2, 1, 0], random_state=0).fit(**some_log(300, 1, 4).arrays())
     with pytest.raises(ParameterError, match="those of 3 are missing"):
         evaluate(policy, **log.arrays(), method="direct", reward_model=np.zeros((300, 3)))
 

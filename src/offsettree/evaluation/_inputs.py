@@ -12,7 +12,7 @@ from offsettree._available import Available, check_available, check_available_to
 from offsettree._features import Features, count_rows, is_frame, is_sparse
 from offsettree._traits import check_learner
 from offsettree._validation import check_actions, check_propensity, check_range, check_reward, is_number
-from offsettree.evaluation._targets import find_space, table_columns
+from offsettree.evaluation._labels import find_space, table_columns
 from offsettree.evaluation._terms import METHODS
 from offsettree.exceptions import FeatureError, LogError, ParameterError
 

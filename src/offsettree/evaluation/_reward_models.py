@@ -16,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 from offsettree._features import Features, as_floats, is_finite, is_frame, is_sparse, numeric_columns, take_rows
 from offsettree._traits import check_learner, takes_missing
 from offsettree._validation import some_labels
-from offsettree.evaluation._targets import Target, column_positions, row_blocks
+from offsettree.evaluation._labels import column_positions
+from offsettree.evaluation._targets import Target, row_blocks
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.learners import ConstantRegressor, NominalEncoder
 

@@ -12,19 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._traits import tags_of
-from offsettree._validation import check_actions, encode_actions, find_actions, some_labels, unique_labels
+from offsettree._validation import check_actions
 from offsettree.base import BasePolicy
+from offsettree.evaluation._labels import column_positions, known_labels, known_positions
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
-__all__ = [
-    "Target",
-    "certain",
-    "column_positions",
-    "find_space",
-    "find_target",
-    "row_blocks",
-    "table_columns",
-]
+__all__ = ["Target", "certain", "find_target", "row_blocks"]
 
 BLOCK_NUMBERS = 1 << 22  # probabilities held at a time: 32 MB
 TOLERANCE = 1e-4  # probabilities are often float32, or were printed and read again
@@ -43,73 +36,6 @@ class Target:
     probability: Callable[[NDArray[np.intp]], NDArray[np.float64]]
     on_logged: NDArray[np.float64]
     share: NDArray[np.float64]
-
-
-def find_space(
-    labels: NDArray[Any], actions: ArrayLike | None, policies: list[Any]
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return all action labels, and the positions of the log's among them.
-
-    They are those given; or the policy's own, in its order, or else the log's, sorted; then those that others know, and
-    others of the log.
-    """
-    if actions is not None:
-        space = find_actions(labels, actions, least=1)
-        return space, encode_actions(labels, space)
-    own, *others = [known_labels(policy) for policy in policies]
-    space = unique_labels(labels) if own is None else own
-    for known in others:
-        if known is not None:
-            space = _united(space, known)
-    try:
-        return space, encode_actions(labels, space)
-    except ActionError:
-        space = _united(space, unique_labels(labels))
-        return space, encode_actions(labels, space)
-
-
-def table_columns(labels: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any]:
-    """Return what the columns of tables stand for: the labels given, or those of the log, sorted.
-
-    Whatever a policy knows: what a table means must not depend on what it is compared with.
-    """
-    return unique_labels(labels) if actions is None else find_actions(labels, actions, least=1)
-
-
-def column_positions(table: Any, columns: NDArray[Any], space: NDArray[Any], what: str) -> NDArray[np.intp]:
-    """Return the positions in the space that the columns of a table stand for; a frame's are known by name."""
-    if not is_frame(table):
-        return _known_positions(columns, space, what)
-    names = [str(name) for name in table.columns]
-    where = {str(label): position for position, label in enumerate(space.tolist())}
-    if sorted(names) not in (sorted(map(str, columns.tolist())), sorted(where)):
-        shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-        raise ParameterError(
-            f"columns of the {what} must be called as the {len(columns)} actions are, {some_labels(columns)}, in any "
-            f"order; got {shown}. Rename them, or pass the values alone, .to_numpy(), with columns in that order. If "
-            "there are actions that the log never took, name all: actions=[...]."
-        )
-    return np.array([where[name] for name in names], dtype=np.intp)
-
-
-def known_labels(policy: Any) -> NDArray[Any] | None:
-    """Return the labels that a policy says it chooses among; None where it says nothing."""
-    if not (hasattr(policy, "predict") or hasattr(policy, "predict_proba")) or isinstance(policy, type):
-        return None
-    known = getattr(policy, "actions_", getattr(policy, "classes_", None))
-    if known is None:
-        return None
-    labels = check_actions(known, what="the policy's actions_")
-    return labels.astype(str) if labels.dtype.kind == "O" else labels
-
-
-def _united(space: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-    if (space.dtype.kind == "U") != (more.dtype.kind == "U"):
-        raise ActionError(
-            f"action labels must be all integers or all strings; got {some_labels(space)}, and from another side "
-            f"{some_labels(more)}. Give the log the labels that the policies were trained on."
-        )
-    return np.concatenate([space, more[~np.isin(more, space)]])
 
 
 def find_target(
@@ -195,7 +121,7 @@ def _positions_among(policy: BasePolicy, X: Features, available: Available, spac
     """Let a policy choose among what is available, its own actions being some of the space."""
     if np.array_equal(policy.actions_, space):
         return policy._positions_among(X, available.mask)
-    return policy._positions_among(X, available.in_order(_known_positions(policy.actions_, space, "policy")).mask)
+    return policy._positions_among(X, available.in_order(known_positions(policy.actions_, space, "policy")).mask)
 
 
 def _refuse_unavailable(target: Target, available: Available, space: NDArray[Any], what: str) -> None:
@@ -239,29 +165,12 @@ def _translate(position: NDArray[np.intp], own: NDArray[Any], space: NDArray[Any
     """Return positions in the space of positions in a policy's own labels."""
     if np.array_equal(own, space[: len(own)]):
         return position
-    return _known_positions(own, space, "policy")[position]
+    return known_positions(own, space, "policy")[position]
 
 
 def _encoded(answers: ArrayLike, n_rows: int, space: NDArray[Any], what: str) -> NDArray[np.intp]:
     labels = check_actions(answers, n_rows, what=f"the {what}'s answer")
-    return _known_positions(labels, space, what)
-
-
-def _known_positions(labels: NDArray[Any], space: NDArray[Any], what: str) -> NDArray[np.intp]:
-    labels = labels.astype(object) if labels.dtype.kind == "U" else labels
-    try:
-        return encode_actions(labels, space)
-    except ActionError:
-        unknown = ~np.isin(labels.astype(str), space.astype(str))
-        row = int(unknown.argmax())
-        answer = labels[[row]].tolist()[0]
-        or_logging = ", or be 'logging', what was logged" if what == "baseline" else ""
-        raise ActionError(
-            f"the {what} must answer with one of the {len(space)} known actions, {some_labels(space)}{or_logging}; row "
-            f"{row} has "
-            f"{answer!r} ({int(unknown.sum()):,} in all). If it is an action that the log never took, name all "
-            "actions: actions=[...]."
-        ) from None
+    return known_positions(labels, space, what)
 
 
 def _asked(
