@@ -228,11 +228,11 @@ def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def find_actions(action: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any]:
-    """Return the labels of all actions: those given, in the given order, or those logged, sorted."""
+def find_actions(action: NDArray[Any], actions: ArrayLike | None, least: int = 2) -> NDArray[Any]:
+    """Return the labels of all actions: those given, in the given order, or those logged, sorted; `least` of them."""
     if actions is None:
         labels = unique_labels(action)
-        if len(labels) < 2:
+        if len(labels) < least:
             raise ActionError(
                 f"a policy needs at least two actions to choose from; the log has one class only, {_show(labels[0])}. "
                 "If there are others that were never logged, name them all: actions=[...]."
@@ -244,8 +244,9 @@ def find_actions(action: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any
     names, counts = np.unique(labels, return_counts=True)
     if len(names) < len(labels):
         raise ParameterError(f"actions must differ from each other; {_show(names[counts.argmax()])} is named twice.")
-    if len(labels) < 2:
-        raise ParameterError(f"actions must name at least two actions; got {labels.tolist()!r}.")
+    if len(labels) < least:
+        wanted = "two actions" if least == 2 else "one action"
+        raise ParameterError(f"actions must name at least {wanted}; got {labels.tolist()!r}.")
     return labels
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 
 from offsettree import EpsilonGreedy, Estimate, LoggedData, OffsetTree, RewardRegression, evaluate, simulate_log
 from offsettree.evaluation._diagnostics import WeightSums
@@ -194,6 +194,79 @@ def test_rows_that_recur_at_times_are_told_from_those_trained_on() -> None:
     policy = OffsetTree(random_state=0).fit(**log[:2000].arrays())
     assert not warned(evaluate(policy, **log[2000:].arrays()), "trained on")
     assert warned(quietly(policy, log[:2000].arrays()), "trained on")
+
+
+def test_what_speaks_against_the_baseline_is_told_as_well() -> None:
+    log = uniform_log(2000)
+    log["action"][:3] = 3
+    few = quietly(0, log, baseline=3)
+    assert warned(few, "the 2,000 rows tell as much of this baseline as 3.0")
+    assert not warned(few, "tell as much of this policy")
+    sound = uniform_log(2000)
+    with pytest.warns(OffsetTreeWarning, match="the baseline takes 1 action that the log never took"):
+        evaluate(0, **sound, baseline=np.arange(2000) % 4, actions=range(4))
+    with pytest.warns(OffsetTreeWarning, match="the baseline's weights have the mean"):
+        evaluate(0, **sound, baseline=sound["action"])
+    heavy = {**sound, "propensity": np.full(2000, 1 / 3)}
+    heavy["propensity"][np.flatnonzero(heavy["action"] == 1)[0]] = 1e-6
+    assert warned(quietly(0, heavy, baseline=1), "rows that the baseline matches")
+    assert evaluate(0, **sound, baseline=1).warnings == ()
+
+
+def test_a_baseline_trained_on_the_rows_is_told() -> None:
+    train, test = halves()
+    policy = OffsetTree(random_state=0).fit(**train.arrays())
+    with pytest.warns(OffsetTreeWarning, match="the baseline was trained on about 100 %.* difference too low"):
+        evaluate(0, **train.arrays(), baseline=policy)
+    assert evaluate(0, **test.arrays(), baseline=policy).warnings == ()
+
+
+def test_a_baseline_without_a_matched_row_is_told() -> None:
+    log = {**uniform_log(600), "reward_model": np.zeros((600, 4)), "method": "doubly_robust"}
+    assert warned(quietly(0, log, baseline=3, actions=range(4)), "that the baseline would take")
+
+
+@pytest.mark.parametrize("method", ["snips", "ips", "doubly_robust"])
+def test_intervals_that_know_of_all_errors_are_given_without_a_word(method: str) -> None:
+    log = uniform_log(600)
+    assert evaluate(0, **log, method=method, reward_model=np.zeros((600, 3))).warnings == ()
+
+
+def test_intervals_that_leave_out_the_models_errors_say_so() -> None:
+    log = uniform_log(600)
+    direct = evaluate(0, **log, method="direct", reward_model=np.zeros((600, 3)), baseline=1)
+    assert warned(direct, "predictions for the policy vary from row to row: it knows neither")
+    assert warned(direct, "predictions for the baseline vary")
+    switch = evaluate(0, **log, method="switch", reward_model=np.zeros((600, 3)))
+    assert switch.warnings == ()  # all weights are alike, and no row was left out
+    log["propensity"] = np.where(np.arange(600) % 50 == 0, 1e-3, 1 / 3)
+    switch = quietly(0, log, method="switch", reward_model=np.full((600, 3), 0.5))
+    assert warned(switch, "largest weights were left to the reward model")
+
+
+@pytest.mark.parametrize("method", ["snips", "ips", "direct", "doubly_robust", "switch"])
+@pytest.mark.parametrize("smallest", [1e-200, 1e-299])
+def test_propensities_as_small_as_are_accepted_give_an_answer(method: str, smallest: float) -> None:
+    log = uniform_log(600)
+    model = np.full((600, 3), 0.5)
+    log["propensity"] = np.full(600, 1 / 3)
+    log["propensity"][np.flatnonzero(log["action"] == 0)[0]] = smallest
+    found = quietly(0, log, method=method, reward_model=model)
+    assert not np.isnan([found.value, found.stderr, found.low, found.high]).any()
+    if method not in ("direct", "switch"):
+        assert warned(found, "a single row carries") or warned(found, "rows carry")
+    log["propensity"] = smallest
+    assert warned(quietly(0, log, method=method, reward_model=model), "They seem too small")
+
+
+def test_rows_trained_on_are_found_wherever_they_stand() -> None:
+    """The rows that the policy knows are the last half of a long log."""
+    random = np.random.RandomState(0)
+    X = random.normal(size=(40_000, 2))
+    log = simulate_log(X, random.random_sample((40_000, 2)), random_state=0)
+    policy = RewardRegression(Ridge()).fit(**log[20_000:].arrays())
+    with pytest.warns(OffsetTreeWarning, match=r"trained on about (4|5)\d %"):
+        evaluate(policy, **log.arrays())
 
 
 def test_weights_may_be_as_large_as_propensities_allow() -> None:

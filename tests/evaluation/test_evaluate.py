@@ -24,6 +24,7 @@ from offsettree import (
 )
 from offsettree.exceptions import (
     ActionError,
+    FeatureError,
     LogError,
     OffsetTreeWarning,
     ParameterError,
@@ -277,6 +278,81 @@ def test_labels_may_be_strings_and_policies_may_know_more_or_fewer_actions_than_
     assert evaluate(table, **arrays, actions=["green", "blue", "red"]).value == evaluate("red", **arrays).value
 
 
+def test_a_table_means_the_same_whatever_it_is_compared_with() -> None:
+    log = some_log(900)
+    train, test = log[:450], log[450:]
+    other = OffsetTree(actions=[2, 1, 0], random_state=0).fit(**train.arrays())
+    table = np.eye(3)[test.X[:, 0].argsort().argsort() % 3]
+    model = np.random.RandomState(0).random_sample((450, 3))
+    for method in ("snips", "doubly_robust"):
+        settings: dict[str, Any] = {**test.arrays(), "method": method, "reward_model": model}
+        alone, beside = evaluate(table, **settings), evaluate(table, **settings, baseline=other)
+        assert beside.value == pytest.approx(alone.value)
+        assert beside.baseline is not None
+        chosen = other.predict(test.X)
+        assert evaluate(other, **settings).value == pytest.approx(evaluate(chosen, **settings).value)
+        assert beside.baseline.value == pytest.approx(evaluate(chosen, **settings).value)
+        reverse = evaluate(other, **settings, baseline=table)
+        assert reverse.baseline is not None
+        assert reverse.baseline.value == pytest.approx(alone.value)
+        # The order given is that of all tables.
+        backwards = {**settings, "reward_model": model[:, ::-1], "actions": [2, 1, 0]}
+        assert evaluate(table[:, ::-1], **backwards, baseline=other).value == pytest.approx(alone.value)
+
+
+def test_an_object_that_does_not_name_its_columns_is_read_as_a_table() -> None:
+    log = some_log(900)
+    other = OffsetTree(actions=[2, 1, 0], random_state=0).fit(**log[:450].arrays())
+    test = log[450:]
+    table = np.tile([0.7, 0.2, 0.1], (450, 1))
+
+    class Draws:
+        def predict_proba(self, X: Any) -> Any:
+            return table
+
+    expected = evaluate(table, **test.arrays()).value
+    assert evaluate(Draws(), **test.arrays(), baseline=other).value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_a_frame_are_known_by_their_names(frame: Any) -> None:
+    log = some_log(300)
+    names = np.array(["red", "blue", "green"])
+    arrays: dict[str, Any] = {**log.arrays(), "action": names[log.action], "method": "doubly_robust"}
+    random = np.random.RandomState(0)
+    chances, model = random.dirichlet(np.ones(3), size=300), random.random_sample((300, 3))
+    by_name = [frame({name: table[:, i] for i, name in enumerate(names)}) for table in (chances, model)]
+    sorted_order = [1, 2, 0]  # blue, green, red
+    expected = evaluate(chances[:, sorted_order], **arrays, reward_model=model[:, sorted_order])
+    found = evaluate(by_name[0], **arrays, reward_model=by_name[1])
+    assert found.value == pytest.approx(expected.value)
+    named = evaluate(by_name[0], **arrays, reward_model=by_name[1], actions=["green", "red", "blue"])
+    assert named.value == pytest.approx(expected.value)
+    numbers = frame({str(i): chances[:, i] for i in (2, 0, 1)})
+    again = evaluate(numbers, **log.arrays())
+    assert again.value == pytest.approx(evaluate(chances, **log.arrays()).value)
+
+
+def test_predicted_rewards_must_be_of_all_actions_that_policies_know() -> None:
+    log = some_log(300)
+    policy = OffsetTree(actions=[3, 2, 1, 0], random_state=0).fit(**some_log(300, 1, 4).arrays())
+    with pytest.raises(ParameterError, match="those of 3 are missing"):
+        evaluate(policy, **log.arrays(), method="direct", reward_model=np.zeros((300, 3)))
+
+
+def test_a_log_of_one_action_can_be_evaluated_whether_or_not_it_is_named() -> None:
+    log: dict[str, Any] = {"X": np.zeros((9, 1)), "action": [1] * 9, "reward": [0, 1, 1] * 3, "propensity": 1.0}
+    assert evaluate(1, **log).value == evaluate(1, **log, actions=[1]).value == pytest.approx(2 / 3)
+
+
+def test_every_sparse_form_of_x_works_with_a_model() -> None:
+    log = some_log(200)
+    expected = evaluate(0, **{**log.arrays(), "X": sp.csr_matrix(log.X)}, method="doubly_robust", random_state=0)
+    for form in (sp.coo_matrix, sp.csc_array, sp.dok_matrix):
+        found = evaluate(0, **{**log.arrays(), "X": form(log.X)}, method="doubly_robust", random_state=0)
+        assert found.value == pytest.approx(expected.value)
+
+
 @pytest.mark.parametrize("form", [sp.csr_matrix, pd.DataFrame, lambda X: pl.DataFrame(X, schema=list("abcd"))])
 @pytest.mark.parametrize("method", ["snips", "doubly_robust"])
 def test_every_form_of_x_works(form: Any, method: str) -> None:
@@ -358,7 +434,34 @@ def test_nothing_matched_is_said() -> None:
         ({"policy": np.full((3, 2), 0.5)}, LogError, "3 for 4 rows"),
         ({"policy": np.array([["x", "y"]] * 4)}, ParameterError, "must be numbers"),
         ({"baseline": "c"}, ActionError, "the baseline must answer"),
+        ({"baseline": "loging"}, ActionError, "or be 'logging'"),
+        ({"X": None}, FeatureError, "X must be what was known"),
+        ({"X": 3.0}, FeatureError, "X must be what was known"),
+        ({"X": [[0], [np.inf], [0], [0]], "method": "direct"}, FeatureError, "row 1 has inf"),
+        (
+            {"X": sp.csr_matrix([[0], [0], [np.nan], [0]]), "method": "doubly_robust"},
+            FeatureError,
+            "finite for this reward model; row 2 has nan",
+        ),
+        (
+            {"X": pd.DataFrame({"a": [0.0, 1.0, 2.0, -np.inf]}), "method": "switch"},
+            FeatureError,
+            "row 3 has -inf",
+        ),
+        ({"actions": []}, (ActionError, ParameterError), "at least one action"),
+        ({"policy": pd.DataFrame(np.full((4, 2), 0.5))}, ParameterError, "called as the 2 actions are, 'a', 'b'"),
+        ({"policy": pd.DataFrame({"a": [0.5] * 4, "c": [0.5] * 4})}, ParameterError, "got 'a', 'c'"),
         ({"interval": "betting", "reward": [5, 1, 1, 1]}, ParameterError, "reward_range"),
+        ({"max_weight": -3}, ParameterError, "a number above 0; got -3"),
+        ({"interval": "betting", "max_weight": "all"}, ParameterError, "a number above 0; got 'all'"),
+        ({"reward_range": (1, 0)}, ParameterError, "low < high"),
+        ({"reward_model": "zzz"}, ParameterError, "must be a regressor"),
+        ({"method": "direct", "reward_model": [["x", "y"]] * 4}, ParameterError, "must hold predicted rewards"),
+        (
+            {"method": "direct", "reward_model": pd.DataFrame(np.zeros((4, 2)))},
+            ParameterError,
+            "columns of the reward_model must be called",
+        ),
         ({"interval": "betting", "reward_range": (1, 2)}, RewardError, "within reward_range"),
         ({"interval": "bernstein", "max_weight": 3}, ParameterError, "weights up to 4"),
         ({"interval": "bernstein", "max_weight": np.inf}, ParameterError, "finite max_weight"),
@@ -369,7 +472,7 @@ def test_nothing_matched_is_said() -> None:
         ({"method": "direct", "reward_model": np.full((4, 2), np.nan)}, ParameterError, "row 0, column 0"),
     ],
 )
-def test_bad_input_is_refused_with_what_must_hold(change: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_bad_input_is_refused_with_what_must_hold(change: dict[str, Any], error: Any, message: str) -> None:
     arguments = {"policy": "a", **HAND, **change}
     with pytest.raises(error, match=message):
         evaluate(arguments.pop("policy"), **arguments)

@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
+from sklearn.linear_model import Ridge
 
 from offsettree import evaluate
 from offsettree.evaluation._guarantees import Controlled, Way, bernstein_ends, betting_ends
 from offsettree.evaluation._intervals import bootstrap_values, normal_intervals
 from offsettree.evaluation._kernels_betting import bet_sizes, controlled_terms, log_wealth
 from offsettree.evaluation._terms import Terms
+from offsettree.exceptions import OffsetTreeWarning
 from tests.evaluation.test_evaluate import some_log
 from tests.strategies import seeds
 
@@ -36,11 +38,18 @@ def test_the_normal_interval_is_students_at_the_effective_size() -> None:
     assert found.high - 2.5 == pytest.approx(stats.t.ppf(0.95, 3) * stderr)
 
 
-def test_large_rewards_that_vary_little_lose_no_digits() -> None:
+@pytest.mark.parametrize("method", ["snips", "doubly_robust"])
+@pytest.mark.parametrize("shift", [1e6, 1e7, 1e9])
+def test_large_rewards_that_vary_little_lose_no_digits(shift: float, method: str) -> None:
     log = some_log(1000)
-    plain = evaluate(0, **log.arrays(), baseline=None)
-    shifted = evaluate(0, **{**log.arrays(), "reward": 1e6 + log.reward}, baseline=None)
+    model = np.zeros((1000, 3))
+    plain = evaluate(0, **log.arrays(), method=method, reward_model=model)
+    moved = {**log.arrays(), "reward": shift + log.reward}
+    shifted = evaluate(0, **moved, method=method, reward_model=shift + model)
     assert shifted.stderr == pytest.approx(plain.stderr, rel=1e-3)
+    assert shifted.difference is not None
+    assert plain.difference is not None
+    assert shifted.difference.stderr == pytest.approx(plain.difference.stderr, rel=1e-3)
 
 
 @given(seeds, st.booleans())
@@ -73,6 +82,55 @@ def test_resamples_without_weight_are_left_out() -> None:
     found = evaluate(0, **log, interval="bootstrap", random_state=0)  # type: ignore[arg-type]
     assert (found.low, found.high) == (0, 1)
     assert np.isfinite(found.stderr)
+
+
+@pytest.mark.parametrize("method", ["snips", "ips", "direct", "doubly_robust", "switch"])
+@pytest.mark.parametrize("interval", ["normal", "bootstrap"])
+def test_of_a_single_row_that_counts_no_spread_is_known(method: str, interval: str) -> None:
+    """Resamples repeat the row, and would be sure of it."""
+    given_too: dict[str, Any] = {"reward_model": np.zeros((3, 2)), "random_state": 0}
+    log: dict[str, Any] = {"X": np.zeros((3, 1)), "action": [0, 1, 1], "reward": [0, 1, 0], "propensity": 0.5}
+    if method != "direct":  # which says something of every row
+        found = evaluate(0, **log, **given_too, method=method, interval=interval)
+        assert (found.stderr, found.low, found.high) == (np.inf, -np.inf, np.inf)
+        assert found.difference is not None
+        assert (found.difference.low, found.difference.high) == (-np.inf, np.inf)
+        other = evaluate(1, **log, **given_too, method=method, interval=interval, baseline=0)
+        assert np.isfinite([other.low, other.high]).all()
+        assert other.baseline is not None
+        assert other.difference is not None
+        assert (other.baseline.stderr, other.difference.stderr) == (np.inf, np.inf)
+    alone = {name: column if np.ndim(column) == 0 else column[:1] for name, column in log.items()}
+    model = np.zeros((1, 2))
+    found = evaluate(0, **alone, method=method, interval=interval, reward_model=model, actions=[0, 1])
+    assert (found.stderr, found.low, found.high) == (np.inf, -np.inf, np.inf)
+
+
+@pytest.mark.parametrize("interval", ["normal", "bootstrap"])
+def test_a_log_without_a_matched_row_tells_nothing_of_the_spread(interval: str) -> None:
+    log: dict[str, Any] = {"X": np.zeros((9, 1)), "action": [0] * 9, "reward": [0, 0, 1] * 3, "propensity": 0.5}
+    with pytest.warns(OffsetTreeWarning, match="never took"):
+        found = evaluate(
+            1, **log, actions=[0, 1], method="doubly_robust", reward_model=np.zeros((9, 2)), interval=interval
+        )
+    assert (found.stderr, found.low, found.high) == (np.inf, -np.inf, np.inf)
+
+
+@pytest.mark.parametrize("unit", [1e-250, 1e-160, 1e160, 1e200])
+@pytest.mark.parametrize("method", ["snips", "ips", "direct", "doubly_robust", "switch"])
+@pytest.mark.parametrize("interval", ["normal", "bootstrap", "betting"])
+def test_rewards_may_be_as_large_or_small_as_numbers_get(unit: float, method: str, interval: str) -> None:
+    if interval == "betting" and method in ("direct", "switch"):
+        return
+    log = some_log(300)
+    settings: dict[str, Any] = {"method": method, "interval": interval, "random_state": 0, "reward_model": Ridge()}
+    plain = evaluate(0, **log.arrays(), **settings, reward_range=(0, 1))
+    found = evaluate(0, **{**log.arrays(), "reward": unit * log.reward}, **settings, reward_range=(0, unit))
+    for name in ("value", "stderr", "low", "high"):
+        assert getattr(found, name) / unit == pytest.approx(getattr(plain, name), rel=1e-6, abs=1e-9)
+    assert found.difference is not None
+    assert plain.difference is not None
+    assert found.difference.stderr / unit == pytest.approx(plain.difference.stderr)
 
 
 def test_bernstein_is_the_inequality_of_maurer_and_pontil() -> None:

@@ -120,6 +120,7 @@ class Confused(LogisticRegression):
         ({"n_folds": 1000}, "n_folds must be"),
         ({"clip": 0}, "clip must be"),
         ({"clip": 1.5}, "clip must be"),
+        ({"clip": 0.9}, "at most 1 / n_actions"),
         ({"estimator": Ridge()}, "must be a classifier"),
         ({"estimator": RidgeClassifier()}, "predict_proba"),
         ({"estimator": Confused()}, "finite probabilities"),

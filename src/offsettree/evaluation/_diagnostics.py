@@ -9,12 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._available import Available
-from offsettree._features import Features
+from offsettree._features import Features, take_rows
 from offsettree._fingerprint import Fingerprint, share_remembered
 from offsettree._validation import some_labels
 from offsettree.evaluation._targets import Target
 
-__all__ = ["WeightSums", "of_propensities", "of_support", "of_training_rows", "of_weights"]
+__all__ = [
+    "WeightSums",
+    "of_inverse_propensities",
+    "of_mean_weight",
+    "of_method",
+    "of_propensities",
+    "of_support",
+    "of_training_rows",
+    "of_weights",
+]
 
 FEW_EFFECTIVE_ROWS = 50
 HEAVY_SHARE = 0.01  # of the matched rows; if these carry more than half of the weight, they are too few
@@ -26,8 +35,8 @@ SURE = 5.0  # standard errors
 class WeightSums:
     """What the weights of all rows add up to."""
 
+    n_rows: int
     mean: float
-    mean_square: float
     largest: float
     n_matched: int
     effective_rows: float  # as many rows of equal weight would tell as much; 0 if all weights are 0
@@ -37,28 +46,31 @@ class WeightSums:
         """Add up the weights."""
         largest, n_matched = float(weight.max()), int(np.count_nonzero(weight))
         if n_matched == 0:
-            return cls(0.0, 0.0, 0.0, 0, 0.0)
+            return cls(len(weight), 0.0, 0.0, 0, 0.0)
         scale = 1.0 if largest < 1e100 else largest  # squares must not overflow
         scaled = weight if scale == 1 else weight / scale
         total, squares, n_rows = float(scaled.sum()), float(np.dot(scaled, scaled)), len(weight)
-        with np.errstate(over="ignore"):
-            mean_square = float(np.float64(squares) / n_rows * scale * scale)
-        return cls(total / n_rows * scale, mean_square, largest, n_matched, total**2 / squares)
+        return cls(n_rows, total / n_rows * scale, largest, n_matched, total**2 / squares)
+
+    @property
+    def stderr(self) -> float:
+        """The standard error of the mean: of squares themselves there may be no number."""
+        return self.mean * float(np.sqrt(max(1 / self.effective_rows - 1 / self.n_rows, 0))) if self.n_matched else 0.0
 
 
-def of_weights(weight: NDArray[np.float64], sums: WeightSums) -> list[str]:
+def of_weights(weight: NDArray[np.float64], sums: WeightSums, what: str = "policy") -> list[str]:
     """Tell of too few rows that count, and of a few that count for most."""
     found = []
     n_rows, n_matched, effective_rows = len(weight), sums.n_matched, sums.effective_rows
     if n_matched == 0:
         text = (
-            f"in none of the {n_rows:,} rows was an action logged that the policy would take: the log says nothing of "
-            "it, and the estimate is the reward model's alone. Use a log with more rows or more exploration."
+            f"in none of the {n_rows:,} rows was an action logged that the {what} would take: the log says nothing of "
+            "it, and its estimate is the reward model's alone. Use a log with more rows or more exploration."
         )
         return [text]
     if effective_rows < FEW_EFFECTIVE_ROWS:
         found.append(
-            f"the {n_rows:,} rows tell as much of this policy as {effective_rows:.1f} of its own would: too few for "
+            f"the {n_rows:,} rows tell as much of this {what} as {effective_rows:.1f} of its own would: too few for "
             "the normal and the bootstrap interval, which are too narrow then. Use a log with more rows or more "
             "exploration, or interval='betting', which holds for every size."
         )
@@ -68,20 +80,21 @@ def of_weights(weight: NDArray[np.float64], sums: WeightSums) -> list[str]:
     if heavy > 0.5 and n_matched > 2:
         rows = "a single row carries" if n_heavy == 1 else f"{n_heavy:,} rows carry"
         found.append(
-            f"{rows} {100 * heavy:.0f} % of the weight of all {n_matched:,} matched rows: the estimate hangs on what "
-            "happened in them. Look at their propensities; method='doubly_robust' or 'switch' depends less on them."
+            f"{rows} {100 * heavy:.0f} % of the weight of all {n_matched:,} rows that the {what} matches: its estimate "
+            "hangs on what happened in them. Look at their propensities; method='doubly_robust' or 'switch' depends "
+            "less on them."
         )
     return found
 
 
-def of_support(target: Target, count: NDArray[np.int64], space: NDArray[Any]) -> list[str]:
-    """Tell of actions that the policy takes and the logging policy never took."""
+def of_support(target: Target, count: NDArray[np.int64], space: NDArray[Any], what: str = "policy") -> list[str]:
+    """Tell of actions that a policy takes and the logging policy never took."""
     never = (count == 0) & (target.share > 0)
     if not never.any():
         return []
     n_never = int(never.sum())
     text = (
-        f"the policy takes {n_never:,} action{'s' * (n_never != 1)} that the log never took "
+        f"the {what} takes {n_never:,} action{'s' * (n_never != 1)} that the log never took "
         f"({some_labels(space[never])}), in {100 * target.share[never].sum():.3g} % of the decisions. What they earn "
         "is not known: inverse-propensity estimates leave them out, reward models guess."
     )
@@ -98,72 +111,109 @@ def of_propensities(
     covered: bool,
     available: Available | None = None,
 ) -> list[str]:
-    """Tell of propensities that cannot be right.
+    """Tell of propensities that cannot be right, of themselves or as a policy's weights show."""
+    found = of_inverse_propensities(logged, count, propensity, space, available)
+    return found or (of_mean_weight(sums, propensity) if covered else [])
+
+
+def of_inverse_propensities(
+    logged: NDArray[np.intp],
+    count: NDArray[np.int64],
+    propensity: NDArray[np.float64],
+    space: NDArray[Any],
+    available: Available | None = None,
+) -> list[str]:
+    """Tell of propensities that cannot be right, whatever the policy.
 
     The mean of 1 / propensity over all rows is near the number of possible actions, and its mean over the rows of one
     action, the others counted as 0, near the share of rows to which it was available: each action was to be met as
-    often as its propensities say. The weights of a policy are near 1 on average if the log can take all that it takes
-    (`covered`, as far as is known).
+    often as its propensities say.
     """
     n_rows = len(logged)
     if n_rows < FEW_ROWS:
         return []
-    found = []
+    # All in units of the largest: squares must not overflow.
+    largest = float(1 / propensity.min())
     total, squares = _sums_by_action(logged, propensity, count)
     offered = np.ones(len(space)) if available is None else available.share()
-    possible, seen, mean = float(offered.sum()), float(offered[count > 0].sum()), float(total.sum() / n_rows)
-    stderr = _stderr(mean, float(squares.sum() / n_rows), n_rows)
-    largest = float(1 / propensity.min())
+    possible, seen = float(offered.sum()), float(offered[count > 0].sum())
+    mean = largest * float(total.sum() / n_rows)
+    stderr = largest * _stderr(float(total.sum() / n_rows), float(squares.sum() / n_rows), n_rows)
     short = SURE * max(stderr, _stderr_of_unseen(seen - mean, largest, n_rows))
     if mean > possible * 1.1 + SURE * stderr or mean < seen / 1.1 - short:
         why = "too small" if mean > possible else "too large, or some actions cannot be taken in every context"
-        found.append(
+        text = (
             f"propensities cannot be right: the mean of 1 / propensity over all rows is {mean:.3g}, where it should be "
             f"near the number of actions, {possible if mean > possible else seen:g}. They seem {why}."
         )
-    else:
-        rate = np.where(count > 0, offered, 1.0)
-        share = total / n_rows / rate
-        spread = np.sqrt(np.maximum(squares / n_rows / rate**2 - share**2, 0) / n_rows)
-        off = np.abs(share - 1) - SURE * np.maximum(spread, _stderr_of_unseen(1 - share, largest / rate, n_rows))
-        odd = (count >= 10) & (off > 0.1) & ((share > 1) | (share < 0.8))
-        if odd.any():
-            worst = int(np.where(odd, off, -1).argmax())
-            found.append(
-                f"propensities of action {space[worst]!s} cannot be right: it was logged {count[worst]:,} times, which "
-                f"is {share[worst]:.2f} times as often as its propensities say ({int(odd.sum())} such "
-                f"action{'s' * int(odd.sum() != 1)}). Unless it cannot be taken in every context, they are wrong."
-            )
-    if covered and not found:
-        mean = sums.mean
-        stderr = max(_stderr(mean, sums.mean_square, n_rows), _stderr_of_unseen(1 - mean, largest, n_rows))
-        if abs(mean - 1) > 0.1 + SURE * stderr:
-            why = (
-                "its answers were made knowing what was logged" if mean > 1 else "it takes actions where the log cannot"
-            )
-            found.append(
-                f"the policy's weights have the mean {mean:.3g}, where it should be near 1: {why}, or propensities are "
-                "wrong."
-            )
-    return found
+        return [text]
+    rate = np.where(count > 0, offered, 1.0)
+    part = total / n_rows / rate
+    share, spread = (
+        largest * part,
+        largest * np.sqrt(np.maximum(squares / n_rows / rate**2 - part**2, 0) / n_rows),
+    )
+    off = np.abs(share - 1) - SURE * np.maximum(spread, _stderr_of_unseen(1 - share, largest / rate, n_rows))
+    odd = (count >= 10) & (off > 0.1) & ((share > 1) | (share < 0.8))
+    if not odd.any():
+        return []
+    worst = int(np.where(odd, off, -1).argmax())
+    text = (
+        f"propensities of action {space[worst]!s} cannot be right: it was logged {count[worst]:,} times, which is "
+        f"{share[worst]:.2f} times as often as its propensities say ({int(odd.sum())} such "
+        f"action{'s' * int(odd.sum() != 1)}). Unless it cannot be taken in every context, they are wrong."
+    )
+    return [text]
+
+
+def of_mean_weight(sums: WeightSums, propensity: NDArray[np.float64], what: str = "policy") -> list[str]:
+    """Tell of weights that are not near 1 on average, as they are if the log can take all that the policy takes."""
+    if sums.n_rows < FEW_ROWS:
+        return []
+    mean, largest = sums.mean, float(1 / propensity.min())
+    stderr = max(sums.stderr, _stderr_of_unseen(1 - mean, largest, sums.n_rows))
+    if abs(mean - 1) <= 0.1 + SURE * stderr:
+        return []
+    why = "its answers were made knowing what was logged" if mean > 1 else "it takes actions where the log cannot"
+    return [
+        f"the {what}'s weights have the mean {mean:.3g}, where it should be near 1: {why}, or propensities are wrong."
+    ]
+
+
+def of_method(method: str, n_left_out: int, what: str = "policy") -> list[str]:
+    """Tell of intervals that leave out how wrong a reward model may be."""
+    doubt = (
+        "it knows neither how far the model is off, nor how it would differ had it learned from other rows, and holds "
+        "the true value less often than its level says. method='doubly_robust' corrects the model by the log."
+    )
+    if method == "direct":
+        return [f"the interval tells only how the model's predictions for the {what} vary from row to row: {doubt}"]
+    if method == "switch" and n_left_out:
+        rows = "1 row" if n_left_out == 1 else f"{n_left_out:,} rows"
+        text = (
+            f"{rows} of the {what}'s largest weights were left to the reward model, and for them the interval is too "
+            f"narrow: {doubt}"
+        )
+        return [text]
+    return []
 
 
 def _sums_by_action(
     logged: NDArray[np.intp], propensity: NDArray[np.float64], count: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of 1 / propensity and of its square over the rows of each action."""
+    """Return the sums of the smallest propensity / propensity and of its square over the rows of each action."""
     from offsettree.evaluation._kernels_sums import add_by_action
 
-    if propensity.strides == (0,) or propensity.min() == propensity.max():  # one number for all rows
-        inverse = 1 / float(propensity[0])
-        return (count * inverse).astype(np.float64), (count * inverse**2).astype(np.float64)
+    smallest = propensity.min()
+    if propensity.strides == (0,) or smallest == propensity.max():  # one number for all rows
+        return count.astype(np.float64), count.astype(np.float64)
     total, squares = np.zeros(len(count)), np.zeros(len(count))
-    add_by_action(logged, 1 / propensity, total, squares)
+    add_by_action(logged, smallest / propensity, total, squares)
     return total, squares
 
 
 def _stderr(mean: float, mean_square: float, n_rows: int) -> float:
-    return float(np.sqrt(max(mean_square - mean**2, 0) / n_rows))
+    return float(np.sqrt(max(mean_square - mean * mean, 0) / n_rows))
 
 
 def _stderr_of_unseen(missing: Any, largest: Any, n_rows: int) -> Any:
@@ -171,23 +221,32 @@ def _stderr_of_unseen(missing: Any, largest: Any, n_rows: int) -> Any:
     return np.sqrt(np.maximum(missing, 0) * largest / n_rows)
 
 
-def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64]) -> list[str]:
-    """Tell if the policy was trained on these rows, as far as it remembers them."""
+def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64], what: str = "policy") -> list[str]:
+    """Tell if a policy was trained on these rows, as far as it remembers them."""
     fingerprint = _fingerprint_of(policy)
     if fingerprint is None:
         return []
     try:
-        rows = X[: fingerprint.n_to_look_at]
-        share = share_remembered(fingerprint, policy._checked(rows) if hasattr(policy, "_checked") else rows, reward)
+        if fingerprint.n_to_look_at < len(reward):
+            rows = _all_over(len(reward), fingerprint.n_to_look_at)
+            X, reward = take_rows(X, rows), reward[rows]
+        share = share_remembered(fingerprint, policy._checked(X) if hasattr(policy, "_checked") else X, reward)
     except (TypeError, ValueError, IndexError, AttributeError):  # X in a form that cannot be read as numbers
         return []
     if share == 0:
         return []
+    effect = "the estimate is too high" if what == "policy" else "its value is too high, and the difference too low"
     text = (
-        f"the policy was trained on about {100 * share:.0f} % of these rows: the estimate is too high. Evaluate it on "
-        "rows it has not seen: train, test = log.split()."
+        f"the {what} was trained on about {100 * share:.0f} % of these rows: {effect}. Evaluate it on rows it has not "
+        "seen: train, test = log.split()."
     )
     return [text]
+
+
+def _all_over(n_rows: int, n_wanted: int) -> NDArray[np.intp]:
+    """Return rows from all over the log: one of each of as many equal parts, at no fixed distance."""
+    within = np.random.default_rng(0).random(n_wanted)
+    return np.asarray((np.arange(n_wanted) + within) * (n_rows / n_wanted), dtype=np.intp)
 
 
 def _fingerprint_of(policy: Any) -> Fingerprint | None:

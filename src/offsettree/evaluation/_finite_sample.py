@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._validation import check_range, check_reward_within, is_number
+from offsettree._validation import check_range, check_reward_within
 from offsettree.evaluation._guarantees import Controlled, Way, bernstein_ends, betting_ends
 from offsettree.evaluation._reward_models import Predictions
 from offsettree.evaluation.estimate import Interval
@@ -38,6 +38,10 @@ class Scale:
         check_reward_within(reward, (low, high))
         return cls(low, high - low)
 
+    def in_units(self, unit: float) -> Scale:
+        """Return the range of rewards divided by a unit."""
+        return Scale(self.low / unit, self.width / unit)
+
     def share(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return values as shares of the range."""
         return values if (self.low, self.width) == (0, 1) else (values - self.low) / self.width
@@ -57,7 +61,7 @@ def largest_weight(
     if given is None:
         return float(1 / propensity.min())
     seen = max(float(weight.max()) for weight in weights)
-    if not is_number(given) or not given > 0 or given < seen * (1 - 1e-9):
+    if given < seen * (1 - 1e-9):
         raise ParameterError(
             f"max_weight must be the largest weight that any row could have; got {given!r}, and there are weights up "
             f"to {seen:g} in the log."

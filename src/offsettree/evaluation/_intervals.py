@@ -17,52 +17,52 @@ __all__ = ["bootstrap_values", "bootstrapped", "normal_intervals"]
 N_RESAMPLES = 1000
 BLOCK = 2048  # rows of four numbers: 64 kB
 N_TASKS = 8
+TINY = 1e-280  # sums of squares below have lost digits, or all of them
 
 
 def normal_intervals(terms: list[Terms], level: float, effective_rows: list[float]) -> list[Interval]:
     """Return the intervals of the central limit theorem of one estimate; or of two, and of their difference.
 
-    A ratio is linear in its two sums where they vary little, so that the covariances of all sums tell the spread.
-    With Student's quantile for the rows that count: at an effective size of many rows the normal one.
+    A ratio is linear in its two sums where they vary little: of each row it has its numerator less the value times its
+    denominator. With Student's quantile for the rows that count: at an effective size of many rows the normal one.
     """
-    means, covariance = _moments(terms)
-    n_rows = len(terms[0].numerator)
-    values, slopes = [], []
-    for i in range(len(terms)):
-        above, below = means[2 * i], means[2 * i + 1]
-        values.append(float(above / below))
-        slopes.append(np.zeros(4))
-        slopes[i][2 * i : 2 * i + 2] = 1 / below, -above / below**2
+    columns = [(term.numerator, term.counted) for term in terms]
+    means = [(above.mean(), below.mean()) for above, below in columns]
+    values = [float(above / below) for above, below in means]
+    stderrs = _stderrs(columns, values, [float(below) for _, below in means])
     sizes = list(effective_rows)
     if len(terms) == 2:
         values.append(values[0] - values[1])
-        slopes.append(slopes[0] - slopes[1])
         sizes.append(min(sizes))
-    variances = [max(float(slope @ covariance @ slope), 0.0) / n_rows for slope in slopes]
-    return [_around(*each, level) for each in zip(values, variances, sizes, strict=True)]
+    return [_around(*each, level) for each in zip(values, stderrs, sizes, strict=True)]
 
 
-def _around(value: float, variance: float, effective_rows: float, level: float) -> Interval:
+def _around(value: float, stderr: float, effective_rows: float, level: float) -> Interval:
     if effective_rows <= 1 + 1e-9:  # of a single row no spread is known
         return Interval(value, np.inf, -np.inf, np.inf)
     # As n - 1 is for equal weights: few rows show too little of their own spread.
-    stderr = float(np.sqrt(variance / (1 - 1 / effective_rows)))
+    stderr /= float(np.sqrt(1 - 1 / effective_rows))
     margin = float(stdtrit(max(effective_rows - 1, 1), (1 + level) / 2)) * stderr
     return Interval(value, stderr, value - margin, value + margin)
 
 
-def _moments(terms: list[Terms]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return means and covariances of numerators and denominators."""
-    from offsettree.evaluation._kernels_sums import joint_moments
+def _stderrs(
+    columns: list[tuple[NDArray[np.float64], NDArray[np.float64]]], values: list[float], means: list[float]
+) -> list[float]:
+    """Return the standard errors of one ratio; or of two, and of their difference. `means` are of denominators."""
+    from offsettree.evaluation._kernels_sums import squared_residuals
 
-    columns = [column for term in terms for column in (term.numerator, term.counted)]
-    columns += columns[: 4 - len(columns)]
-    # Around what the first rows are like, so that large numbers that vary little lose no digits.
-    around = np.array([column[:100].mean() for column in columns])
-    means, products = np.empty(4), np.empty((4, 4))
-    first, second, third, fourth = columns
-    joint_moments(first, second, third, fourth, around, means, products)
-    return means + around, products - np.outer(means, means)
+    n_rows, (first, second) = len(columns[0][0]), (columns[0], columns[-1])
+    squares, unit = np.empty(3), 1.0
+    for _ in range(2):
+        # Residuals, not moments of the sums: what is common to all rewards would take the digits of what varies.
+        squared_residuals(*first, *second, np.resize(values, 2), 1 / np.resize(means, 2) / unit, squares)
+        if np.isfinite(squares).all() and squares.max() > TINY:
+            break
+        # Squares of numbers this large or small are lost; in units of the largest they are not.
+        off = [np.abs(above - v * below).max() / m for (above, below), v, m in zip(columns, values, means, strict=True)]
+        unit = float(max(off)) or 1.0
+    return [unit * float(np.sqrt(square) / n_rows) for square in squares[: 2 * len(columns) - 1]]
 
 
 def bootstrap_values(
@@ -101,11 +101,17 @@ def bootstrap_values(
 
 
 def bootstrapped(plain: list[Interval], values: list[NDArray[np.float64]], level: float) -> list[Interval]:
-    """Replace ends and standard errors by those of the values on resampled logs; of two also for the difference."""
+    """Replace ends and standard errors by those of the values on resampled logs; of two also for the difference.
+
+    Where nothing is known of the spread resamples know nothing either: they repeat the one row that counts.
+    """
     if len(values) == 2:
         values = [*values, values[0] - values[1]]
     replaced = []
     for old, resampled in zip(plain, values, strict=True):
+        if not np.isfinite(old.stderr):
+            replaced.append(old)
+            continue
         known = resampled[~np.isnan(resampled)]
         low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
         replaced.append(Interval(old.value, float(known.std()), float(low), float(high)))

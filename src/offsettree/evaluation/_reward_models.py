@@ -13,13 +13,15 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from offsettree._features import Features, is_frame, is_sparse, take_rows
-from offsettree._traits import check_learner
+from offsettree._features import Features, as_floats, is_finite, is_frame, is_sparse, numeric_columns, take_rows
+from offsettree._traits import check_learner, takes_missing
+from offsettree._validation import some_labels
+from offsettree.evaluation._labels import column_positions
 from offsettree.evaluation._targets import Target, row_blocks
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.learners import ConstantRegressor, NominalEncoder
 
-__all__ = ["Predictions", "forward_folds", "predict_rewards", "random_folds"]
+__all__ = ["Predictions", "check_predictions", "forward_folds", "predict_rewards", "random_folds"]
 
 N_FOLDS = 5
 FEW_ROWS = 5  # of an action: fewer have no regressor of their own
@@ -61,11 +63,15 @@ def predict_rewards(
     random: np.random.RandomState,
     prior: float = 0.0,
 ) -> list[Predictions]:
-    """Return predictions for every target; `prior` is what is predicted without a row to learn from."""
-    if isinstance(model, np.ndarray | list):
-        return [_from_table(_check_table(model, len(reward), n_actions), logged, target) for target in targets]
+    """Return predictions for every target; `prior` is what is predicted without a row to learn from.
+
+    A model that is an array holds the predictions themselves, as `check_predictions` returns them.
+    """
+    if isinstance(model, np.ndarray):
+        return [_from_table(model, logged, target) for target in targets]
     if model is not None:
         check_learner(model, "regressor", "reward_model")
+    _refuse_what_models_cannot_take(model, X)
     on_logged = np.empty(len(reward))
     on_policy = [np.empty(len(reward)) for _ in targets]
     for train, test in folds:
@@ -151,14 +157,48 @@ def _from_table(table: NDArray[np.float64], logged: NDArray[np.intp], target: Ta
     return Predictions(table[row, logged], on_policy)
 
 
-def _check_table(table: Any, n_rows: int, n_actions: int) -> NDArray[np.float64]:
-    values = np.asarray(table, dtype=np.float64)
-    if values.shape != (n_rows, n_actions):
+def check_predictions(table: Any, n_rows: int, columns: NDArray[Any], space: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a caller's predicted rewards, in the order of the space; `columns` are the labels of those given."""
+    try:
+        values = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"reward_model given as an array must hold predicted rewards; got {table!r:.80}."
+        ) from None
+    positions = column_positions(table, columns, space, "reward_model")
+    if values.shape != (n_rows, len(positions)):
         raise ParameterError(
             "reward_model must be a regressor, or predicted rewards with one row per row of X and one column per "
-            f"action, {(n_rows, n_actions)}; got an array of shape {values.shape}."
+            f"action, {(n_rows, len(positions))}; got an array of shape {values.shape}."
+        )
+    if len(positions) < len(space):
+        lacking = np.delete(space, positions)
+        raise ParameterError(
+            f"predicted rewards must be of all actions that the policies know; those of {some_labels(lacking)} are "
+            "missing. Add columns, and name all actions in their order: actions=[...]."
         )
     if not np.isfinite(values).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise ParameterError(f"predicted rewards must be finite; row {row}, column {column} has {values[row, column]}.")
-    return values
+    return values if np.array_equal(positions, np.arange(len(space))) else values[:, np.argsort(positions)]
+
+
+def _refuse_what_models_cannot_take(model: Any, X: Features) -> None:
+    """Refuse infinity, and NaN where the model cannot take it, before learners complain in their own words."""
+    if is_frame(X):
+        values = as_floats(X[numeric_columns(X)])
+    else:
+        values = X.data if is_sparse(X) else np.asarray(X)
+        if values.dtype.kind not in "biuf" or is_finite(values):
+            return
+    learner = default_model(X, 0) if model is None else model
+    nan_too = not takes_missing(learner, sparse=is_sparse(X))
+    odd = ~np.isfinite(values) if nan_too else np.isinf(values)
+    if odd.any():
+        place = int(np.argwhere(odd)[0][0])
+        row = int(np.searchsorted(X.indptr, place, side="right")) - 1 if is_sparse(X) else place
+        raise FeatureError(
+            f"X must be finite for {'this reward model' if nan_too else 'a reward model'}; row {row} has "
+            f"{float(values[odd].flat[0])} ({int(odd.sum()):,} such values in all). Replace them, drop those rows, or "
+            "use method='snips' or 'ips', which need no model."
+        )

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._traits import tags_of
-from offsettree._validation import check_actions, encode_actions, find_actions, some_labels, unique_labels
+from offsettree._validation import check_actions
 from offsettree.base import BasePolicy
+from offsettree.evaluation._labels import column_positions, known_labels, known_positions
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
-__all__ = ["Target", "certain", "find_space", "find_target", "row_blocks"]
+__all__ = ["Target", "certain", "find_target", "row_blocks"]
 
 BLOCK_NUMBERS = 1 << 22  # probabilities held at a time: 32 MB
 TOLERANCE = 1e-4  # probabilities are often float32, or were printed and read again
@@ -37,50 +38,6 @@ class Target:
     share: NDArray[np.float64]
 
 
-def find_space(
-    labels: NDArray[Any], actions: ArrayLike | None, policies: list[Any]
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return all action labels, and the positions of the log's among them.
-
-    They are those given; or the policies' own, in their order, and then others of the log.
-    """
-    if actions is not None:
-        space = find_actions(labels, actions)
-        return space, encode_actions(labels, space)
-    space = np.empty(0, dtype=labels.dtype)
-    for policy in policies:
-        known = known_labels(policy)
-        if known is not None:
-            space = known if len(space) == 0 else _united(space, known)
-    if len(space) == 0:
-        space = unique_labels(labels)
-    try:
-        return space, encode_actions(labels, space)
-    except ActionError:
-        space = _united(space, unique_labels(labels))
-        return space, encode_actions(labels, space)
-
-
-def known_labels(policy: Any) -> NDArray[Any] | None:
-    """Return the labels that a policy says it chooses among; None where it says nothing."""
-    if not (hasattr(policy, "predict") or hasattr(policy, "predict_proba")) or isinstance(policy, type):
-        return None
-    known = getattr(policy, "actions_", getattr(policy, "classes_", None))
-    if known is None:
-        return None
-    labels = check_actions(known, what="the policy's actions_")
-    return labels.astype(str) if labels.dtype.kind == "O" else labels
-
-
-def _united(space: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-    if (space.dtype.kind == "U") != (more.dtype.kind == "U"):
-        raise ActionError(
-            f"action labels must be all integers or all strings; the policy's are {some_labels(space)}, others "
-            f"{some_labels(more)}. Give the log the labels that the policy was trained on."
-        )
-    return np.concatenate([space, more[~np.isin(more, space)]])
-
-
 def find_target(
     policy: Any,
     X: Features,
@@ -88,16 +45,26 @@ def find_target(
     space: NDArray[Any],
     what: str,
     available: Available | None = None,
+    columns: NDArray[Any] | None = None,
 ) -> Target:
-    """Ask a policy of any form what it does in the rows of a log; `what` names it in errors."""
-    target = _find_target(policy, X, logged, space, what, available)
+    """Ask a policy of any form what it does in the rows of a log; `what` names it in errors.
+
+    `columns` are the labels of tables' columns; by default all, in the order of the space.
+    """
+    target = _find_target(policy, X, logged, space, what, available, space if columns is None else columns)
     if available is not None:
         _refuse_unavailable(target, available, space, what)
     return target
 
 
 def _find_target(
-    policy: Any, X: Features, logged: NDArray[np.intp], space: NDArray[Any], what: str, available: Available | None
+    policy: Any,
+    X: Features,
+    logged: NDArray[np.intp],
+    space: NDArray[Any],
+    what: str,
+    available: Available | None,
+    columns: NDArray[Any],
 ) -> Target:
     n_rows, n_actions = len(logged), len(space)
     if isinstance(policy, type):
@@ -108,18 +75,22 @@ def _find_target(
     tags = tags_of(policy)
     is_classifier = tags is not None and tags.estimator_type == "classifier"
     if hasattr(policy, "predict_proba") and not (is_classifier and hasattr(policy, "predict")):
-        return _stochastic(lambda rows: _asked(policy, X, rows, space, what), logged, space)
+        return _stochastic(lambda rows: _asked(policy, X, rows, columns, space, what), logged, space)
     if hasattr(policy, "predict"):
         return certain(_encoded(policy.predict(X), n_rows, space, what), logged, n_actions)
     if isinstance(policy, str | int | np.integer):
         position = _encoded(np.array([policy]), 1, space, what)
         return certain(np.repeat(position, n_rows), logged, n_actions)
     values = policy if is_frame(policy) else _as_array(policy, what)
-    if values.ndim == 2:
-        table = np.asarray(values)
+    if is_frame(values) or values.ndim == 2:
+        positions, table = column_positions(values, columns, space, what), np.asarray(values)
         if len(table) != n_rows:
             raise LogError(f"{what} must have one row per row of X; got {len(table)} for {n_rows} rows.")
-        return _stochastic(lambda rows: _checked(table[rows], rows, len(space), what), logged, space)
+        return _stochastic(
+            lambda rows: _placed(_checked(table[rows], rows, len(positions), what), positions, len(space)),
+            logged,
+            space,
+        )
     return certain(_encoded(policy, n_rows, space, what), logged, n_actions)
 
 
@@ -150,7 +121,7 @@ def _positions_among(policy: BasePolicy, X: Features, available: Available, spac
     """Let a policy choose among what is available, its own actions being some of the space."""
     if np.array_equal(policy.actions_, space):
         return policy._positions_among(X, available.mask)
-    return policy._positions_among(X, available.in_order(_known_positions(policy.actions_, space, "policy")).mask)
+    return policy._positions_among(X, available.in_order(known_positions(policy.actions_, space, "policy")).mask)
 
 
 def _refuse_unavailable(target: Target, available: Available, space: NDArray[Any], what: str) -> None:
@@ -194,39 +165,29 @@ def _translate(position: NDArray[np.intp], own: NDArray[Any], space: NDArray[Any
     """Return positions in the space of positions in a policy's own labels."""
     if np.array_equal(own, space[: len(own)]):
         return position
-    return _known_positions(own, space, "policy")[position]
+    return known_positions(own, space, "policy")[position]
 
 
 def _encoded(answers: ArrayLike, n_rows: int, space: NDArray[Any], what: str) -> NDArray[np.intp]:
     labels = check_actions(answers, n_rows, what=f"the {what}'s answer")
-    return _known_positions(labels, space, what)
+    return known_positions(labels, space, what)
 
 
-def _known_positions(labels: NDArray[Any], space: NDArray[Any], what: str) -> NDArray[np.intp]:
-    labels = labels.astype(object) if labels.dtype.kind == "U" else labels
-    try:
-        return encode_actions(labels, space)
-    except ActionError:
-        unknown = ~np.isin(labels.astype(str), space.astype(str))
-        row = int(unknown.argmax())
-        answer = labels[[row]].tolist()[0]
-        raise ActionError(
-            f"the {what} must answer with one of the {len(space)} known actions, {some_labels(space)}; row {row} has "
-            f"{answer!r} ({int(unknown.sum()):,} in all). If it is an action that the log never took, name all "
-            "actions: actions=[...]."
-        ) from None
-
-
-def _asked(policy: Any, X: Features, rows: NDArray[np.intp], space: NDArray[Any], what: str) -> NDArray[np.float64]:
+def _asked(
+    policy: Any, X: Features, rows: NDArray[np.intp], columns: NDArray[Any], space: NDArray[Any], what: str
+) -> NDArray[np.float64]:
     block = policy.predict_proba(X if len(rows) == count_rows(X) else take_rows(X, rows))
     own = known_labels(policy)
-    if own is None:
-        return _checked(block, rows, len(space), what)
-    own_block = _checked(block, rows, len(own), what)
-    if np.array_equal(own, space):
-        return own_block
-    table = np.zeros((len(rows), len(space)))
-    table[:, _known_positions(own, space, what)] = own_block
+    positions = column_positions(block, columns if own is None else own, space, what)
+    return _placed(_checked(block, rows, len(positions), what), positions, len(space))
+
+
+def _placed(block: NDArray[np.float64], positions: NDArray[np.intp], n_actions: int) -> NDArray[np.float64]:
+    """Return a table with the columns of another at their positions, and 0 in others."""
+    if np.array_equal(positions, np.arange(n_actions)):
+        return block
+    table = np.zeros((len(block), n_actions))
+    table[:, positions] = block
     return table
 
 

@@ -17,10 +17,14 @@ MODEL_METHODS = ("direct", "doubly_robust", "switch")
 
 @dataclass(frozen=True)
 class Terms:
-    """An estimate as a ratio of sums over the rows; a denominator of None counts every row once."""
+    """An estimate as a ratio of sums over the rows; a denominator of None counts every row once.
+
+    `n_left_out` rows with weight were left to the reward model, for all that was logged in them.
+    """
 
     numerator: NDArray[np.float64]
     denominator: NDArray[np.float64] | None = None
+    n_left_out: int = 0
 
     @property
     def counted(self) -> NDArray[np.float64]:
@@ -40,7 +44,8 @@ def estimate_terms(
         return Terms(predicted.on_policy)
     correction = weight * (reward - predicted.on_logged)
     if method == "switch":
-        correction = np.where(weight <= switch_threshold(weight, predicted.on_policy, correction), correction, 0)
+        kept = weight <= switch_threshold(weight, predicted.on_policy, correction)
+        return Terms(predicted.on_policy + np.where(kept, correction, 0), n_left_out=int((~kept).sum()))
     return Terms(predicted.on_policy + correction)
 
 
@@ -58,6 +63,9 @@ def switch_threshold(
     if len(positive) == 0:
         return 0.0
     candidates = np.unique(np.quantile(positive, [0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0]))[::-1]
+    largest = max(float(np.abs(on_policy).max()), float(np.abs(correction).max()))
+    if largest > 1e100:  # squares must not overflow
+        on_policy, correction = on_policy / largest, correction / largest
     low, high = -np.inf, np.inf
     chosen = float(candidates[0])
     for threshold in candidates:

@@ -26,6 +26,12 @@ class Interval:
     low: float
     high: float
 
+    def times(self, unit: float) -> Interval:
+        """Return the interval of the number in another unit."""
+        if unit == 1:
+            return self
+        return Interval(unit * self.value, unit * self.stderr, unit * self.low, unit * self.high)
+
     def __str__(self) -> str:
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 

@@ -10,11 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._available import Available, check_available
-from offsettree._features import Features, count_rows, take_rows
-from offsettree._optional import require
-from offsettree._validation import check_actions, check_propensity, check_reward
+from offsettree._features import Features, take_rows
+from offsettree._validation import check_actions, check_propensity
 from offsettree.evaluation._diagnostics import WeightSums
-from offsettree.evaluation._targets import find_space, find_target
+from offsettree.evaluation._inputs import Log, is_table, rows_of
+from offsettree.evaluation._labels import find_space, table_columns
+from offsettree.evaluation._plot_parts import (
+    INK,
+    OTHER,
+    SHADE,
+    draw_baselines,
+    draw_prefixes,
+    draw_unknown_ends,
+    new_axes,
+)
+from offsettree.evaluation._reward_models import check_predictions
+from offsettree.evaluation._targets import Target, find_target
+from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.evaluation.estimate import Estimate
 from offsettree.evaluation.evaluate import evaluate
 from offsettree.evaluation.propensity import PropensityEstimate
@@ -22,11 +34,12 @@ from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 
 __all__ = ["plot_calibration", "plot_prefix", "plot_values", "plot_weights"]
 
-INK, SHADE, OTHER = "#1f4e79", "#9dc3e6", "0.55"
-
 
 def plot_values(estimates: Mapping[str, Estimate], *, axes: Any = None) -> Any:
-    """Draw the values of several policies side by side, with their intervals, and their baseline.
+    """Draw the values of several policies side by side, with their intervals, and what they are compared with.
+
+    An interval that ends nowhere, because nothing is known of the spread, is drawn grey and dotted up to the edges,
+    with arrows. Where levels or baselines differ, each policy has its own.
 
     Parameters
     ----------
@@ -40,21 +53,30 @@ def plot_values(estimates: Mapping[str, Estimate], *, axes: Any = None) -> Any:
     matplotlib axes
         With ``axes.figure.savefig(...)`` to keep it.
     """
-    if not estimates or not all(isinstance(each, Estimate) for each in estimates.values()):
-        raise ParameterError("plot_values takes a mapping of names to what evaluate returned, at least one.")
-    axes = _axes(axes, height=1.2 + 0.45 * len(estimates))
+    named = isinstance(estimates, Mapping) and len(estimates) > 0
+    if not named or not all(isinstance(each, Estimate) for each in estimates.values()):
+        raise ParameterError(
+            "plot_values takes a mapping of names to what evaluate returned, at least one, such as {'tree': "
+            f"evaluate(tree, ...)}}; got {estimates!r:.80}."
+        )
+    axes = new_axes(axes, height=1.2 + 0.45 * len(estimates))
     found = list(estimates.values())
     place = np.arange(len(found))
     value = np.array([each.value for each in found])
     ends = np.array([[each.low, each.high] for each in found])
-    ends = np.where(np.isfinite(ends), ends, value[:, np.newaxis])
-    axes.errorbar(value, place, xerr=np.abs(ends - value[:, np.newaxis]).T, fmt="o", color=INK, capsize=4)
-    if found[0].baseline is not None:
-        axes.axvline(found[0].baseline.value, color=OTHER, linestyle="--", label="baseline")
-        axes.legend(loc="best", frameon=False)
-    axes.set_yticks(place, list(estimates))
+    within = np.where(np.isfinite(ends), ends, value[:, np.newaxis])
+    known = np.isfinite(ends).all(axis=1)
+    for rows, colour in ((known, INK), (~known, OTHER)):
+        margins = np.abs(within - value[:, np.newaxis])[rows].T
+        axes.errorbar(value[rows], place[rows], xerr=margins, fmt="o", color=colour, capsize=4 * (colour == INK))
+    draw_baselines(axes, found)
+    draw_unknown_ends(axes, value, ends)
+    levels = [f"{100 * each.level:g} %" for each in found]
+    alike = len(set(levels)) == 1
+    names = [name if alike else f"{name} ({level})" for name, level in zip(estimates, levels, strict=True)]
+    axes.set_yticks(place, names)
     axes.set_ylim(len(found) - 0.5, -0.5)
-    axes.set_xlabel(f"value, with {100 * found[0].level:g} % intervals")
+    axes.set_xlabel(f"value, with {levels[0]} intervals" if alike else "value, with intervals of the levels named")
     return axes
 
 
@@ -83,14 +105,16 @@ def plot_weights(
     axes : matplotlib axes, optional
         Where to draw; a new figure if not given.
     """
-    n_rows = count_rows(X)
-    space, logged = find_space(check_actions(action, n_rows), actions, [policy])
-    target = find_target(policy, X, logged, space, "policy", _sets(available, n_rows, space))
+    X, n_rows = rows_of(X)
+    labels = check_actions(action, n_rows)
+    space, logged = find_space(labels, actions, [policy])
+    sets, columns = _sets(available, n_rows, space), table_columns(labels, actions)
+    target = find_target(policy, X, logged, space, "policy", sets, columns)
     weight = target.on_logged / check_propensity(propensity, n_rows)
     sums = WeightSums.of(weight)
     if sums.n_matched == 0:
         raise LogError(f"there are no weights to draw: in none of the {n_rows:,} rows does the policy match the log.")
-    axes = _axes(axes)
+    axes = new_axes(axes)
     heaviest = np.sort(weight[weight > 0])[::-1]
     points = np.unique(np.linspace(0, len(heaviest), 500).astype(int))
     carried = np.append(0, np.cumsum(heaviest))[points] / heaviest.sum()
@@ -120,7 +144,7 @@ def plot_calibration(estimate: PropensityEstimate, *, axes: Any = None) -> Any:
         raise ParameterError(
             f"plot_calibration takes what estimate_propensity returned; got {type(estimate).__name__}."
         )
-    axes = _axes(axes)
+    axes = new_axes(axes)
     predicted, taken, count = estimate.calibration.T
     margin = 1.96 * np.sqrt(taken * (1 - taken) / count)
     limit = 1.08 * max(predicted.max(), (taken + margin).max())
@@ -148,7 +172,7 @@ def plot_prefix(
     """Draw the value as a function of how much of the log is used, from its beginning.
 
     An interval that narrows around a level line is what a log without surprises gives; a drift or a jump tells that
-    the world, or what was logged, changed on the way.
+    the world, or what was logged, changed on the way. Where nothing is known of the spread yet, no interval is drawn.
 
     Parameters
     ----------
@@ -159,46 +183,51 @@ def plot_prefix(
     axes : matplotlib axes, optional
         Where to draw; a new figure if not given.
     **settings
-        Further arguments of `evaluate`, such as `method` or `interval`.
+        Further arguments of `evaluate`, such as `method` or `interval`. A `baseline` is drawn as a second line; by
+        default there is none.
     """
-    n_rows = count_rows(X)
-    labels = check_actions(action, n_rows)
-    rewards, chances = check_reward(reward, n_rows), check_propensity(propensity, n_rows)
-    space, logged = find_space(labels, settings.pop("actions", None), [policy])
-    sets = _sets(settings.pop("available", None), n_rows, space)
-    target = find_target(policy, X, logged, space, "policy", sets)
-    decided: Any = target.probability(np.arange(n_rows)) if target.chosen is None else space[target.chosen]
-    matched = np.flatnonzero(target.on_logged > 0)
-    if len(matched) == 0:
-        raise LogError(f"there is no value to draw: in none of the {n_rows:,} rows does the policy match the log.")
-    first = max(n_rows // 20, int(matched[0]) + 1, 2)
-    ends = np.unique(np.linspace(first, n_rows, n_points).astype(int))
-    settings = {"baseline": None, **settings}
+    if not (isinstance(n_points, int | np.integer) and not isinstance(n_points, bool) and n_points >= 1):
+        raise ParameterError(f"n_points must be a whole number of at least 1, of prefixes to draw; got {n_points!r}.")
+    baseline = settings.pop("baseline", None)
+    actions, available = settings.pop("actions", None), settings.pop("available", None)
+    log = Log.of(X, action, reward, propensity, actions, available, [policy, baseline])
+    n_rows, model = len(log.logged), settings.pop("reward_model", None)
+    if is_table(model):
+        model = check_predictions(model, n_rows, log.columns, log.space)
+    # Arrays of decisions, as which policies are passed on, do not know it.
+    settings.setdefault("reward_range", getattr(policy, "reward_range", None))
+    compared = baseline is not None and not (isinstance(baseline, str) and baseline == "logging")
+    decided, first = [], max(n_rows // 20, 2)
+    for each, what in ((policy, "policy"), (baseline, "baseline"))[: 1 + compared]:
+        target = find_target(each, log.X, log.logged, log.space, what, log.available, log.columns)
+        decided.append(_as_decided(target, log.space))
+        matched = np.flatnonzero(target.on_logged > 0)
+        if settings.get("method", "snips") not in MODEL_METHODS:
+            if len(matched) == 0:
+                raise LogError(
+                    f"there is no value to draw: in none of the {n_rows:,} rows does the {what} match the log."
+                )
+            first = max(first, int(matched[0]) + 1)
+    ends = np.unique(np.linspace(n_rows, min(first, n_rows), n_points).astype(int))
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)  # once per prefix; evaluate tells of them
         for end in ends:
-            log: dict[str, Any] = {"reward": rewards[:end], "propensity": chances[:end], "actions": space}
-            log["available"] = None if sets is None else sets.mask[:end]
-            found.append(evaluate(decided[:end], take_rows(X, np.arange(end)), labels[:end], **log, **settings))
-    axes = _axes(axes)
-    value, low, high = (np.array([getattr(each, name) for each in found]) for name in ("value", "low", "high"))
-    finite = np.isfinite(low) & np.isfinite(high)
-    axes.fill_between(ends[finite], low[finite], high[finite], color=SHADE, alpha=0.5, linewidth=0)
-    axes.plot(ends, value, color=INK, marker="o", markersize=3)
-    axes.axhline(value[-1], color=OTHER, linestyle="--", linewidth=1)
-    axes.set_xlabel("rows of the log")
-    axes.set_ylabel(f"value ({found[-1].method}), with {100 * found[-1].level:g} % intervals")
-    return axes
+            part: dict[str, Any] = {"reward": log.reward[:end], "propensity": log.propensity[:end]}
+            part["available"] = None if log.available is None else log.available.mask[:end]
+            part["baseline"] = decided[1][:end] if compared else baseline
+            part["reward_model"] = model[:end] if isinstance(model, np.ndarray) else model
+            rows, taken = take_rows(log.X, np.arange(end)), log.space[log.logged[:end]]
+            found.append(evaluate(decided[0][:end], rows, taken, actions=log.space, **part, **settings))
+    return draw_prefixes(new_axes(axes), ends, found)
+
+
+def _as_decided(target: Target, space: NDArray[Any]) -> NDArray[Any]:
+    """Return what a policy does as an array, so that it is asked once for all prefixes."""
+    if target.chosen is None:
+        return target.probability(np.arange(len(target.on_logged)))
+    return np.asarray(space[target.chosen])
 
 
 def _sets(available: Any, n_rows: int, space: NDArray[Any]) -> Available | None:
     return None if available is None else check_available(available, n_rows, space)
-
-
-def _axes(axes: Any, height: float = 4.0) -> Any:
-    if axes is not None:
-        return axes
-    # Not pyplot, which would open windows and keep every figure.
-    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(6.4, height), layout="constrained")
-    return figure.subplots()

@@ -105,8 +105,8 @@ def estimate_propensity(
         Let probabilities be made more or less extreme, and actions more or less likely, so that they fit what was
         chosen (vector scaling of the logarithms, fitted out of fold).
     clip : float, optional
-        The smallest propensity. By default 5 / (sqrt(n_rows) log(n_rows)) (Gruber and others, 2022), and at most half
-        of 1 / n_actions.
+        The smallest propensity, at most 1 / n_actions. By default 5 / (sqrt(n_rows) log(n_rows)) (Gruber and others,
+        2022), and at most half of 1 / n_actions.
     actions : array of shape (n_actions,), optional
         All action labels; by default those of the log.
     random_state : int, RandomState instance or None, default=None
@@ -164,8 +164,11 @@ def estimate_propensity(
 def _least(clip: float | None, n_rows: int, n_actions: int) -> float:
     if clip is None:
         return float(min(5 / (np.sqrt(n_rows) * np.log(max(n_rows, 3))), 0.5 / n_actions))
-    if not (is_number(clip) and 0 < clip < 1):
-        raise ParameterError(f"clip must be between 0 and 1, such as 0.01; got {clip!r}.")
+    if not (is_number(clip) and 0 < clip <= 1 / n_actions):
+        raise ParameterError(
+            f"clip must be above 0, and at most 1 / n_actions = {1 / n_actions:.3g}, more than which the least "
+            f"likely action never has; got {clip!r}. Use a small one, such as 0.01, or leave it out."
+        )
     return float(clip)
 
 

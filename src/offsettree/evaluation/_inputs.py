@@ -1,0 +1,129 @@
+"""What an evaluation is given: settings and a log, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._available import Available, check_available, check_available_to_log
+from offsettree._features import Features, count_rows, is_frame, is_sparse
+from offsettree._traits import check_learner
+from offsettree._validation import check_actions, check_propensity, check_range, check_reward, is_number
+from offsettree.evaluation._labels import find_space, table_columns
+from offsettree.evaluation._terms import METHODS
+from offsettree.exceptions import FeatureError, LogError, ParameterError
+
+__all__ = ["Log", "check_settings", "is_table", "rows_of"]
+
+INTERVALS = ("normal", "bootstrap", "bernstein", "betting")
+FAR = 1e100  # numbers beyond, or below 1 / FAR, have squares that cannot be told from infinity, or from 0
+
+
+@dataclass(frozen=True)
+class Log:
+    """A checked log; actions as positions in the space of all labels.
+
+    `columns` are the labels that the columns of tables stand for. `unit` is 1, unless rewards are so large or so small
+    that sums of squares of them, or of weights times them, are lost: then they are to be divided by it.
+    """
+
+    X: Features
+    logged: NDArray[np.intp]
+    reward: NDArray[np.float64]
+    propensity: NDArray[np.float64]
+    space: NDArray[Any]
+    columns: NDArray[Any]
+    available: Available | None
+    unit: float
+
+    @classmethod
+    def of(
+        cls,
+        X: Features,
+        action: Any,
+        reward: Any,
+        propensity: Any,
+        actions: Any,
+        available: Any,
+        policies: list[Any],
+    ) -> Log:
+        """Check the parts of a log against each other and against the policies to be evaluated."""
+        X, n_rows = rows_of(X)
+        labels = check_actions(action, n_rows)
+        rewards = check_reward(reward, n_rows, copy=False)
+        chances = check_propensity(propensity, n_rows, copy=False)
+        space, logged = find_space(labels, actions, policies)
+        sets = None
+        if available is not None:
+            sets = check_available(available, n_rows, space)
+            check_available_to_log(sets, logged, space)
+        columns = table_columns(labels, actions)
+        return cls(X, logged, rewards, chances, space, columns, sets, _unit(rewards, chances))
+
+
+def rows_of(X: Features) -> tuple[Features, int]:
+    """Return X in a form whose rows can be taken, and how many there are."""
+    if hasattr(X, "arrays") and hasattr(X, "propensity"):
+        raise LogError("evaluate takes the parts of a log, not the log itself: evaluate(policy, **log.arrays()).")
+    if is_sparse(X):
+        X = X.tocsr()
+    try:
+        n_rows = count_rows(X)
+    except TypeError:
+        raise FeatureError(
+            "X must be what was known when each decision was taken: an array of shape (n_rows, n_features), a sparse "
+            f"matrix or a frame; got {X!r:.80}. Policies that are arrays do not look at it: np.zeros((n_rows, 1)) will "
+            "do for them."
+        ) from None
+    if n_rows == 0:
+        raise LogError("the log is empty: X has no rows.")
+    return X, n_rows
+
+
+def _unit(reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> float:
+    largest = max(float(reward.max()), -float(reward.min()))
+    if largest == 0 or (largest > 1 / FAR and largest / float(propensity.min()) < FAR):
+        return 1.0
+    return float(np.exp2(np.floor(np.log2(largest))))  # by which division is exact
+
+
+def is_table(reward_model: Any) -> bool:
+    """Tell predicted rewards from a regressor."""
+    return isinstance(reward_model, np.ndarray | list) or is_frame(reward_model)
+
+
+def check_settings(
+    method: str, interval: str, level: Any, reward_model: Any, reward_range: Any, max_weight: Any
+) -> None:
+    """Refuse settings that cannot be meant, whether or not they have an effect beside the others."""
+    _check_choice("method", method, METHODS)
+    _check_choice("interval", interval, INTERVALS)
+    if not (is_number(level) and 0 < level < 1):
+        raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
+    if reward_model is not None and not is_table(reward_model):
+        check_learner(reward_model, "regressor", "reward_model")
+    if reward_range is not None:
+        check_range(reward_range)
+    if max_weight is not None and not (is_number(max_weight) and max_weight > 0):
+        raise ParameterError(
+            "max_weight must be the largest weight, probability under the policy / propensity, that any row could "
+            f"have: a number above 0; got {max_weight!r}. Leave it out for 1 / the smallest propensity of the log."
+        )
+    if interval in ("bernstein", "betting") and method in ("direct", "switch"):
+        raise ParameterError(
+            f"interval={interval!r} holds for estimates without bias, and method={method!r} has that of its reward "
+            "model. Use 'normal' or 'bootstrap', or another method."
+        )
+    if interval == "bernstein" and method == "doubly_robust":
+        raise ParameterError(
+            "interval='bernstein' needs independent rows, which a cross-fitted reward model makes dependent. Use "
+            "interval='betting', whose reward models learn from earlier rows only."
+        )
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
