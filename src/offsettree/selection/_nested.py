@@ -93,9 +93,10 @@ def _without_fold(
         if left_out in each.failed:
             continue
         weight = (each.chosen[left_out, rows] == log.position[rows]) / log.propensity[rows]
-        known = (
-            None if predicted is None else Predictions(predicted[0][left_out, rows], predicted[1][i, left_out, rows])
-        )
+        known = None
+        if predicted is not None:
+            on_logged, on_policy = predicted
+            known = Predictions(on_logged[left_out, rows], on_policy[i, left_out, rows])
         terms = estimate_terms(method, weight, log.reward[rows], known)
         numerator[i, rows], counted[i, rows] = terms.numerator, terms.counted
     return Stack(numerator, counted)

@@ -121,7 +121,7 @@ class PolicySearch(BasePolicy):
     models that learned from neither the fold they are used in nor the one chosen for; only the decisions valued are of
     policies that learned from all other folds. It is not enough to leave the fold's own rows out of the comparison, as
     ``nested=False`` does: in the other folds decide policies that learned from this one, so that candidates to which
-    its luck was kind are preferred. On rewards that were pure noise that left a half of the winner's optimism.
+    its luck was kind are preferred. On rewards that were pure noise that left about half of the winner's optimism.
 
     `estimate_` is of policies learned from all folds but one, chosen by others learned from all but two, so that the
     one learned from all rows is usually a little better. Its interval allows for the choice, too. Rows are taken to be
@@ -132,10 +132,10 @@ class PolicySearch(BasePolicy):
     that leaves none to choose, or a reward model fails, the estimate is as for ``nested=False``, with a warning.
 
     Comparing takes about `cv` * (`cv` - 1) / 2 times as long as learning every candidate once, without `nested` about
-    `cv` - 1 times. That grows with the rows: for a million it would be hours of one processor. Hence `max_rows`. On a generated problem of 10 actions the same two
-    candidates led with 2,000 rows and with 128,000, never more than 0.01 apart; where one needs more rows than
-    `max_rows` to come into its own, raise it. Of a part of the log, `estimate_` is of policies learned from that part,
-    and so rather too low.
+    `cv` - 1 times. That grows with the rows: for a million it would be hours of one processor. Hence `max_rows`. On a
+    generated problem of 10 actions the same two candidates led with 2,000 rows and with 128,000, never more than 0.01
+    apart; where one needs more rows than `max_rows` to come into its own, raise it. Of a part of the log, `estimate_`
+    is of policies learned from that part, and so rather too low.
 
     Examples
     --------
