@@ -353,9 +353,9 @@ class PolicySearch(BasePolicy):
                         self.scoring, self.reward_model, log, fold, decisions, self.n_jobs, random
                     ), ()
                 except Exception as error:
-                    reason = f"a reward model failed on the rows of {self.cv - 2} folds ({_said(error)})"
+                    reason = f"a reward model failed without a pair of folds ({_said(error)})"
             else:
-                reason = f"no candidate could be learned from {self.cv - 2} folds"
+                reason = "no candidate could be learned without some pair of folds"
         text = (
             "The value is somewhat too high on average: without each fold a candidate was chosen by policies that had "
             f"learned from it, because {reason}."
