@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from offsettree.evaluation._terms import Terms
 from offsettree.exceptions import LogError
 from offsettree.selection import _comparison
-from offsettree.selection._comparison import Stack, honest_estimate
+from offsettree.selection._comparison import Groups, Stack, honest_estimate
 from offsettree.selection._out_of_fold import Compared, Log, folds_of, stratified_folds
 
 
@@ -76,10 +76,10 @@ def test_folds_part_the_rows_and_spread_every_action(n_folds: int, seed: int) ->
 
 
 @pytest.mark.parametrize("within", [0.0, 1.0])
-def test_the_honest_estimate_of_pure_noise_is_not_optimistic_where_the_winners_own_is(
+def test_the_estimate_of_candidates_that_do_not_learn_is_not_optimistic_where_the_winners_own_is(
     within: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten candidates that are all worth 0.5, over 200 logs of 100 rows."""
+    """Ten candidates that are all worth 0.5, over 200 logs of 100 rows; of those that learn see test_nested.py."""
     random = np.random.RandomState(0)
     monkeypatch.setattr(_comparison, "N_RESAMPLES", 20)
     honest, winners, held = [], [], 0
@@ -111,9 +111,31 @@ def test_rows_resampled_in_groups_spread_the_value_as_rows_alone_do(
     stack = Stack.of(noise([0.0, gap, gap], n_rows=2000))
     fold = stratified_folds(np.zeros(2000, dtype=np.intp), 4, random)
     reward = random.normal(size=2000)
-    alone = _comparison._resampled_spread(stack, reward, fold, 1.0, random)
+
+    def spreads() -> tuple[float, float]:
+        groups = Groups.of(fold)
+        summed = groups.sum_terms(stack)
+        return _comparison._resampled_spreads(groups, summed, [summed] * 4, groups.sum(reward), 1.0, random)
+
+    alone = spreads()
     monkeypatch.setattr(_comparison, "MOST_GROUPS", 200)
-    np.testing.assert_allclose(_comparison._resampled_spread(stack, reward, fold, 1.0, random), alone, rtol=0.3)
+    assert len(Groups.of(fold).fold) == 200
+    np.testing.assert_allclose(spreads(), alone, rtol=0.3)
+
+
+def test_terms_to_choose_by_need_not_be_those_of_the_value() -> None:
+    random = np.random.RandomState(0)
+    log = Log(np.zeros((40, 1)), np.tile([0, 1], 20), np.ones(40), np.full(40, 0.5), np.arange(2))
+    fold = np.arange(40) % 2
+    compared = [Compared(i, Terms(np.full(40, float(i))), np.ones(40)) for i in range(2)]
+    first_is_better = Stack(np.repeat([[1.0], [0.0]], 40, axis=1), np.ones((2, 40)))
+    own = Stack.of([each.terms for each in compared])
+    estimate, choices = honest_estimate(
+        compared, log, fold, "ips", 0.0, 0.95, random, choosers=iter([first_is_better, own]), notes=("a note",)
+    )
+    assert choices == [0, 1]
+    assert estimate.value == 0.5
+    assert estimate.warnings[0] == "a note"
 
 
 def test_where_the_choice_is_clear_the_interval_is_that_of_the_best() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,7 +18,7 @@ from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection._out_of_fold import Compared, Log
 from offsettree.selection.results import SearchResults
 
-__all__ = ["Stack", "describe", "honest_choices", "honest_estimate"]
+__all__ = ["Groups", "Stack", "describe", "honest_choices", "honest_estimate"]
 
 N_RESAMPLES = 100
 MOST_GROUPS = 4000  # of rows, that are resampled as one: bounds the time on long logs, and costs nothing
@@ -63,12 +64,43 @@ class Stack:
         return value, gap, stderr
 
 
+@dataclass(frozen=True)
+class Groups:
+    """Rows of one fold each, summed and resampled as one where there are many."""
+
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    fold: NDArray[np.intp]
+    n_in: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, fold: NDArray[np.intp]) -> Self:
+        """Part the rows into at most about MOST_GROUPS groups, with as many in every group of a fold as can be."""
+        n_rows = len(fold)
+        if n_rows <= MOST_GROUPS:
+            return cls(np.arange(n_rows), np.arange(n_rows), fold, np.ones(n_rows))
+        order = np.argsort(fold, kind="stable")
+        per_fold = np.bincount(fold)
+        sizes = [np.diff(np.linspace(0, n, MOST_GROUPS // len(per_fold) + 1).astype(int)) for n in per_fold]
+        n_in = np.concatenate(sizes)
+        starts = np.cumsum(np.concatenate([[0], n_in]))[:-1]
+        return cls(order, starts, fold[order][starts], n_in.astype(np.float64))
+
+    def sum(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum over the rows of each group, along the last axis."""
+        return np.asarray(np.add.reduceat(column[..., self.order], self.starts, axis=-1))
+
+    def sum_terms(self, stack: Stack) -> Stack:
+        """Sum the terms of all candidates."""
+        return Stack(self.sum(stack.numerator), self.sum(stack.counted))
+
+
 def honest_choices(
-    stack: Stack, fold: NDArray[np.intp], within: float, weight: NDArray[np.float64] | None = None
+    choosers: Iterable[Stack], fold: NDArray[np.intp], within: float, weight: NDArray[np.float64] | None = None
 ) -> list[int]:
-    """Return, for each fold, who would have been chosen without it."""
+    """Return, for each fold, who is chosen without its rows; by the terms that are there for that choice."""
     counts = np.ones(len(fold)) if weight is None else weight
-    return [stack.choose(within, np.where(fold == each, 0.0, counts)) for each in range(int(fold.max()) + 1)]
+    return [stack.choose(within, np.where(fold == each, 0.0, counts)) for each, stack in enumerate(choosers)]
 
 
 def honest_estimate(
@@ -79,14 +111,23 @@ def honest_estimate(
     within: float,
     level: float,
     random: np.random.RandomState,
+    choosers: Iterable[Stack] | None = None,
+    notes: tuple[str, ...] = (),
 ) -> tuple[Estimate, list[int]]:
     """Estimate what choosing is worth: in the rows of each fold, by who was chosen without it; and tell who that was.
+
+    `choosers` are the terms by which to choose without each fold. By default they are those of the candidates, whose
+    decisions in other folds were learned from this one: the choice then knows the fold a little.
 
     The standard error is that of the whole procedure, resampled: where the rows leave it open who is best, the choice
     varies as well, and the spread of the rows alone would promise too much.
     """
     stack = Stack.of([each.terms for each in compared])
-    choices = honest_choices(stack, fold, within)
+    groups = Groups.of(fold)
+    choices, summed = [], []
+    for each, chooser in enumerate([stack] * (int(fold.max()) + 1) if choosers is None else choosers):
+        choices.append(chooser.choose(within, (fold != each).astype(np.float64)))
+        summed.append(groups.sum_terms(chooser))
     weight = _spliced(np.stack([each.weight for each in compared]), fold, choices)
     mixed = Terms(_spliced(stack.numerator, fold, choices), _spliced(stack.counted, fold, choices))
     if not mixed.counted.any():
@@ -97,7 +138,7 @@ def honest_estimate(
     sums = diagnostics.WeightSums.of(weight)
     sizes = [sums.effective_rows, float(len(fold))]
     value, baseline, difference = normal_intervals([mixed, Terms(log.reward)], level, sizes)
-    spread, spread_of_difference = _resampled_spread(stack, log.reward, fold, within, random)
+    spreads = _resampled_spreads(groups, groups.sum_terms(stack), summed, groups.sum(log.reward), within, random)
     count = np.bincount(log.position, minlength=len(log.actions))
     serious = diagnostics.of_propensities(
         sums,
@@ -111,7 +152,7 @@ def honest_estimate(
     for text in serious:
         warnings.warn(text, OffsetTreeWarning, stacklevel=4)
     estimate = Estimate(
-        **vars(_widened(value, spread)),
+        **vars(_widened(value, spreads[0])),
         level=float(level),
         method=method,
         interval="normal",
@@ -120,42 +161,34 @@ def honest_estimate(
         effective_rows=sums.effective_rows,
         max_weight=sums.largest,
         baseline=baseline,
-        difference=_widened(difference, spread_of_difference),
-        warnings=(*serious, *diagnostics.of_weights(weight, sums)),
+        difference=_widened(difference, spreads[1]),
+        warnings=(*notes, *serious, *diagnostics.of_weights(weight, sums)),
     )
     return estimate, choices
 
 
-def _resampled_spread(
-    stack: Stack, reward: NDArray[np.float64], fold: NDArray[np.intp], within: float, random: np.random.RandomState
+def _resampled_spreads(
+    groups: Groups,
+    stack: Stack,
+    choosers: list[Stack],
+    reward: NDArray[np.float64],
+    within: float,
+    random: np.random.RandomState,
 ) -> tuple[float, float]:
-    """Return the standard deviations of value and difference to the log, when rows are drawn and chosen by anew."""
+    """Return the standard deviations of value and difference to the log, when groups are drawn and chosen by anew."""
     if len(stack.numerator) == 1:
         return 0.0, 0.0  # there is no choice
-    if len(fold) > MOST_GROUPS:
-        order = np.argsort(fold, kind="stable")
-        # Rows of one fold each, and as many of them in every group as can be.
-        per_fold = np.bincount(fold)
-        sizes = [np.diff(np.linspace(0, n, MOST_GROUPS // len(per_fold) + 1).astype(int)) for n in per_fold]
-        starts = np.cumsum(np.concatenate([[0], *sizes]))[:-1]
-        stack = Stack(
-            np.add.reduceat(stack.numerator[:, order], starts, axis=1),
-            np.add.reduceat(stack.counted[:, order], starts, axis=1),
-        )
-        reward, n_in = np.add.reduceat(reward[order], starts), np.concatenate(sizes).astype(np.float64)
-        fold = fold[order][starts]
-    else:
-        n_in = np.ones(len(fold))
+    fold, n_groups = groups.fold, len(groups.fold)
     values, differences = [], []
     for _ in range(N_RESAMPLES):
-        weight = random.multinomial(len(fold), np.full(len(fold), 1 / len(fold))).astype(np.float64)
+        weight = random.multinomial(n_groups, np.full(n_groups, 1 / n_groups)).astype(np.float64)
         if len(np.unique(fold[weight > 0])) <= int(fold.max()):
             continue  # a fold of few rows was not drawn
-        choices = honest_choices(stack, fold, within, weight)
+        choices = honest_choices(choosers, fold, within, weight)
         below = _spliced(stack.counted, fold, choices) @ weight
         if below > 0:
             values.append(_spliced(stack.numerator, fold, choices) @ weight / below)
-            differences.append(values[-1] - reward @ weight / (n_in @ weight))
+            differences.append(values[-1] - reward @ weight / (groups.n_in @ weight))
     return (float(np.std(values)), float(np.std(differences))) if len(values) > 1 else (0.0, 0.0)
 
 

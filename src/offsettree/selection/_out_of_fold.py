@@ -20,7 +20,16 @@ from offsettree.evaluation._reward_models import Folds, Predictions, predict_rew
 from offsettree.evaluation._targets import certain
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
 
-__all__ = ["Compared", "Decisions", "Log", "decide_out_of_fold", "estimate_all", "folds_of", "stratified_folds"]
+__all__ = [
+    "Compared",
+    "Decisions",
+    "Log",
+    "decide_in_part",
+    "decide_out_of_fold",
+    "estimate_all",
+    "folds_of",
+    "stratified_folds",
+]
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ def folds_of(fold: NDArray[np.intp]) -> Folds:
 
 def decide_out_of_fold(policy: BasePolicy, log: Log, folds: Folds, n_jobs: int | None) -> Decisions:
     """Let a copy of the policy per fold learn from the other rows and decide in its own."""
-    parts = Parallel(n_jobs=n_jobs)(delayed(_decide_in_fold)(policy, log, train, test) for train, test in folds)
+    parts = Parallel(n_jobs=n_jobs)(delayed(decide_in_part)(policy, log, train, test) for train, test in folds)
     chosen = np.empty(len(log.reward), dtype=np.intp)
     for (_, test), (answers, _, _) in zip(folds, parts, strict=True):
         chosen[test] = answers
@@ -115,9 +124,10 @@ def decide_out_of_fold(policy: BasePolicy, log: Log, folds: Folds, n_jobs: int |
     return Decisions(chosen, sum(seconds for _, seconds, _ in parts), tuple(said))
 
 
-def _decide_in_fold(
+def decide_in_part(
     policy: BasePolicy, log: Log, train: NDArray[np.intp], test: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], float, list[str]]:
+    """Return what a copy of the policy decides after learning, the seconds that took, and what was warned of."""
     started = monotonic()
     # Said of a part of the log, and by candidates that may not be chosen: kept for who wants to know.
     with warnings.catch_warnings(record=True) as caught:

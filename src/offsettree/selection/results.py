@@ -16,7 +16,7 @@ class SearchResults(list[dict[str, Any]]):
     - ``outcome``: "chosen", "compared", "failed", or "left out" for want of time;
     - ``value``, ``stderr``, ``low``, ``high``: the estimate from decisions on rows not learned from;
     - ``behind``, ``behind_stderr``: by how much it is behind the best of all, and the standard error of that;
-    - ``seconds``: spent on learning and deciding, over all folds;
+    - ``seconds``: spent on learning and deciding, over all folds and, for a nested estimate, pairs of folds;
     - ``error``: what it failed with;
     - ``warnings``: what was said while it learned, as a tuple.
 

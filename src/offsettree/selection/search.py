@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any
 
@@ -24,6 +24,12 @@ from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners import default_classifier
 from offsettree.selection._comparison import Stack, describe, honest_estimate
+from offsettree.selection._nested import (
+    PairDecisions,
+    choosers_without_folds,
+    decide_out_of_pairs,
+    folds_without_a_candidate,
+)
 from offsettree.selection._out_of_fold import (
     Compared,
     Decisions,
@@ -53,10 +59,15 @@ class PolicySearch(BasePolicy):
     candidates : "default" or list of policies or of pairs (name, policy), default="default"
         From the simplest to the most elaborate, which is also the order in which they are learned. "default" are those
         of `offsettree.selection.default_candidates`: an offset forest, preferred where the log leaves it open, then
-        offset trees, reward regression and importance weighting, with linear learners and ensembles of trees. Their
-        `reward_range` and `actions` are those of the search.
+        offset trees, reward regression, importance weighting and a doubly robust policy, with linear learners and
+        ensembles of trees. Their `reward_range` and `actions` are those of the search.
     cv : int, default=5
         How many folds.
+    nested : bool, default=True
+        Make `estimate_` by choices that know nothing of the rows they are valued in. Every candidate is then learned
+        `cv` * (`cv` - 1) / 2 times more, once without each pair of folds: for 5 folds the comparison takes two and a
+        half times as long. With False `estimate_` is somewhat too high, and its warnings say so. Neither the choice
+        nor `results_` (but for seconds) depends on it. See the notes.
     scoring : {"doubly_robust", "snips", "ips", "switch"}, default="doubly_robust"
         By which estimator of `evaluate` candidates are compared.
     reward_model : regressor, optional
@@ -68,8 +79,10 @@ class PolicySearch(BasePolicy):
         Candidates are compared on so many rows of a longer log, drawn at random; the chosen one learns from all. None
         compares on all rows. See the notes.
     time_budget : float, optional
-        Seconds after which no further candidate is started; the first always is. What was left out is in `results_`,
-        and a warning tells. Learning the chosen one again is not counted.
+        Seconds after which no further candidate is started, once one could be learned. What was left out is in
+        `results_`, and a warning tells. All candidates are learned for the choice before any for the nested estimate:
+        if time runs out in between, the choice stands, and `estimate_` is as for ``nested=False``, with a warning.
+        Learning reward models, and the chosen one again, is not counted.
     level : float, default=0.95
         How likely each interval is to hold the true value.
     reward_range : (float, float), default=(0.0, 1.0)
@@ -78,7 +91,8 @@ class PolicySearch(BasePolicy):
         All action labels, in the order wanted for `actions_`. By default the sorted labels of the log; needed when
         some were never logged.
     n_jobs : int, optional
-        Folds that are learned at once, and the workers of the last fit. The result does not depend on it.
+        Folds, or pairs of them, that are learned at once, and the workers of the last fit. The result does not depend
+        on it.
     random_state : int, RandomState instance or None, default=None
         Draws the folds, and seeds candidates and reward models that have no seed of their own.
 
@@ -90,7 +104,7 @@ class PolicySearch(BasePolicy):
         Learned from all rows; `predict` and `decide` are its.
     estimate_ : Estimate
         What the choice is worth, corrected for having looked: in the rows of each fold by the decisions of the
-        candidate that would have been chosen without that fold. With its difference to what was logged.
+        candidate that would have been chosen without that fold. With its difference to what was logged. See `nested`.
     results_ : SearchResults
         A table of all candidates: a list of dicts, printed in columns.
     chosen_by_fold_ : list of str
@@ -103,17 +117,24 @@ class PolicySearch(BasePolicy):
     Notes
     -----
     The value of the winner in `results_` is too high on average: the best of many noisy numbers is so by luck as well.
-    `estimate_` is not, for choice and score are of different rows. It is of policies learned from all folds but one,
-    so that the one learned from all rows is usually a little better. Its interval allows for the choice, too. Rows are
-    taken to be independent.
+    `estimate_` is not: for each fold a candidate is chosen by decisions in the other folds, of policies and by reward
+    models that learned from neither the fold they are used in nor the one chosen for; only the decisions valued are of
+    policies that learned from all other folds. It is not enough to leave the fold's own rows out of the comparison, as
+    ``nested=False`` does: in the other folds decide policies that learned from this one, so that candidates to which
+    its luck was kind are preferred. On rewards that were pure noise that left about half of the winner's optimism.
 
-    A candidate that fails is named in `results_` with its error and skipped. If all do, `fit` fails.
+    `estimate_` is of policies learned from all folds but one, chosen by others learned from all but two, so that the
+    one learned from all rows is usually a little better. Its interval allows for the choice, too. Rows are taken to be
+    independent. Two folds leave no third to learn from: with ``cv=2`` the estimate is as for ``nested=False``.
 
-    Comparing takes about `cv` times as long as learning every candidate once, which grows with the rows: for a million
-    it would be about an hour of one processor. Hence `max_rows`. On a generated problem of 10 actions the same two
-    candidates led with 2,000 rows and with 128,000, never more than 0.01 apart; where one needs more rows than
-    `max_rows` to come into its own, raise it. Of a part of the log, `estimate_` is of policies learned from that part,
-    and so rather too low.
+    A candidate that fails is named in `results_` with its error and skipped. If all do, `fit` fails. One that fails
+    without some pair of folds only is not chosen without either of the two, which its warnings in `results_` tell; if
+    that leaves none to choose, or a reward model fails, the estimate is as for ``nested=False``, with a warning.
+
+    Comparing takes about `cv` * (`cv` - 1) / 2 times as long as learning every candidate once, without `nested` about
+    `cv` - 1 times. That grows with the rows: for a million it would be hours of one processor. Hence `max_rows`.
+    Where a candidate needs more rows than that to come into its own, raise it. Of a part of the log, `estimate_`
+    is of policies learned from that part, and so rather too low.
 
     Examples
     --------
@@ -144,6 +165,7 @@ class PolicySearch(BasePolicy):
         candidates: Any = "default",
         *,
         cv: int = 5,
+        nested: bool = True,
         scoring: str = "doubly_robust",
         reward_model: Any = None,
         simpler_within: float = 1.0,
@@ -157,6 +179,7 @@ class PolicySearch(BasePolicy):
     ) -> None:
         self.candidates = candidates
         self.cv = cv
+        self.nested = nested
         self.scoring = scoring
         self.reward_model = reward_model
         self.simpler_within = simpler_within
@@ -207,10 +230,13 @@ class PolicySearch(BasePolicy):
         fold = stratified_folds(log.position, self.cv, random)
         folds = folds_of(fold)
         results = SearchResults(_row(each.name) for each in candidates)
-        decisions = self._learn(candidates, log, folds, results)
+        deadline = np.inf if self.time_budget is None else monotonic() + self.time_budget
+        decisions = self._learn(candidates, log, folds, results, deadline)
         _warn_of_left_out(results, self.time_budget)
         if not decisions:
             raise _all_failed(results)
+        learned = {place: candidates[place] for place in decisions}
+        pairs = self._learn_without_pairs(learned, log, fold, results, deadline)
         compared = estimate_all(self.scoring, self.reward_model, log, folds, decisions, random)
         if self.scoring in ("snips", "ips"):
             compared = [each for each in compared if _is_matched(each, results)]
@@ -218,8 +244,9 @@ class PolicySearch(BasePolicy):
         self.best_name_ = candidates[best].name
         results[best]["outcome"] = "chosen"
         describe(compared, results, self.level)
+        choosers, notes = self._choosers(pairs, compared, log, fold, random)
         self.estimate_, choices = honest_estimate(
-            compared, log, fold, self.scoring, self.simpler_within, self.level, random
+            compared, log, fold, self.scoring, self.simpler_within, self.level, random, choosers, notes
         )
         self.chosen_by_fold_ = [candidates[compared[choice].place].name for choice in choices]
         self.results_ = results
@@ -250,15 +277,14 @@ class PolicySearch(BasePolicy):
         raise _all_failed(results)
 
     def _learn(
-        self, candidates: list[Candidate], log: Log, folds: Folds, results: SearchResults
+        self, candidates: list[Candidate], log: Log, folds: Folds, results: SearchResults, deadline: float
     ) -> dict[int, Decisions]:
         """Return the decisions of those that could be learned in time, by place in the list."""
-        started = monotonic()
         decisions: dict[int, Decisions] = {}
         progress = Progress(len(candidates)) if sys.stderr.isatty() else None
         try:
             for place, candidate in enumerate(candidates):
-                if place and self.time_budget is not None and monotonic() - started >= self.time_budget:
+                if decisions and monotonic() >= deadline:
                     results[place]["outcome"] = "left out"
                     continue
                 try:
@@ -272,6 +298,70 @@ class PolicySearch(BasePolicy):
             if progress is not None:
                 progress.close()
         return decisions
+
+    def _learn_without_pairs(
+        self,
+        candidates: dict[int, Candidate],
+        log: Log,
+        fold: NDArray[np.intp],
+        results: SearchResults,
+        deadline: float,
+    ) -> dict[int, PairDecisions] | str:
+        """Return decisions for choices that know nothing of a fold, by place in the list; or why there are none."""
+        if not self.nested:
+            return "nested=False"
+        if self.cv == 2:
+            return "cv=2 leaves no third fold to learn from"
+        decisions: dict[int, PairDecisions] = {}
+        if len(candidates) == 1:
+            return decisions  # there is no choice
+        progress = Progress(len(candidates)) if sys.stderr.isatty() else None
+        try:
+            for place, candidate in candidates.items():
+                if monotonic() >= deadline:
+                    return f"time_budget={self.time_budget:g} s was used up"
+                found = decisions[place] = decide_out_of_pairs(candidate.policy, log, fold, self.n_jobs)
+                row = results[place]
+                said = tuple(dict.fromkeys((*row["warnings"], *found.warnings)))
+                row.update(seconds=row["seconds"] + found.seconds, warnings=said)
+                if progress is not None:
+                    progress.advance(1, f"{candidate.name}, for the estimate")
+        finally:
+            if progress is not None:
+                progress.close()
+        return decisions
+
+    def _choosers(
+        self,
+        pairs: dict[int, PairDecisions] | str,
+        compared: list[Compared],
+        log: Log,
+        fold: NDArray[np.intp],
+        random: np.random.RandomState,
+    ) -> tuple[Iterable[Stack] | None, tuple[str, ...]]:
+        """Return what to choose by without each fold, if it is there, and what to say of the estimate if not."""
+        if len(compared) == 1:
+            return None, ()
+        if isinstance(pairs, str):
+            reason = pairs
+        else:
+            decisions = [pairs[each.place] for each in compared]
+            if not folds_without_a_candidate(decisions):
+                try:
+                    return choosers_without_folds(
+                        self.scoring, self.reward_model, log, fold, decisions, self.n_jobs, random
+                    ), ()
+                except Exception as error:
+                    reason = f"a reward model failed without a pair of folds ({_said(error)})"
+            else:
+                reason = "no candidate could be learned without some pair of folds"
+        text = (
+            "The value is somewhat too high on average: without each fold a candidate was chosen by policies that had "
+            f"learned from it, because {reason}."
+        )
+        if self.nested and self.cv > 2:
+            warnings.warn(f"estimate_: {text}", OffsetTreeWarning, stacklevel=4)
+        return None, (text,)
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         return self.best_policy_._positions(X)
@@ -289,6 +379,8 @@ class PolicySearch(BasePolicy):
             raise ParameterError(
                 f"cv must be a whole number of folds, from 2 to the number of rows, {n_rows:,}; got {self.cv!r}."
             )
+        if not isinstance(self.nested, bool | np.bool_):
+            raise ParameterError(f"nested must be True or False; got {self.nested!r}.")
         if self.scoring not in SCORINGS:
             why = " A reward model alone would choose whoever agrees with it." if self.scoring == "direct" else ""
             raise ParameterError(f"scoring must be one of {', '.join(map(repr, SCORINGS))}; got {self.scoring!r}.{why}")
@@ -342,13 +434,18 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def _fail(row: dict[str, Any], error: Exception) -> None:
-    text = " ".join(str(error).split())
-    row.update(outcome="failed", error=f"{type(error).__name__}: {text}")
+    row.update(outcome="failed", error=_said(error))
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _all_failed(results: SearchResults) -> LogError:
     failed = [f"{row['name']} ({row['error']:.200})" for row in results if row["outcome"] == "failed"]
+    left_out = [row["name"] for row in results if row["outcome"] == "left out"]
+    more = f" Not started for want of time: {', '.join(left_out)}; raise time_budget." if left_out else ""
     return LogError(
         f"none of the {len(failed)} candidates could be learned and compared: {'; '.join(failed)}. Fit one of them by "
-        "itself to see where it fails."
+        f"itself to see where it fails.{more}"
     )
