@@ -21,7 +21,7 @@ from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate
 from offsettree.evaluation._reward_models import Folds
 from offsettree.evaluation._terms import MODEL_METHODS
-from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
+from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import default_classifier
 from offsettree.selection._comparison import Stack, describe, honest_estimate
 from offsettree.selection._nested import (
@@ -39,6 +39,7 @@ from offsettree.selection._out_of_fold import (
     folds_of,
     stratified_folds,
 )
+from offsettree.selection._outcomes import all_failed, fail, is_matched, new_row, said, warn_of_left_out
 from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
@@ -229,17 +230,17 @@ class PolicySearch(BasePolicy):
         candidates = prepare_candidates(candidates, self.actions_, (low, high), random)
         fold = stratified_folds(log.position, self.cv, random)
         folds = folds_of(fold)
-        results = SearchResults(_row(each.name) for each in candidates)
+        results = SearchResults(new_row(each.name) for each in candidates)
         deadline = np.inf if self.time_budget is None else monotonic() + self.time_budget
         decisions = self._learn(candidates, log, folds, results, deadline)
-        _warn_of_left_out(results, self.time_budget)
+        warn_of_left_out(results, self.time_budget)
         if not decisions:
-            raise _all_failed(results)
+            raise all_failed(results)
         learned = {place: candidates[place] for place in decisions}
         pairs = self._learn_without_pairs(learned, log, fold, results, deadline)
         compared = estimate_all(self.scoring, self.reward_model, log, folds, decisions, random)
         if self.scoring in ("snips", "ips"):
-            compared = [each for each in compared if _is_matched(each, results)]
+            compared = [each for each in compared if is_matched(each, results)]
         self.best_policy_, best = self._refit(candidates, compared, whole, results)
         self.best_name_ = candidates[best].name
         results[best]["outcome"] = "chosen"
@@ -272,9 +273,9 @@ class PolicySearch(BasePolicy):
             try:
                 return log.teach(policy), place
             except Exception as error:
-                _fail(results[place], error)
+                fail(results[place], error)
                 del compared[i]
-        raise _all_failed(results)
+        raise all_failed(results)
 
     def _learn(
         self, candidates: list[Candidate], log: Log, folds: Folds, results: SearchResults, deadline: float
@@ -291,7 +292,7 @@ class PolicySearch(BasePolicy):
                     decisions[place] = decide_out_of_fold(candidate.policy, log, folds, self.n_jobs)
                     results[place].update(seconds=decisions[place].seconds, warnings=decisions[place].warnings)
                 except Exception as error:
-                    _fail(results[place], error)
+                    fail(results[place], error)
                 if progress is not None:
                     progress.advance(1, candidate.name)
         finally:
@@ -352,7 +353,7 @@ class PolicySearch(BasePolicy):
                         self.scoring, self.reward_model, log, fold, decisions, self.n_jobs, random
                     ), ()
                 except Exception as error:
-                    reason = f"a reward model failed without a pair of folds ({_said(error)})"
+                    reason = f"a reward model failed without a pair of folds ({said(error)})"
             else:
                 reason = "no candidate could be learned without some pair of folds"
         text = (
@@ -407,45 +408,3 @@ class PolicySearch(BasePolicy):
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
-    left_out = [row["name"] for row in results if row["outcome"] == "left out"]
-    if left_out:
-        warnings.warn(
-            f"time_budget={time_budget:g} s was used up before {len(left_out)} of {len(results)} candidates were "
-            f"started: {', '.join(left_out)}. Give more time, or put those first that matter.",
-            OffsetTreeWarning,
-            stacklevel=4,
-        )
-
-
-def _is_matched(candidate: Compared, results: SearchResults) -> bool:
-    if candidate.weight.any():
-        return True
-    text = "in none of the rows was an action logged that it would take"
-    results[candidate.place].update(outcome="failed", error=text)
-    return False
-
-
-def _row(name: str) -> dict[str, Any]:
-    keys = ("value", "stderr", "low", "high", "behind", "behind_stderr", "seconds", "error")
-    return {"name": name, "outcome": "compared", **dict.fromkeys(keys), "warnings": ()}
-
-
-def _fail(row: dict[str, Any], error: Exception) -> None:
-    row.update(outcome="failed", error=_said(error))
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def _all_failed(results: SearchResults) -> LogError:
-    failed = [f"{row['name']} ({row['error']:.200})" for row in results if row["outcome"] == "failed"]
-    left_out = [row["name"] for row in results if row["outcome"] == "left out"]
-    more = f" Not started for want of time: {', '.join(left_out)}; raise time_budget." if left_out else ""
-    return LogError(
-        f"none of the {len(failed)} candidates could be learned and compared: {'; '.join(failed)}. Fit one of them by "
-        f"itself to see where it fails.{more}"
-    )
