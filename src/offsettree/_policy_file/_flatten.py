@@ -96,7 +96,8 @@ def _flatten_binary_offset(policy: BinaryOffset, space: ColumnSpace) -> Model:
 
 def _flatten_online(policy: OnlineOffsetTree, space: ColumnSpace) -> Model:
     model = policy._model
-    return OnlineTree(model.layout, model.weights, OnlineTree.bits_of(model.layout), policy.tree_, model.scales)
+    layout, weights = OnlineTree.for_deciding(model.layout, model.weights)
+    return OnlineTree(layout, weights, OnlineTree.bits_of(layout), policy.tree_, model.scales)
 
 
 def _flatten_banditron(policy: Banditron, space: ColumnSpace) -> Model:

@@ -17,7 +17,8 @@ from offsettree.online._layout import (
     N_MODELS,
     N_SCALES,
     N_WEIGHTS,
-    SHIFT,
+    SCALE_SHIFT,
+    SPACING,
     WIDTH,
     make_layout,
     room_for,
@@ -45,7 +46,16 @@ class _Online(Model):
     @staticmethod
     def bits_of(layout: NDArray[np.uint64]) -> int:
         """Return into how many bits features are hashed; 0 where they are not."""
-        return 0 if layout[SHIFT] == 0 else 64 - int(layout[SHIFT])
+        return 0 if layout[SCALE_SHIFT] == 0 else 64 - int(layout[SCALE_SHIFT])
+
+    @classmethod
+    def for_deciding(
+        cls, layout: NDArray[np.uint64], weights: NDArray[np.float32]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
+        """Leave out what stands beside the weights, and is for learning alone."""
+        n_features, n_models, spacing = (int(layout[part]) for part in (N_FEATURES, N_MODELS, SPACING))
+        alone = make_layout(n_features, n_models, bias=cls.has_bias, n_bits=cls.bits_of(layout) or None)
+        return alone, np.ascontiguousarray(weights[::spacing] if layout[WIDTH] > 0 else weights[:, ::spacing])
 
     @classmethod
     def read_weights(cls, part: Part, n_models: int, n_columns: int) -> tuple[Any, Any, int]:
