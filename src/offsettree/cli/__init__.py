@@ -43,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = None
         return 0
     except (OffsetTreeError, OSError) as error:
-        sys.stderr.write(f"offsettree: {error}\n")
+        from offsettree.cli._output import as_options
+
+        sys.stderr.write(f"offsettree: {as_options(str(error))}\n")
         return 2
     except KeyboardInterrupt:
         kept = "what was done is kept, the same command goes on from there"

@@ -27,7 +27,13 @@ def read_log_for(policy: Any, options: argparse.Namespace) -> LogColumns:
     if policy.encoder is not None and arguments["features"] is None:
         arguments["features"] = policy.encoder.names_in
         arguments["types"] = column_types(options, options.log, policy.encoder)
-    return read_columns(options.log, **arguments)
+    log = read_columns(options.log, without_propensity=options.propensity_estimated, **arguments)
+    if not options.propensity_estimated:
+        return log
+    from offsettree.evaluation import estimate_propensity
+
+    X = log.X if policy.encoder is None else policy.encoder.encode(log.X)
+    return log._replace(propensity=estimate_propensity(X, log.action, random_state=options.seed).propensity)
 
 
 def evaluate_saved(policy: Any, log: LogColumns, options: argparse.Namespace, baseline: Any = "logging") -> Estimate:
@@ -44,6 +50,7 @@ def evaluate_saved(policy: Any, log: LogColumns, options: argparse.Namespace, ba
             method=options.method,
             interval=options.interval,
             level=options.level,
+            reward_range=options.reward_range or policy.manifest.get("training", {}).get("reward_range"),
             baseline=baseline,
             random_state=options.seed,
         )

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from offsettree.cli._options import log_arguments
+from offsettree.cli._output import as_options
 from offsettree.exceptions import ParameterError
 
 __all__ = ["learn_online"]
@@ -32,6 +33,7 @@ def learn_online(options: argparse.Namespace) -> dict[str, Any]:
         **log_arguments(options),
     )
     facts["reproduce"]["command"] = command_line(options)
+    facts["log"]["notes"] = [as_options(note) for note in facts["log"]["notes"]]
     save(policy, options.out, encoder=encoder, facts=facts, estimate=estimate)
     write_report_of(facts, options.report)
     return facts

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from offsettree.exceptions import ParameterError
 
 __all__ = [
     "add_common_options",
@@ -16,15 +19,16 @@ __all__ = [
     "jobs",
     "log_arguments",
     "reading_arguments",
+    "refuse_to_overwrite",
 ]
 
 
 def add_common_options(command: argparse.ArgumentParser, *, seed: bool = False, jobs: bool = False) -> None:
-    """Add what every command has, and a seed and workers where they matter."""
-    if seed:
-        command.add_argument("--seed", type=_natural, default=0, help="decides everything random (default: 0)")
-    if jobs:
-        command.add_argument("--jobs", type=_positive, help="workers (default: all cores)")
+    """Add what every command has; a seed and workers also where they do not matter, so that scripts can pass them."""
+    what = "decides everything random (default: 0)" if seed else "taken for the sake of scripts: nothing here is random"
+    command.add_argument("--seed", type=_natural, default=0, help=what)
+    how = "workers (default: all cores)" if jobs else "taken for the sake of scripts: one process does it all"
+    command.add_argument("--jobs", type=_positive, help=how)
     command.add_argument("--json", action="store_true", help="print the answer as JSON, for machines")
 
 
@@ -51,6 +55,7 @@ def add_reading_options(command: argparse.ArgumentParser) -> None:
         "--format", choices=["csv", "ndjson", "parquet", "arrow", "vw", "dsjson"], help="(default: found)"
     )
     group.add_argument("--delimiter", metavar="CHAR", help="of CSV (default: found)")
+    group.add_argument("--decimal", metavar="CHAR", default=".", help="decimal point of CSV (default: .)")
     group.add_argument("--encoding", default="utf-8", help="of text files (default: utf-8)")
     group.add_argument(
         "--cost",
@@ -78,7 +83,7 @@ def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = No
 
 def reading_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return what `scan_tables` takes."""
-    return {name: getattr(options, name) for name in ("format", "delimiter", "encoding", "cost")}
+    return {name: getattr(options, name) for name in ("format", "delimiter", "decimal", "encoding", "cost")}
 
 
 def column_types(options: argparse.Namespace, path: Path, encoder: Any) -> dict[str, str]:
@@ -89,6 +94,17 @@ def column_types(options: argparse.Namespace, path: Path, encoder: Any) -> dict[
     name_features = bool(open_reader(path, **reading_arguments(options)).roles)
     kinds = {column.name: "text" if column.kind == "nominal" else "number" for column in encoder.columns}
     return {name: kind for name, kind in kinds.items() if name_features or kind == "text"}
+
+
+def refuse_to_overwrite(out: Path | None, inputs: Sequence[Path], option: str) -> None:
+    """Refuse to write over what is read, or beside it in a folder that is read as one log."""
+    if out is None:
+        return
+    for path in inputs:
+        if (out.exists() and path.exists() and out.samefile(path)) or (
+            path.is_dir() and path.resolve() in out.resolve().parents
+        ):
+            raise ParameterError(f"{option} must not be what is read, nor in it; {out} is. Name another file.")
 
 
 def jobs(options: argparse.Namespace) -> int:

@@ -10,9 +10,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["columns", "paragraph", "print_json", "print_line", "print_notes"]
+__all__ = ["as_options", "columns", "paragraph", "print_json", "print_line", "print_notes"]
 
 WIDTH = 100
+OPTIONS = "action|reward|propensity|features|format|delimiter|decimal|encoding|cost|reward_range|method|interval|level"
 
 
 def print_line(text: str = "") -> None:
@@ -26,10 +27,19 @@ def paragraph(text: str, indent: str = "") -> str:
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """Print what was noticed; what Python calls ``reward=...`` is an option here."""
+    """Print what was noticed."""
     for note in notes:
-        text = re.sub(r"\b(action|reward|propensity|features)=(\.\.\.|\[\.\.\.\])", r"--\1", note)
-        print_line(paragraph(f"  - {text}", "    "))
+        print_line(paragraph(f"  - {as_options(note)}", "    "))
+
+
+def as_options(text: str) -> str:
+    """Write what Python calls ``reward=...`` as the option that it is on the command line."""
+    text = re.sub(rf"\b({OPTIONS})=(\.\.\.|\[\.\.\.\])", lambda found: "--" + found[1].replace("_", "-"), text)
+    return re.sub(
+        rf"""\b({OPTIONS})=(?:'([^']*)'|"([^"]*)"|\(([^)]*)\))""",
+        lambda found: f"--{found[1].replace('_', '-')} {found[2] or found[3] or (found[4] or '').replace(',', '')}",
+        text,
+    )
 
 
 def print_json(answer: Any) -> None:

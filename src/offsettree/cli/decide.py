@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from offsettree.cli._options import add_common_options, add_reading_options, column_types, reading_arguments
+from offsettree.cli._options import (
+    add_common_options,
+    add_reading_options,
+    column_types,
+    reading_arguments,
+    refuse_to_overwrite,
+)
 from offsettree.cli._output import print_json, print_line
 from offsettree.exceptions import LogError, ParameterError
 
@@ -44,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
         raise ParameterError("--json prints a summary: give -o FILE for the decisions.")
     if options.out is not None:
         check_output(options.out)
+        refuse_to_overwrite(options.out, [options.data, options.policy], "--out")
     policy = load(options.policy)
     if policy.encoder is None:
         raise LogError(
@@ -51,7 +58,8 @@ def run(options: argparse.Namespace) -> int:
             "to it. Save it with an encoder: offsettree.save(policy, path, encoder=...)."
         )
     names = policy.encoder.names_in
-    if clash := [name for name in options.keep if name in ("row", "decision")]:
+    own = {"row", "decision", *(f"decision_{place + 1}" for place in range(options.rank or 0))}
+    if clash := [name for name in options.keep if name in own]:
         raise ParameterError(f"--keep must not name {clash[0]!r}, which the decisions' own column is called.")
     counts: dict[Any, int] = {}
     n_rows = 0
@@ -71,7 +79,12 @@ def run(options: argparse.Namespace) -> int:
             for label in decision.tolist():
                 counts[label] = counts.get(label, 0) + 1
             n_rows += len(table)
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r\x1b[K{n_rows:,} rows")
+                sys.stderr.flush()
             yield pa.table(columns)
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
 
     if options.out is None:
         _print_csv(decided())

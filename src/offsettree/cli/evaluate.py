@@ -30,6 +30,18 @@ def add_evaluation_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("evaluation")
     group.add_argument("--method", choices=METHODS, default="snips", help="(default: snips)")
     group.add_argument("--interval", choices=INTERVALS, default="normal", help="(default: normal)")
+    group.add_argument(
+        "--reward-range",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="smallest and largest possible reward (default: that of the policy's training)",
+    )
+    group.add_argument(
+        "--propensity-estimated",
+        action="store_true",
+        help="the log does not tell propensities: estimate them from what was chosen",
+    )
     group.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
 
 

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from offsettree.cli._options import add_common_options, add_log_options, jobs, log_arguments
-from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes
+from offsettree.cli._options import add_common_options, add_log_options, jobs, log_arguments, refuse_to_overwrite
+from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes
+from offsettree.cli.inspect import is_policy_file
 from offsettree.exceptions import LogError, ParameterError
 
 __all__ = ["EXAMPLE", "configure"]
@@ -110,6 +111,7 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
         command=command_line(options),
         seed=options.seed,
     )
+    facts["log"]["notes"] = [as_options(note) for note in facts["log"]["notes"]]
     save(learned.policy, options.out, encoder=learned.encoder, facts=facts, estimate=learned.estimate)
     write_report_of(facts, options.report)
     return facts
@@ -146,8 +148,13 @@ def _check_paths(options: argparse.Namespace) -> None:
             raise ParameterError(f"{option} must be a file; {path} is a folder. Name a file in it.")
         if not path.parent.is_dir():
             raise ParameterError(f"{option} must be in a folder that exists; {path.parent} does not. Create it first.")
-    if options.report is not None and options.report == options.out:
+        refuse_to_overwrite(path, [options.log], option)
+    if options.report is not None and options.report.resolve() == options.out.resolve():
         raise ParameterError(f"--out and --report must differ; both are {options.out}.")
+    if options.out.exists() and not is_policy_file(options.out):
+        raise ParameterError(
+            f"--out must not replace what is no policy file; {options.out} is none. Name another file."
+        )
 
 
 def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
@@ -161,7 +168,8 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
         print_line()
         print_line(_candidate_table(facts["candidates"]))
     print_line()
-    print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} held out.")
+    held_out = "decided on before they were learned from" if options.learner == "online" else "held out"
+    print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} {held_out}.")
     print_line(paragraph(facts["verdict"]))
     if facts["conclusion"]:
         print_line(paragraph(facts["conclusion"]))

@@ -10,6 +10,7 @@ from typing import Any
 
 from offsettree._optional import require
 from offsettree.cli._folders import make_folder
+from offsettree.cli._output import print_json
 from offsettree.exceptions import ParameterError
 from offsettree.experiments import banditron, banditron_report, streams
 
@@ -40,6 +41,7 @@ def configure(results: Any) -> None:
     parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs with rows of their own (default: 5)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder of records, table and figure")
+    parser.add_argument("--json", action="store_true", help="print the records as JSON, for machines")
     parser.set_defaults(run=run_banditron)
 
 
@@ -60,5 +62,8 @@ def run_banditron(options: argparse.Namespace) -> int:
     path.write_text(text, encoding="utf-8")
     figures = banditron_report.draw(done, stream.name, options.out, stem)
     written = ", ".join(str(file) for file in (records.path, path, *figures))
-    sys.stdout.write(f"{text}\nWritten: {written}\n")
+    if options.json:
+        print_json({"records": list(done), "written": [str(file) for file in (records.path, path, *figures)]})
+    else:
+        sys.stdout.write(f"{text}\nWritten: {written}\n")
     return 0

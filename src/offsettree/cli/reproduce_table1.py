@@ -12,6 +12,7 @@ from typing import Any
 from offsettree import datasets
 from offsettree._optional import require
 from offsettree.cli._folders import make_folder
+from offsettree.cli._output import print_json
 from offsettree.exceptions import ParameterError
 from offsettree.experiments import figure1, report, table1
 from offsettree.learners import make_learner
@@ -39,6 +40,7 @@ def configure(results: Any) -> None:
     table.add_argument("--splits", type=int, default=10, help="random splits (default: 10)")
     table.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
     table.add_argument("--out", type=Path, default=Path("results"), help="folder of records, table and figure")
+    table.add_argument("--json", action="store_true", help="print the mean errors as JSON, for machines")
     table.set_defaults(run=run_table1)
 
 
@@ -79,8 +81,18 @@ def run_table1(options: argparse.Namespace) -> int:
     written = [records.path, path]
     if draws_figure:
         written += figure1.draw(errors, options.out, regressions=regressions, stem=f"figure1-{options.learners}{part}")
-    sys.stdout.write(f"{text}\nWritten: {', '.join(str(file) for file in written)}\n")
+    if options.json:
+        print_json({"mean_errors": _nested(errors), "written": [str(file) for file in written]})
+    else:
+        sys.stdout.write(f"{text}\nWritten: {', '.join(str(file) for file in written)}\n")
     return 0
+
+
+def _nested(errors: dict[tuple[str, str], float]) -> dict[str, dict[str, float]]:
+    nested: dict[str, dict[str, float]] = {}
+    for (name, method), error in errors.items():
+        nested.setdefault(name, {})[method] = error
+    return nested
 
 
 def _check_means(options: argparse.Namespace, draws_figure: bool) -> None:

@@ -46,8 +46,8 @@ def tree_section(facts: Mapping[str, Any]) -> Html | None:
         "How the policy decides",
         paragraph(
             "To choose for one case, start at the left: each contest picks one of its two sides, until one action is "
-            "left. Beside a contest stand its strength and the decisions of the log it learned from. The strength says "
-            "how one-sided it is: at 100\u202f% the same side always wins, near 50\u202f% it depends on the case."
+            "left. Beside a contest stand its strength and how many of the decisions valued end below it. The strength "
+            "says how one-sided these are: at 100\u202f% one side always wins, near 50\u202f% it depends on the case."
             + (" Beside an action: how often the policy takes it." if shares else ""),
             summary,
         ),

@@ -11,7 +11,7 @@ from offsettree.evaluation._diagnostics import FEW_ROWS
 from offsettree.exceptions import FeatureError
 from offsettree.logs import LogScan, TableEncoder
 
-__all__ = ["inspect_log"]
+__all__ = ["doubts_of_propensities", "inspect_log"]
 
 
 def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
         },
         "features": features,
         "notes": notes,
-        "warnings": _doubts(n_rows, len(sums), mean_inverse, squares, sums),
+        "warnings": doubts_of_propensities(n_rows, len(sums), mean_inverse, squares, sums),
     }
 
 
@@ -106,8 +106,14 @@ def _feature_facts(encoder: TableEncoder) -> list[dict[str, Any]]:
     ]
 
 
-def _doubts(n_rows: int, n_actions: int, mean_inverse: float, squares: float, sums: dict[Any, Any]) -> list[str]:
-    """Tell of propensities that cannot be right: by the same signs as `evaluate`, from sums alone."""
+def doubts_of_propensities(
+    n_rows: int, n_actions: int, mean_inverse: float, squares: float, sums: dict[Any, Any]
+) -> list[str]:
+    """Tell of propensities that cannot be right, by the same signs as `evaluate`, from sums alone.
+
+    `sums` has, by action, the number of rows, the sum of rewards, and that of 1 / propensity; `mean_inverse` and
+    `squares` are the mean of the last over all rows, and the sum of its squares.
+    """
     if n_rows < FEW_ROWS:
         return []
     stderr = max(squares / n_rows - mean_inverse**2, 0.0) ** 0.5 / n_rows**0.5

@@ -17,7 +17,7 @@ from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.logs import LoggedData, TableEncoder
 from offsettree.workflow.learners import make_policy
 
-__all__ = ["Learned", "learn_policy"]
+__all__ = ["Learned", "learn_policy", "range_of"]
 
 MOST_ROWS_FOR_MODELS = 100_000  # with which reward models of an evaluation are worth their time
 
@@ -94,7 +94,7 @@ def learn_policy(
         Estimate the propensities from the actions; those of the log are not looked at.
     method : str, optional
         Of `evaluate`; by default "doubly_robust" on up to 100,000 rows held out, "snips" on more, where reward models
-        take long and gain little.
+        take long and gain little, and for intervals by "bernstein".
     interval, level
         Of `evaluate`.
     time_budget : float, optional
@@ -124,7 +124,7 @@ def learn_policy(
             f"a log must have at least two actions to choose among; all of its {len(log):,} rows have "
             f"{log.actions[0]!r}. Is it the right column?"
         )
-    low_high = reward_range or _range_of(log.reward)
+    low_high = reward_range or range_of(float(log.reward.min()), float(log.reward.max()))
     train_rows, test_rows = _split(len(log), test_size, random_state)
     encoder = TableEncoder.learn([_rows_of(log.X, train_rows)]) if is_frame(log.X) else None
     X = log.X if encoder is None else encoder.encode(log.X)
@@ -156,7 +156,8 @@ def learn_policy(
         policy.fit(**train.arrays())
     heard += _sayings(caught)
     seconds = time.perf_counter() - started
-    method = method or ("doubly_robust" if len(test) <= MOST_ROWS_FOR_MODELS else "snips")
+    if method is None:
+        method = "snips" if len(test) > MOST_ROWS_FOR_MODELS or interval == "bernstein" else "doubly_robust"
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", OffsetTreeWarning)  # they are in the estimate as well
         estimate = evaluate(
@@ -165,8 +166,8 @@ def learn_policy(
     return Learned(policy, encoder, train, test, estimate, policy.predict(test.X), low_high, estimated, seconds, heard)
 
 
-def _range_of(reward: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = float(reward.min()), float(reward.max())
+def range_of(low: float, high: float) -> tuple[float, float]:
+    """Return the range that rewards are taken to have, of which these are the smallest and the largest."""
     if low >= 0 and high <= 1:
         return 0.0, 1.0
     return low, high if high > low else low + 1.0

@@ -16,11 +16,14 @@ import offsettree
 from offsettree._features import is_sparse
 from offsettree._progress import Progress
 from offsettree.evaluation import Estimate
+from offsettree.evaluation._diagnostics import FEW_EFFECTIVE_ROWS
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import LogError
 from offsettree.logs import LogScan, TableEncoder
 from offsettree.online import OnlineOffsetTree
 from offsettree.workflow.facts import estimate_facts, tree_facts, versions
+from offsettree.workflow.inspection import doubts_of_propensities
+from offsettree.workflow.learning import range_of
 from offsettree.workflow.verdict import conclusion, verdict
 
 __all__ = ["RunningValue", "learn_from_stream"]
@@ -64,6 +67,13 @@ class RunningValue:
         a_b = (sums[1, 2] - (value + logged) * sums[1, 1] + value * logged * sums[1, 0]) / mean_weight
         factor = float(norm.ppf((1 + level) / 2))
         policy, baseline = _interval(value, a_a, n, factor), _interval(logged, b_b, n, factor)
+        effective_rows = float(sums[1, 0] ** 2 / sums[2, 0])
+        if effective_rows < FEW_EFFECTIVE_ROWS:
+            few = (
+                f"the {n:,} rows tell as much of this policy as {effective_rows:.1f} of its own would: too few for the "
+                "interval, which is too narrow then. Use a log with more rows or more exploration."
+            )
+            warnings = (*warnings, few)
         return Estimate(
             policy.value,
             policy.stderr,
@@ -74,7 +84,7 @@ class RunningValue:
             "normal",
             n,
             self.n_matched,
-            float(sums[1, 0] ** 2 / sums[2, 0]),
+            effective_rows,
             self.max_weight,
             baseline,
             _interval(value - logged, a_a + b_b - 2 * a_b, n, factor),
@@ -151,7 +161,7 @@ def learn_from_stream(
     encoder = TableEncoder.learn(features())
     if len(labels) < 2:
         raise LogError(f"a log must have at least two actions to choose among; all rows of {path} have the same.")
-    low_high = reward_range or ((0.0, 1.0) if ends[0] >= 0 and ends[1] <= 1 else (ends[0], ends[1]))
+    low_high = reward_range or range_of(*ends)
     policy = OnlineOffsetTree(actions=sorted(labels), reward_range=low_high, offset="mean", random_state=random_state)
     value, chosen, n_total = RunningValue(), Counter[Any](), sum(labels.values())
     progress = Progress(n_total) if sys.stderr.isatty() else None
@@ -172,7 +182,10 @@ def learn_from_stream(
             f"{path} has {n_total:,} rows, too few to learn online and to value on the way: that takes more than "
             f"{CHUNK_ROWS:,}. Use another learner."
         )
-    estimate = value.estimate(level)
+    by_action = {label: [labels[label], sums[label][1], sums[label][0]] for label in labels}
+    mean_inverse, squares = (sum(float(each[i]) for each in sums.values()) for i in (0, 2))
+    doubts = doubts_of_propensities(n_total, len(labels), mean_inverse / n_total, squares, by_action)
+    estimate = value.estimate(level, tuple(doubts))
     facts = {
         "title": str(path),
         "created": datetime.now(UTC).date().isoformat(),
@@ -190,7 +203,7 @@ def learn_from_stream(
             "notes": [
                 *scan.notes,
                 *encoder.notes,
-                "Every row was decided on before it was learned from: no rows had to be held out.",
+                f"All rows but the first {CHUNK_ROWS:,} were decided on before they were learned from.",
             ],
             "features": encoder.names_in,
             "actions": [
