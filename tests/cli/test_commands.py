@@ -438,3 +438,68 @@ def test_rows_of_very_many_features_are_sent_to_python(tmp_path: Path, capsys: p
     for learner in ("offset-tree", "online"):
         assert called("learn", tmp_path / "log.vw", "--learner", learner, "-o", tmp_path / "p.ot")[0] == 2
         assert "1,501 features" in capsys.readouterr().err
+
+
+def test_what_is_read_is_never_written_over(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, policy = tmp_path / "log.csv", tmp_path / "policy.ot"
+    log.write_bytes((folder / "log.csv").read_bytes())
+    policy.write_bytes((folder / "policy.ot").read_bytes())
+    link = tmp_path / "link.csv"
+    link.symlink_to(log)
+    before = {path: path.read_bytes() for path in (log, policy)}
+    for arguments in (
+        ["learn", log, "--action", "mail", *RIDGE, "-o", log],
+        ["learn", log, "--action", "mail", *RIDGE, "-o", tmp_path / "p.ot", "--report", log],
+        ["learn", log, "--action", "mail", *RIDGE, "-o", link],
+        ["decide", policy, log, "-o", link],
+        ["decide", policy, log, "-o", log],
+    ):
+        assert called(*arguments)[0] == 2
+        assert "Name another file" in capsys.readouterr().err
+    (tmp_path / "letter.ot").write_text("Dear customer")
+    assert called("learn", log, "--action", "mail", *RIDGE, "-o", tmp_path / "letter.ot")[0] == 2
+    assert "no policy file" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_log_without_propensities_can_be_inspected_and_evaluated_on(folder: Path, tmp_path: Path) -> None:
+    pd.read_csv(folder / "log.csv").drop(columns="propensity").to_csv(tmp_path / "log.csv", index=False)
+    code, printed = called("inspect", tmp_path / "log.csv", "--action", "mail")
+    assert code == 0
+    assert "No column tells the propensity" in " ".join(printed.split())
+    pd.DataFrame(make_campaign(2000, random_state=5).columns).drop(columns="propensity").to_csv(tmp_path / "next.csv")
+    code, printed = called("evaluate", folder / "policy.ot", tmp_path / "next.csv", "--propensity-estimated", "--json")
+    assert code == 0
+    assert json.loads(printed)["estimate"]["n_rows"] == 2000
+
+
+def test_rewards_of_any_range_have_guaranteed_intervals(folder: Path, tmp_path: Path) -> None:
+    rows = pd.read_csv(folder / "log.csv")
+    rows["visited"] = 40 * rows["visited"] - 10
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    learn = ["learn", tmp_path / "log.csv", "--action", "mail", *RIDGE, "--interval", "bernstein"]
+    code, printed = called(*learn, "-o", tmp_path / "p.ot", "--json")
+    assert code == 0
+    assert json.loads(printed)["log"]["reward_range"] == [-10, 30]
+    code, printed = called("evaluate", tmp_path / "p.ot", tmp_path / "log.csv", "--interval", "bernstein", "--json")
+    assert code == 0
+    assert json.loads(printed)["estimate"]["low"] >= -10
+
+
+def test_a_decimal_comma_is_read(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pd.read_csv(folder / "log.csv").to_csv(tmp_path / "eu.csv", sep=";", decimal=",", index=False)
+    learn = ["learn", tmp_path / "eu.csv", "--action", "mail", *RIDGE, "-o", tmp_path / "p.ot"]
+    assert called(*learn)[0] == 2
+    assert "--decimal ," in capsys.readouterr().err
+    assert called(*learn, "--decimal", ",")[0] == 0
+
+
+def test_wrong_propensities_are_noticed_in_one_pass_as_well(tmp_path: Path) -> None:
+    rows = pd.DataFrame(make_campaign(20_000, random_state=3).columns)
+    rows["propensity"] = 0.5
+    rows.to_parquet(tmp_path / "log.parquet")
+    code, printed = called(
+        "learn", tmp_path / "log.parquet", "--action", "mail", "--learner", "online", "-o", tmp_path / "p.ot"
+    )
+    assert code == 0
+    assert "propensities cannot be right" in " ".join(printed.split())

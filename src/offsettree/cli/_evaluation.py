@@ -27,6 +27,8 @@ def read_log_for(policy: Any, options: argparse.Namespace) -> LogColumns:
     if policy.encoder is not None and arguments["features"] is None:
         arguments["features"] = policy.encoder.names_in
         arguments["types"] = column_types(options, options.log, policy.encoder)
+    if options.propensity_estimated:
+        arguments["propensity"] = None
     log = read_columns(options.log, without_propensity=options.propensity_estimated, **arguments)
     if not options.propensity_estimated:
         return log

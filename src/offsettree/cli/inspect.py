@@ -112,7 +112,7 @@ def _tell_log(facts: dict[str, Any]) -> None:
             f"{each['rows']:,}",
             f"{100 * each['share']:.2f} %",
             f"{each['mean_reward']:.4g}",
-            f"{each['times_expected']:.2f}",
+            "" if each["times_expected"] is None else f"{each['times_expected']:.2f}",
         ]
         for each in facts["actions"][:MOST_SHOWN]
     ]

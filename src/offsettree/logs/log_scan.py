@@ -107,7 +107,8 @@ class LogScan:
             seen.update(np.unique(parts.action).tolist() if parts.action.dtype.kind != "O" else parts.action.tolist())
             if len(seen) > MOST_ACTIONS:
                 refuse_ids(len(seen), n_rows, self.file.action, chunk.source, list(seen))
-            yield LoggedData(parts.X, parts.action, parts.reward, parts.propensity)  # type: ignore[arg-type]
+            # A log that does not tell propensities, read so on demand, is one of which nothing is known of them.
+            yield LoggedData(parts.X, parts.action, parts.reward, 1.0 if parts.propensity is None else parts.propensity)
 
     def _features(self, chunk: Chunk) -> Features:
         if chunk.X is not None:

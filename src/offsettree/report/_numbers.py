@@ -90,7 +90,7 @@ def duration(seconds: float) -> str:
 def ticks(low: float, high: float, most: int = 5) -> Sequence[float]:
     """Return round numbers between two, at most so many."""
     span = high - low
-    if not (span > 0 and math.isfinite(span)):
+    if not (math.isfinite(span) and span > 1e-300):  # of less there are no round numbers left
         return []
     power = 10.0 ** math.floor(math.log10(span / most))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10, 20) if span / (factor * power) <= most)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from offsettree.evaluation._diagnostics import FEW_ROWS
-from offsettree.exceptions import FeatureError
+from offsettree.exceptions import FeatureError, PropensityError
 from offsettree.logs import LogScan, TableEncoder
 
 __all__ = ["doubts_of_propensities", "inspect_log"]
@@ -29,7 +29,7 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
     dict
         With `rows`, `actions`, `reward`, `propensity`, `features`, `notes` and `warnings`, as JSON can hold them.
     """
-    scan = LogScan(path, **arguments)
+    scan, told = _open(path, arguments)
     sums: dict[Any, list[float]] = {}
     extremes = {"reward": [np.inf, -np.inf], "propensity": [np.inf, -np.inf]}
     squares = 0.0
@@ -37,17 +37,18 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
     def tables() -> Iterator[Any]:
         nonlocal squares
         for log in scan:
+            propensity = log.propensity if told else np.ones(len(log.action))
             labels, position = np.unique(log.action, return_inverse=True)
             n_rows = np.bincount(position)
             reward = np.bincount(position, log.reward)
-            inverse = np.bincount(position, 1 / log.propensity)
-            squares += float((1 / log.propensity**2).sum())
+            inverse = np.bincount(position, 1 / propensity)
+            squares += float((1 / propensity**2).sum())
             for i, label in enumerate(labels.tolist()):
                 total = sums.setdefault(label, [0, 0.0, 0.0])
                 total[0] += int(n_rows[i])
                 total[1] += float(reward[i])
                 total[2] += float(inverse[i])
-            for name, values in (("reward", log.reward), ("propensity", log.propensity)):
+            for name, values in (("reward", log.reward), ("propensity", propensity)):
                 low, high = extremes[name]
                 extremes[name] = [min(low, float(values.min())), max(high, float(values.max()))]
             yield log.X
@@ -69,7 +70,7 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
             "share": count / n_rows,
             "mean_reward": reward / count,
             # The mean of 1 / propensity over all rows, those of other actions counted as 0.
-            "times_expected": inverse / n_rows,
+            "times_expected": inverse / n_rows if told else None,
         }
         for label, (count, reward, inverse) in sorted(sums.items(), key=lambda item: -item[1][0])
     ]
@@ -87,11 +88,25 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
             "min": extremes["propensity"][0],
             "max": extremes["propensity"][1],
             "mean_inverse": mean_inverse,
-        },
+        }
+        if told
+        else None,
         "features": features,
         "notes": notes,
-        "warnings": doubts_of_propensities(n_rows, len(sums), mean_inverse, squares, sums),
+        "warnings": doubts_of_propensities(n_rows, len(sums), mean_inverse, squares, sums) if told else [],
     }
+
+
+def _open(path: Any, arguments: dict[str, Any]) -> tuple[Any, bool]:
+    """Return the chunks of a log, and whether it tells propensities: one that does not can be looked into as well."""
+    try:
+        return LogScan(path, **arguments), True
+    except PropensityError:
+        if arguments.get("propensity") is not None:
+            raise
+        scan = LogScan(path, without_propensity=True, **arguments)
+        scan.notes = (*scan.notes, "No column tells the propensity: to learn, say which does, or have it estimated.")
+        return scan, False
 
 
 def _feature_facts(encoder: TableEncoder) -> list[dict[str, Any]]:

@@ -117,6 +117,8 @@ def learn_policy(
     >>> bool(learned.estimate.value > learned.estimate.baseline.value)
     True
     """
+    if not 0 < level < 1:  # now, rather than after hours of learning
+        raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level}.")
     if not 0 < test_size < 1:
         raise ParameterError(f"test_size must be a share of the rows between 0 and 1; got {test_size}.")
     if len(log.actions) < 2:
