@@ -50,7 +50,9 @@ def configure(command: argparse.ArgumentParser) -> None:
     group.add_argument("--time-budget", type=float, metavar="SECONDS", help="start no further candidate after that")
     group = command.add_argument_group("evaluation")
     group.add_argument("--test-size", type=float, default=0.3, help="share of rows held out (default: 0.3)")
-    group.add_argument("--method", choices=METHODS, help="(default: doubly_robust, beyond 100,000 rows snips)")
+    group.add_argument(
+        "--method", choices=METHODS, help="(default: doubly_robust; snips where more than 20,000 rows are held out)"
+    )
     group.add_argument("--interval", choices=INTERVALS, default="normal", help="(default: normal)")
     group.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
     group = command.add_argument_group("output")

@@ -19,7 +19,7 @@ from offsettree.workflow.learners import make_policy
 
 __all__ = ["Learned", "learn_policy", "range_of"]
 
-MOST_ROWS_FOR_MODELS = 100_000  # with which reward models of an evaluation are worth their time
+MOST_ROWS_FOR_MODELS = 20_000  # held out, with which reward models of an evaluation are worth their time
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def learn_policy(
     estimated_propensity : bool, default=False
         Estimate the propensities from the actions; those of the log are not looked at.
     method : str, optional
-        Of `evaluate`; by default "doubly_robust" on up to 100,000 rows held out, "snips" on more, where reward models
+        Of `evaluate`; by default "doubly_robust" on up to 20,000 rows held out, "snips" on more, where reward models
         take long and gain little, and for intervals by "bernstein".
     interval, level
         Of `evaluate`.
