@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeRegressor
 from offsettree import ImportanceWeighted, OffsetTree, OnlineOffsetTree, RewardRegression, load, save
 from offsettree._policy_file import _archive
 from offsettree.exceptions import PolicyFileError
+from offsettree.logs.table_encoder import EncodedColumn, TableEncoder
 from tests.policy_file.forgery import contexts, forge, small_log
 
 TREE, PLANES, COMMITTEE, SCORES, ONLINE, VOTES = "tree", "planes", "committee", "scores", "online", "votes"
@@ -198,6 +199,18 @@ def nested(manifest: dict[str, Any], arrays: dict[str, Any]) -> None:
         manifest["policy"] = {"kind": "votes", "members": [manifest["policy"]]}
 
 
+def encoded(n_columns: int) -> Any:
+    """Add an encoder whose rows are of another width."""
+    encoder = TableEncoder([EncodedColumn(f"x{i}", "number") for i in range(n_columns)])
+    return say("encoder", value=encoder.to_manifest())
+
+
+def encoded_twice(manifest: dict[str, Any], arrays: dict[str, Any]) -> None:
+    encoded(4)(manifest, arrays)
+    shown = [[0, 0], [1, -1], [2, -1], [3, -1]]
+    manifest["features"] |= {"names": list("abcd"), "encoding": {"levels": {"0": ["u"]}, "shown": shown}}
+
+
 FORGED: dict[str, tuple[str, Any, str]] = {
     "a cycle of splits": (TREE, at_split("left", 0), "children after their parent"),
     "a child of another tree": (TREE, at_split("right", 10**6), "children after their parent"),
@@ -244,6 +257,10 @@ FORGED: dict[str, tuple[str, Any, str]] = {
     "a version that is none": (TREE, say("version", value="1"), "whole number from 1 on"),
     "a later version": (TREE, say("version", value=2), "too new: it was written by format 2.*Upgrade"),
     "an encoder that is none": (TREE, say("encoder", value={"columns": 3}), "manifest.encoder is not as it must be"),
+    "an encoder of fewer columns": (TREE, encoded(3), "as many columns as the policy takes, 4; it makes 3"),
+    "an encoder of fewer columns than weights": (PLANES, encoded(1), "as many columns as the policy takes, 4"),
+    "an encoder of more columns": (SCORES, encoded(5), "as many columns as the policy takes, 4; it makes 5"),
+    "an encoder beside nominal columns": (TREE, encoded_twice, "encodes nominal columns itself"),
     "rows out of order": (TREE, put("rows.numbers", 0, 2**63), "ascending"),
 }
 

@@ -75,7 +75,7 @@ def read_policy(manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Sa
     trained_on = _read_rows(arrays, used) if whole.truth("rows") else None
     if odd := sorted(set(arrays) - used):
         raise PolicyFileError(f"{odd[0]}.npy must not be in the file: the policy has no use for it.")
-    return SavedPolicy(model, inputs, actions, manifest, read_encoder(manifest), trained_on)
+    return SavedPolicy(model, inputs, actions, manifest, read_encoder(manifest, inputs), trained_on)
 
 
 def actions_of(part: Part) -> NDArray[Any]:
@@ -91,15 +91,18 @@ def actions_of(part: Part) -> NDArray[Any]:
         return np.array(labels, dtype=str if kind == "text" else kind)
 
 
-def read_encoder(manifest: dict[str, Any]) -> Any:
-    """Return the encoder of raw rows, if there is one."""
+def read_encoder(manifest: dict[str, Any], inputs: Inputs) -> Any:
+    """Return the encoder of raw rows, if there is one; its rows are as wide as the model takes them."""
     given = manifest.get("encoder")
     if given is None:
         return None
     from offsettree.logs.table_encoder import TableEncoder
 
     with refusing("manifest.encoder"):
-        return TableEncoder.from_manifest(given)
+        encoder = TableEncoder.from_manifest(given)
+    if fault := inputs.fault_of(encoder):
+        raise PolicyFileError(f"manifest.encoder {fault}")
+    return encoder
 
 
 def _read_rows(arrays: dict[str, NDArray[Any]], used: set[str]) -> Fingerprint:
