@@ -161,10 +161,10 @@ def test_control_characters_are_written_out(how: Callable[[str], None], capsys: 
 
 
 def test_errors_cannot_steer_the_terminal(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    encoder = TableEncoder([EncodedColumn(f"\x1b[31m{i}", "number") for i in range(4)])
-    path = forged(folder, tmp_path, encoder=encoder.to_manifest())
-    assert called("decide", path, folder / "log.csv")[0] == 2
-    assert "\x1b" not in capsys.readouterr().err
+    twice = TableEncoder([EncodedColumn("\x1b[31m", "number")]).to_manifest()
+    twice["columns"] *= 2
+    assert called("decide", forged(folder, tmp_path, encoder=twice), folder / "log.csv")[0] == 2
+    assert r"must have different names; got \x1b[31m, \x1b[31m" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["tree.ot", "ridge.ot"])
