@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from sklearn.tree import DecisionTreeRegressor
 
 from offsettree import ImportanceWeighted, OffsetTree, OnlineOffsetTree, RewardRegression, load, save
 from offsettree._policy_file import _archive
+from offsettree._policy_file._reading import refusing
 from offsettree.exceptions import PolicyFileError
+from offsettree.logs.table_encoder import EncodedColumn, TableEncoder
 from tests.policy_file.forgery import contexts, forge, small_log
 
 TREE, PLANES, COMMITTEE, SCORES, ONLINE, VOTES = "tree", "planes", "committee", "scores", "online", "votes"
@@ -198,6 +201,31 @@ def nested(manifest: dict[str, Any], arrays: dict[str, Any]) -> None:
         manifest["policy"] = {"kind": "votes", "members": [manifest["policy"]]}
 
 
+def labelled(*labels: str) -> dict[str, Any]:
+    return {"type": "text", "labels": list(labels)}
+
+
+def wide_encoder() -> dict[str, Any]:
+    column = EncodedColumn("x" * 10_000, "nominal", tuple(map(str, range(7_000))))
+    return {"columns": [asdict(column)], "notes": []}
+
+
+def deep(n_levels: int) -> list[Any]:
+    return [deep(n_levels - 1)] if n_levels else []
+
+
+def encoded(n_columns: int) -> Any:
+    """Add an encoder whose rows are of another width."""
+    encoder = TableEncoder([EncodedColumn(f"x{i}", "number") for i in range(n_columns)])
+    return say("encoder", value=encoder.to_manifest())
+
+
+def encoded_twice(manifest: dict[str, Any], arrays: dict[str, Any]) -> None:
+    encoded(4)(manifest, arrays)
+    shown = [[0, 0], [1, -1], [2, -1], [3, -1]]
+    manifest["features"] |= {"names": list("abcd"), "encoding": {"levels": {"0": ["u"]}, "shown": shown}}
+
+
 FORGED: dict[str, tuple[str, Any, str]] = {
     "a cycle of splits": (TREE, at_split("left", 0), "children after their parent"),
     "a child of another tree": (TREE, at_split("right", 10**6), "children after their parent"),
@@ -244,6 +272,19 @@ FORGED: dict[str, tuple[str, Any, str]] = {
     "a version that is none": (TREE, say("version", value="1"), "whole number from 1 on"),
     "a later version": (TREE, say("version", value=2), "too new: it was written by format 2.*Upgrade"),
     "an encoder that is none": (TREE, say("encoder", value={"columns": 3}), "manifest.encoder is not as it must be"),
+    "an encoder of fewer columns": (TREE, encoded(3), "as many columns as the policy takes, 4; it makes 3"),
+    "an encoder of fewer columns than weights": (PLANES, encoded(1), "as many columns as the policy takes, 4"),
+    "an encoder of more columns": (SCORES, encoded(5), "as many columns as the policy takes, 4; it makes 5"),
+    "an encoder beside nominal columns": (TREE, encoded_twice, "encodes nominal columns itself"),
+    "one long label": (TREE, say("actions", value=labelled("x" * 10_001, *"abc")), "at most 10,000 characters"),
+    "many labels, one of them long": (
+        TREE,
+        say("actions", value=labelled("x" * 10_000, *map(str, range(7_000)))),
+        r"67,108,864 in all if each .* got 7,001 labels of up to 10,000",
+    ),
+    "labels that an array takes for equal": (TREE, say("actions", value=labelled("a\0", *"abc")), "the character 0"),
+    "long names of many columns": (TREE, say("encoder", value=wide_encoder()), "at most 67,108,864 characters"),
+    "a manifest that nests too deep": (TREE, say("facts", value=deep(300)), "nest more than 200 deep"),
     "rows out of order": (TREE, put("rows.numbers", 0, 2**63), "ascending"),
 }
 
@@ -283,3 +324,16 @@ def test_whatever_number_is_forged_a_policy_decides_or_is_refused(
         chosen = policy.predict(X).tolist()
         assert set(chosen) <= set(policy.actions_.tolist())
         assert [policy.decide(row) for row in X[:3]] == chosen[:3]
+
+
+def test_what_does_not_fit_into_memory_is_a_fault_of_the_file() -> None:
+    with pytest.raises(PolicyFileError, match=r"labels is not as it must be"), refusing("labels"):
+        raise MemoryError
+
+
+@pytest.mark.parametrize("label", ["x" * 10_001, "a\0b"])
+def test_labels_that_could_not_be_read_again_are_not_written(label: str, tmp_path: Path) -> None:
+    policy = OffsetTree(random_state=0).fit(np.zeros((4, 1)), [label, "b"] * 2, reward=[0, 1] * 2, propensity=0.5)
+    with pytest.raises(PolicyFileError, match="Name"):
+        save(policy, tmp_path / "policy.ot")
+    assert not list(tmp_path.iterdir())

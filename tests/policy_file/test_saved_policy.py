@@ -21,8 +21,9 @@ from sklearn.naive_bayes import GaussianNB
 from offsettree import OffsetForest, OffsetTree, TableEncoder, evaluate, load, save
 from offsettree._policy_file import _archive
 from offsettree.exceptions import ActionError, FeatureError, OffsetTreeWarning, ParameterError, PolicyFileError
+from offsettree.logs.table_encoder import EncodedColumn
 from offsettree.reductions import RewardRegression
-from tests.policy_file.forgery import contexts, small_log
+from tests.policy_file.forgery import contexts, forge, small_log
 
 ROOT = Path(__file__).parent.parent.parent
 ALONE = """
@@ -126,6 +127,30 @@ def test_raw_rows_go_through_the_encoder(tmp_path: Path) -> None:
     assert saved.decide(table.iloc[0]) == expected[0]
     with pytest.raises(ParameterError, match="as many columns as the policy takes"):
         save(OffsetTree().fit(**small_log().arrays()), tmp_path / "other.ot", encoder=encoder)
+
+
+def test_an_encoder_that_the_policy_did_not_learn_with_is_refused_wherever_it_comes_from(
+    bayes: OffsetTree, forest: OffsetForest, tmp_path: Path
+) -> None:
+    narrow, right = (TableEncoder([EncodedColumn(name, "number") for name in names]) for names in ("ab", "abcd"))
+    save(forest, tmp_path / "policy.ot", encoder=right)
+    saved = load(tmp_path / "policy.ot")
+    with pytest.raises(ParameterError, match="as many columns as the policy takes, 4; it makes 2"):
+        save(saved, tmp_path / "again.ot", encoder=narrow)
+    with pytest.raises(ParameterError, match="not the encoder that the policy learned with"):
+        save(bayes, tmp_path / "again.ot", encoder=narrow, fallback="pickle")
+    saved.encoder = narrow
+    for ask in (saved.predict, saved.predict_proba, saved.decide, lambda rows: saved.rank(rows, 2)):
+        with pytest.raises(FeatureError, match="as many columns as the policy takes, 4; it makes 2"):
+            ask([{"a": 1.0, "b": 2.0}])
+    save(bayes, tmp_path / "bayes.ot", encoder=right, fallback="pickle")
+    other = say_encoder(tmp_path / "bayes.ot", narrow, tmp_path / "forged.ot")
+    with pytest.raises(PolicyFileError, match=r"manifest\.encoder must make as many columns"):
+        load(other, allow_pickle=True)
+
+
+def say_encoder(path: Path, encoder: TableEncoder, target: Path) -> Path:
+    return forge(path, lambda manifest, arrays: manifest.update(encoder=encoder.to_manifest()), target)
 
 
 def test_the_manifest_can_be_read_by_anyone(forest: OffsetForest, tmp_path: Path) -> None:

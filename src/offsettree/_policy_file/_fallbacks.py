@@ -48,7 +48,7 @@ def read_other(archive: Archive, path: Path, trusted: Sequence[str] | None, allo
     part = Part(archive.manifest, "manifest", archive.arrays, set())
     inputs = Inputs.read(part.part("features"))
     saved = SavedPolicy(
-        None, inputs, actions_of(part.part("actions")), archive.manifest, read_encoder(archive.manifest)
+        None, inputs, actions_of(part.part("actions")), archive.manifest, read_encoder(archive.manifest, inputs)
     )
     saved._original = policy
     saved._trained_on = policy._trained_on

@@ -101,6 +101,19 @@ class Inputs:
             )
         return X
 
+    def fault_of(self, encoder: Any) -> str | None:
+        """Return what stands against an encoder whose rows the model would walk unseen; None where nothing does."""
+        if encoder is None:
+            return None
+        if self.nominal is not None:
+            return "must not go with a policy that encodes nominal columns itself; there are both."
+        if len(encoder.names_out) != self.n_features:
+            return (
+                f"must make as many columns as the policy takes, {self.n_features}; it makes "
+                f"{len(encoder.names_out)}. It is not the encoder that the policy learned with."
+            )
+        return None
+
     def checked(self, X: Any) -> Any:
         """Return X as the model takes it."""
         X = self.numbers(X)

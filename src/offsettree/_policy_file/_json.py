@@ -14,14 +14,27 @@ from offsettree.exceptions import PolicyFileError
 __all__ = ["as_facts", "read_json"]
 
 DEEPEST = 32
+DEEPEST_READ = 200  # policies nest as well as facts; whoever walks what was read must not run out of stack
 
 
 def read_json(data: bytes, where: str) -> Any:
     """Read text that must be JSON to the letter: no NaN, no key twice."""
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_unique)
+        found = json.loads(data.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_unique)
+        _check_depth(found)
     except (ValueError, RecursionError) as error:
         raise PolicyFileError(f"{where} must be JSON text; {error}.") from error
+    return found
+
+
+def _check_depth(found: Any) -> None:
+    level = [found] if isinstance(found, dict | list) else []
+    for _ in range(DEEPEST_READ):
+        within = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [each for values in within for each in values if isinstance(each, dict | list)]
+        if not level:
+            return
+    raise ValueError(f"it must not nest more than {DEEPEST_READ} deep")
 
 
 def _refuse(constant: str) -> Any:

@@ -19,6 +19,9 @@ __all__ = ["FORMAT", "VERSION", "actions_of", "check_version", "read_policy", "w
 
 FORMAT = "offsettree policy"
 VERSION = 1
+# An array pads every label to the longest: neither may a short file become a large one.
+LONGEST_LABEL = 10_000
+MOST_CHARACTERS = 1 << 26  # of all labels, so padded: 256 MB
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
@@ -32,6 +35,9 @@ def write_manifest(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the manifest and the arrays of a policy; `about` tells of learner, training and estimate."""
     arrays: dict[str, NDArray[Any]] = {}
+    check_labels("actions", actions.tolist())
+    if encoder is not None:
+        read_encoder({"encoder": encoder.to_manifest()}, inputs)  # what could not be read again is not written
     if trained_on is not None:
         arrays = {
             "rows.numbers": trained_on.numbers,
@@ -75,7 +81,7 @@ def read_policy(manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Sa
     trained_on = _read_rows(arrays, used) if whole.truth("rows") else None
     if odd := sorted(set(arrays) - used):
         raise PolicyFileError(f"{odd[0]}.npy must not be in the file: the policy has no use for it.")
-    return SavedPolicy(model, inputs, actions, manifest, read_encoder(manifest), trained_on)
+    return SavedPolicy(model, inputs, actions, manifest, read_encoder(manifest, inputs), trained_on)
 
 
 def actions_of(part: Part) -> NDArray[Any]:
@@ -87,19 +93,36 @@ def actions_of(part: Part) -> NDArray[Any]:
         raise PolicyFileError(f"{part.where}.labels must be at least two labels of type {kind}; got {labels!r:.80}.")
     if len(set(labels)) < len(labels):
         raise PolicyFileError(f"{part.where}.labels must differ from each other.")
+    check_labels(f"{part.where}.labels", labels)
     with refusing(f"{part.where}.labels"):
         return np.array(labels, dtype=str if kind == "text" else kind)
 
 
-def read_encoder(manifest: dict[str, Any]) -> Any:
-    """Return the encoder of raw rows, if there is one."""
+def check_labels(where: str, labels: list[Any]) -> None:
+    """Refuse words that an array would make too much of, or, with zeros at their end, take for others."""
+    words = [label for label in labels if isinstance(label, str)]
+    longest = max(map(len, words), default=0)
+    if longest > LONGEST_LABEL or longest * len(words) > MOST_CHARACTERS:
+        raise PolicyFileError(
+            f"{where} must have at most {LONGEST_LABEL:,} characters each, and {MOST_CHARACTERS:,} in all if each were "
+            f"as long as the longest; got {len(words):,} labels of up to {longest:,}. Name actions by shorter labels."
+        )
+    if odd := next((word for word in words if "\0" in word), None):
+        raise PolicyFileError(f"{where} must not hold the character 0; {odd!r:.80} does. Name that action otherwise.")
+
+
+def read_encoder(manifest: dict[str, Any], inputs: Inputs) -> Any:
+    """Return the encoder of raw rows, if there is one; its rows are as wide as the model takes them."""
     given = manifest.get("encoder")
     if given is None:
         return None
     from offsettree.logs.table_encoder import TableEncoder
 
     with refusing("manifest.encoder"):
-        return TableEncoder.from_manifest(given)
+        encoder = TableEncoder.from_manifest(given)
+    if fault := inputs.fault_of(encoder):
+        raise PolicyFileError(f"manifest.encoder {fault}")
+    return encoder
 
 
 def _read_rows(arrays: dict[str, NDArray[Any]], used: set[str]) -> Fingerprint:

@@ -32,7 +32,7 @@ def refusing(where: str) -> Iterator[None]:
         yield
     except PolicyFileError:
         raise
-    except (OffsetTreeError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+    except (OffsetTreeError, ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError) as error:
         raise PolicyFileError(f"{where} is not as it must be: {error}") from error
 
 

@@ -195,7 +195,14 @@ class SavedPolicy:
     def _checked(self, X: Features) -> Features:
         """Return X as the model takes it: raw rows encoded, and everything judged."""
         if self.encoder is not None and not isinstance(X, np.ndarray) and not is_sparse(X):
-            return check_numbers(self.encoder.encode(X), None, allow_nan=self._inputs.missing)
+            encoded = self.encoder.encode(X)
+            # Kernels trust the width: a narrower table would be read beyond its end.
+            if encoded.shape[1] != self._inputs.n_columns:
+                raise FeatureError(
+                    f"the encoder must make as many columns as the policy takes, {self._inputs.n_columns}; it makes "
+                    f"{encoded.shape[1]}. Use the encoder that the policy was loaded with."
+                )
+            return check_numbers(encoded, None, allow_nan=self._inputs.missing)
         if self._original is not None:
             return X  # judged by the policy itself
         return self._inputs.checked(X)

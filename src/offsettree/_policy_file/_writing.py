@@ -79,13 +79,10 @@ def prepare(
     except NotFlat as reason:
         if fallback is None:
             raise PolicyFileError(_no_arrays(core, reason)) from None
-        others = write_other(core, fallback)
-        return Prepared(None, inputs_of(core), actions, about, encoder, trained_on, others)
-    if encoder is not None and len(encoder.names_out) != flat.inputs.n_features:
-        raise ParameterError(
-            f"encoder must make as many columns as the policy takes, {flat.inputs.n_features}; it makes "
-            f"{len(encoder.names_out)}. Pass the encoder whose columns the policy was fitted on."
-        )
+        inputs = inputs_of(core)
+        _check_encoder(encoder, inputs)
+        return Prepared(None, inputs, actions, about, encoder, trained_on, write_other(core, fallback))
+    _check_encoder(encoder, flat.inputs)
     return Prepared(flat.model, flat.inputs, actions, about, encoder, trained_on)
 
 
@@ -98,7 +95,13 @@ def _again(policy: SavedPolicy, encoder: Any, facts: Mapping[str, Any] | None, e
     if estimate is not None:
         about["estimate"] = estimate
     encoder = policy.encoder if encoder is None else encoder
+    _check_encoder(encoder, policy._inputs)
     return Prepared(policy._model, policy._inputs, policy.actions_, about, encoder, policy._trained_on)
+
+
+def _check_encoder(encoder: Any, inputs: Inputs) -> None:
+    if fault := inputs.fault_of(encoder):
+        raise ParameterError(f"encoder {fault} Pass the one whose columns the policy was fitted on.")
 
 
 def _learner(learner: BaseEstimator) -> dict[str, Any]:

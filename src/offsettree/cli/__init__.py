@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 import offsettree
+from offsettree.cli._output import as_options, printable
 from offsettree.exceptions import OffsetTreeError, OffsetTreeWarning
 
 __all__ = ["COMMANDS", "main", "read_options"]
@@ -43,9 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = None
         return 0
     except (OffsetTreeError, OSError) as error:
-        from offsettree.cli._output import as_options
-
-        sys.stderr.write(f"offsettree: {as_options(str(error))}\n")
+        sys.stderr.write(f"offsettree: {printable(as_options(str(error)))}\n")
         return 2
     except KeyboardInterrupt:
         kept = "what was done is kept, the same command goes on from there"
@@ -90,6 +89,6 @@ def _speak_plainly() -> None:
     warnings.simplefilter("default", OffsetTreeWarning)
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        sys.stderr.write(f"offsettree: warning: {message}\n")
+        sys.stderr.write(f"offsettree: warning: {printable(str(message))}\n")
 
     warnings.showwarning = show

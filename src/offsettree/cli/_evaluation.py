@@ -4,43 +4,51 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from offsettree.cli._options import column_types, log_arguments
-from offsettree.evaluation import Estimate, evaluate
+from offsettree.cli._policy_text import mapping
+from offsettree.cli._rows import encoder_for
+from offsettree.evaluation import Estimate, estimate_propensity, evaluate
 from offsettree.exceptions import OffsetTreeWarning
 from offsettree.logs import LogColumns, read_columns
 
 __all__ = ["evaluate_saved", "known_columns", "read_log_for"]
 
+ROLES = ("action", "reward", "propensity")
+
 
 def known_columns(policy: Any) -> dict[str, Any]:
     """Return which columns were the action, the reward and the propensity when the policy was learned."""
-    facts = policy.manifest.get("facts") or {}
-    columns = (facts.get("log") or {}).get("columns") if isinstance(facts, dict) else None
-    return columns if isinstance(columns, dict) else {}
+    columns = mapping(mapping(mapping(policy.manifest.get("facts")).get("log")).get("columns"))
+    known = {role: columns[role] for role in ROLES if isinstance(columns.get(role), str)}
+    propensity = columns.get("propensity")  # a column, or one number for all rows
+    return known | ({"propensity": propensity} if isinstance(propensity, float) else {})
 
 
-def read_log_for(policy: Any, options: argparse.Namespace) -> LogColumns:
+def read_log_for(policy: Any, path: Path, options: argparse.Namespace) -> LogColumns:
     """Read a log with the columns that the policy needs, called as in its training unless it is said otherwise."""
     arguments = log_arguments(options, known_columns(policy))
-    if policy.encoder is not None and arguments["features"] is None:
-        arguments["features"] = policy.encoder.names_in
-        arguments["types"] = column_types(options, options.log, policy.encoder)
+    encoder = encoder_for(policy, path)
+    if arguments["features"] is None:
+        arguments["features"] = encoder.names_in
+        arguments["types"] = column_types(options, options.log, encoder)
     if options.propensity_estimated:
         arguments["propensity"] = None
     log = read_columns(options.log, without_propensity=options.propensity_estimated, **arguments)
     if not options.propensity_estimated:
         return log
-    from offsettree.evaluation import estimate_propensity
-
-    X = log.X if policy.encoder is None else policy.encoder.encode(log.X)
+    X = encoder.encode(log.X)
     return log._replace(propensity=estimate_propensity(X, log.action, random_state=options.seed).propensity)
 
 
-def evaluate_saved(policy: Any, log: LogColumns, options: argparse.Namespace, baseline: Any = "logging") -> Estimate:
+def evaluate_saved(
+    policy: Any, X: NDArray[Any], log: LogColumns, options: argparse.Namespace, baseline: Any = "logging"
+) -> Estimate:
     """Evaluate one policy; what speaks against the estimate is in it, and not said twice."""
-    X = log.X if policy.encoder is None else policy.encoder.encode(log.X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
         return evaluate(

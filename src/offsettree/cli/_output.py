@@ -10,15 +10,29 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["as_options", "columns", "paragraph", "print_json", "print_line", "print_notes"]
+__all__ = ["as_options", "columns", "paragraph", "print_json", "print_line", "print_notes", "printable", "shown"]
 
 WIDTH = 100
 OPTIONS = "action|reward|propensity|features|format|delimiter|decimal|encoding|cost|reward_range|method|interval|level"
+LONGEST = 2000
+# What moves a cursor, colours, reorders or breaks lines, or cannot be written at all: labels may come from a stranger.
+CONTROLS = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def print_line(text: str = "") -> None:
-    """Print a line."""
-    sys.stdout.write(f"{text}\n")
+    """Print a line, or several; control characters are written out."""
+    sys.stdout.write(f"{printable(text)}\n")
+
+
+def printable(text: str) -> str:
+    """Write out control characters, such as those that begin a colour, but for the ends of lines."""
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def shown(value: Any) -> str:
+    """Return a value on one line, of a length that can be read."""
+    text = str(value)
+    return printable(text[:LONGEST]).replace("\n", "\\n") + "..." * (len(text) > LONGEST)
 
 
 def paragraph(text: str, indent: str = "") -> str:
@@ -44,7 +58,8 @@ def as_options(text: str) -> str:
 
 def print_json(answer: Any) -> None:
     """Print an answer as JSON; what is not finite is null, as JSON knows no such numbers."""
-    sys.stdout.write(json.dumps(finite(answer), indent=2, ensure_ascii=False, default=_plain, allow_nan=False) + "\n")
+    text = json.dumps(finite(answer), indent=2, ensure_ascii=False, default=_plain, allow_nan=False)
+    sys.stdout.write(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def finite(value: Any) -> Any:
@@ -66,6 +81,7 @@ def _plain(value: Any) -> Any:
 
 def columns(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
     """Return rows as aligned columns, those named in `right` aligned to the right."""
+    rows = [[printable(cell).replace("\n", "\\n") for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -30,6 +30,7 @@ def configure(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Evaluate each policy; differences are to the first."""
     from offsettree.cli._evaluation import evaluate_saved, read_log_for
+    from offsettree.cli._rows import encoder_for
     from offsettree.persistence import load
     from offsettree.workflow.facts import estimate_facts
 
@@ -37,12 +38,13 @@ def run(options: argparse.Namespace) -> int:
     first = None
     for path in options.policies:
         policy = load(path)
-        log = read_log_for(policy, options)
-        estimate = evaluate_saved(policy, log, options)
-        decisions = policy.predict(log.X)
+        log = read_log_for(policy, path, options)
+        X = encoder_for(policy, path).encode(log.X)
+        estimate = evaluate_saved(policy, X, log, options)
+        decisions = policy.predict(X)
         to_first = None
         if first is not None:
-            to_first = evaluate_saved(policy, log, options, baseline=first).difference
+            to_first = evaluate_saved(policy, X, log, options, baseline=first).difference
         first = decisions if first is None else first
         rows.append({"policy": str(path), "estimate": estimate, "to_first": to_first})
     if options.json:

@@ -16,7 +16,7 @@ from offsettree.cli._options import (
     refuse_to_overwrite,
 )
 from offsettree.cli._output import print_json, print_line
-from offsettree.exceptions import LogError, ParameterError
+from offsettree.exceptions import ParameterError
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -42,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
     """Stream rows through the policy."""
     import pyarrow as pa
 
+    from offsettree.cli._rows import encoder_for
     from offsettree.logs import write_table
     from offsettree.logs.writers import check_output
     from offsettree.persistence import load
@@ -52,12 +53,8 @@ def run(options: argparse.Namespace) -> int:
         check_output(options.out)
         refuse_to_overwrite(options.out, [options.data, options.policy], "--out")
     policy = load(options.policy)
-    if policy.encoder is None:
-        raise LogError(
-            f"{options.policy} was learned from arrays without column names, so that rows of a file cannot be matched "
-            "to it. Save it with an encoder: offsettree.save(policy, path, encoder=...)."
-        )
-    names = policy.encoder.names_in
+    encoder = encoder_for(policy, options.policy)
+    names = encoder.names_in
     own = {"row", "decision", *(f"decision_{place + 1}" for place in range(options.rank or 0))}
     if clash := [name for name in options.keep if name in own]:
         raise ParameterError(f"--keep must not name {clash[0]!r}, which the decisions' own column is called.")
@@ -66,14 +63,15 @@ def run(options: argparse.Namespace) -> int:
 
     def decided() -> Iterator[pa.Table]:
         nonlocal n_rows
-        for table in _tables(options, policy.encoder, [*names, *options.keep]):
+        for table in _tables(options, encoder, [*names, *options.keep]):
             columns = {"row": pa.array(range(n_rows + 1, n_rows + len(table) + 1))}
             columns |= {name: table[name] for name in options.keep}
+            rows = table if policy.encoder is not None else encoder.encode(table)
             if options.rank is None:
-                decision = policy.predict(table)
+                decision = policy.predict(rows)
                 columns["decision"] = pa.array(decision.tolist())
             else:
-                ranked = policy.rank(table, options.rank)
+                ranked = policy.rank(rows, options.rank)
                 decision = ranked[:, 0]
                 columns |= {f"decision_{i + 1}": pa.array(ranked[:, i].tolist()) for i in range(ranked.shape[1])}
             for label in decision.tolist():

@@ -48,13 +48,15 @@ def add_evaluation_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load, read, estimate, and say what came out."""
     from offsettree.cli._evaluation import evaluate_saved, read_log_for
+    from offsettree.cli._rows import encoder_for
     from offsettree.persistence import load
     from offsettree.workflow import conclusion, verdict
     from offsettree.workflow.facts import estimate_facts
 
     policy = load(options.policy)
-    found = read_log_for(policy, options)
-    estimate = evaluate_saved(policy, found, options)
+    found = read_log_for(policy, options.policy, options)
+    X = encoder_for(policy, options.policy).encode(found.X)
+    estimate = evaluate_saved(policy, X, found, options)
     if options.json:
         print_json({"policy": str(options.policy), "log": str(options.log), "estimate": estimate_facts(estimate)})
         return 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from offsettree.cli._options import add_common_options, add_log_options, log_arguments
-from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes
+from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes, shown
+from offsettree.cli._policy_text import features_of, learner_of, listed, mapping, number, text, tree_lines, worth_of
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -26,13 +28,16 @@ def configure(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Look into the file, whichever it is."""
     if is_policy_file(options.path):
-        facts = _policy_facts(options.path)
-        tell = _tell_policy
+        from offsettree.persistence import load
+
+        policy = load(options.path)
+        facts = _policy_facts(options.path, policy)
+        tell = partial(_tell_policy, policy=policy)
     else:
         from offsettree.workflow.inspection import inspect_log
 
         facts = inspect_log(options.path, **log_arguments(options))
-        tell = _tell_log
+        tell = partial(_tell_log)
     if options.json:
         print_json(facts)
     else:
@@ -48,50 +53,54 @@ def is_policy_file(path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def _policy_facts(path: Path) -> dict[str, Any]:
-    from offsettree.persistence import load
-
-    policy = load(path)
-    manifest = {key: value for key, value in policy.manifest.items() if key != "members"}
-    return {"path": str(path), "bytes": path.stat().st_size, "kind": "policy", **manifest}
+def _policy_facts(path: Path, policy: Any) -> dict[str, Any]:
+    own = {"path": str(path), "bytes": path.stat().st_size, "kind": "policy"}
+    return own | {key: value for key, value in policy.manifest.items() if key not in {"members", *own}}
 
 
-def _tell_policy(facts: dict[str, Any]) -> None:
-    known = facts.get("facts") or {}
-    policy, log = known.get("policy") or {}, known.get("log") or {}
-    actions = facts["actions"]
-    labels = actions["labels"] if isinstance(actions, dict) else actions
-    print_line(f"{facts['path']}: a policy of {facts['bytes']:,} bytes, {len(labels):,} actions")
+def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
+    known, labels = mapping(manifest.get("facts")), policy.actions_.tolist()
+    log, training = mapping(known.get("log")), mapping(manifest.get("training"))
+    print_line(f"{manifest['path']}: a policy of {manifest['bytes']:,} bytes, {len(labels):,} actions")
     print_line(paragraph(f"  actions   {_some(labels)}", " " * 12))
-    if policy:
-        print_line(
-            f"  learner   {policy.get('name')} ({policy.get('learner')}), learned in {policy.get('seconds', 0):.1f} s"
-        )
+    title, settings = learner_of(manifest)
+    seconds = number(mapping(known.get("policy")).get("seconds"), ".1f")
+    if title:
+        print_line(paragraph(f"  learner   {title}{'' if seconds == '?' else f', learned in {seconds} s'}", " " * 12))
+    if settings:
+        print_line(paragraph(f"  settings  {settings}", " " * 12))
     if log:
-        print_line(f"  learned   from {log.get('train_rows', 0):,} of {log.get('rows', 0):,} rows of {log.get('path')}")
-        print_line(paragraph(f"  features  {_some(log.get('features') or [])}", " " * 12))
-    if known.get("verdict"):
-        print_line(paragraph(f"  worth     {known['verdict']}", " " * 12))
-    if known.get("importance"):
+        rows = f"{number(log.get('train_rows'))} of {number(log.get('rows'))} rows"
+        print_line(f"  learned   from {rows} of {text(log.get('path')) or '?'}")
+    elif "n_rows_seen" in training:
+        print_line(f"  learned   from {number(training['n_rows_seen'])} rows")
+    features = _some(features_of(manifest)) or f"{policy.n_features_in_:,} numbers without names"
+    print_line(paragraph(f"  features  {features}", " " * 12))
+    if worth := worth_of(manifest):
+        print_line(paragraph(f"  worth     {worth}", " " * 12))
+    if importance := [mapping(each) for each in listed(known.get("importance"))[:MOST_SHOWN]]:
         print_line()
-        rows = [["feature", "decisions that change when it is shuffled"]]
-        rows += [[each["feature"], f"{100 * each['changes']:.1f} %"] for each in known["importance"][:MOST_SHOWN]]
-        print_line(columns(rows))
-    if known.get("tree"):
+        rows_of_table = [["feature", "decisions that change when it is shuffled"]]
+        for each in importance:
+            changes = each.get("changes")
+            percent = number(100.0 * changes if isinstance(changes, float) else changes, ".1f")
+            rows_of_table.append([shown(each.get("feature", "?")), f"{percent} %"])
+        print_line(columns(rows_of_table))
+    tree, told = _tree_of(policy), known.get("tree")
+    if tree is not None or mapping(told):
         print_line()
-        print_line("The tree of actions; beside each contest the rows held out that it decided, and how clearly.")
-        for line in _tree_lines(known["tree"])[: 4 * MOST_SHOWN]:
+        print_line("The tree of actions, and beside each contest the rows that are known of.")
+        for line in tree_lines(tree, labels, training.get("node_rows"), told, 4 * MOST_SHOWN):
             print_line(line)
-    for warning in known.get("warnings") or []:
-        print_line(paragraph(f"Warning: {warning}", "  "))
+    for warning in listed(known.get("warnings")):
+        print_line(paragraph(f"Warning: {shown(warning)}", "  "))
 
 
-def _tree_lines(node: dict[str, Any], indent: str = "", mark: str = "") -> list[str]:
-    if "action" in node:
-        return [f"{mark}{node['action']}"]
-    lines = [f"{mark}contest: {node['rows']:,} rows, {100 * node['strength']:.0f} % to one side"]
-    lines += _tree_lines(node["left"], indent + "│  ", indent + "├─ ")
-    return lines + _tree_lines(node["right"], indent + "   ", indent + "└─ ")
+def _tree_of(policy: Any) -> Any:
+    """Return the one tree that a policy decides by; of a forest the facts tell, if anything does."""
+    model = policy._model
+    trees = getattr(model, "trees", None) or [getattr(model, "tree", None)]
+    return trees[0] if len(trees) == 1 else None
 
 
 def _tell_log(facts: dict[str, Any]) -> None:
@@ -129,4 +138,4 @@ def _tell_log(facts: dict[str, Any]) -> None:
 
 
 def _some(labels: list[Any], most: int = 30) -> str:
-    return ", ".join(map(str, labels[:most])) + (f", ... ({len(labels):,} in all)" if len(labels) > most else "")
+    return ", ".join(map(shown, labels[:most])) + (f", ... ({len(labels):,} in all)" if len(labels) > most else "")

@@ -62,6 +62,11 @@ class EncodedColumn:
             names = [] if self.constant else [self.name]
         return [*names, f"{self.name} is missing"] if self.marks_missing else names
 
+    @property
+    def n_characters_out(self) -> int:
+        """About how long these names are in all, without making them."""
+        return (len(self.name) + len(": hour is missing")) * (len(self.levels) + 2) + sum(map(len, self.levels))
+
     def encode(self, column: Column, out: NDArray[np.float32]) -> None:
         """Write the values into columns of zeros."""
         if self.kind == "nominal":
@@ -69,7 +74,7 @@ class EncodedColumn:
         elif self.kind == "date":
             self._encode_dates(self._as_dates(column), out)
         else:
-            self._encode_numbers(self._as_numbers(column), out)
+            self._encode_numbers(self.as_numbers(column), out)
 
     def _encode_numbers(self, values: NDArray[np.float64], out: NDArray[np.float32]) -> None:
         missing = np.isnan(values)
@@ -102,7 +107,8 @@ class EncodedColumn:
         if self.marks_missing:
             out[:, -1] = missing
 
-    def _as_numbers(self, column: Column) -> NDArray[np.float64]:
+    def as_numbers(self, column: Column) -> NDArray[np.float64]:
+        """Return a raw column as numbers, NaN where missing; refuse what is none."""
         if isinstance(column, Numbers):
             return column.values
         if isinstance(column, Texts):

@@ -18,6 +18,7 @@ __all__ = ["EncodedColumn", "TableEncoder"]
 
 MOST_LEVELS = 64
 FEWEST_ROWS_OF_LEVEL = 5
+MOST_CHARACTERS = 1 << 26
 
 
 class TableEncoder:
@@ -147,7 +148,15 @@ class TableEncoder:
         notes = entry(manifest, "notes", list)
         if not all(isinstance(note, str) for note in notes):
             raise FeatureError("the notes of an encoding must be texts.")
-        return cls([read_encoded_column(each) for each in columns], notes)
+        read = [read_encoded_column(each) for each in columns]
+        # The name of a column is in the names of all that it becomes: a small manifest must not become a large encoder.
+        n_characters = sum(column.n_characters_out for column in read)
+        if n_characters > MOST_CHARACTERS:
+            raise FeatureError(
+                f"the names of all columns that an encoding makes must have at most {MOST_CHARACTERS:,} characters; "
+                f"they have {n_characters:,}. Name columns, and the levels within, shorter."
+            )
+        return cls(read, notes)
 
     def __repr__(self) -> str:
         return f"<TableEncoder: {len(self.names_in)} columns as {len(self.names_out)} numbers>"
