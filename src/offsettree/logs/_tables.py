@@ -9,13 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsettree.exceptions import LogError
+from offsettree.logs._spellings import MISSING, OFFSET
 
 __all__ = ["MISSING", "as_numerals", "flat_names", "in_chunks", "plain", "plain_type", "with_kinds"]
-
-# In columns of numbers; in text they may be names ("NA" is a country, "None" an action), and only "" is missing.
-MISSING = [
-    "", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>", "NaT", "\\N", "?",
-]  # fmt: skip
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:

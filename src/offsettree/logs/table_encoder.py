@@ -108,18 +108,26 @@ class TableEncoder:
             )
         return cls(columns, notes)
 
-    def encode(self, table: RawTable) -> NDArray[np.float32]:
+    def encode(self, table: RawTable, *, where: object = None, first_row: int = 1) -> NDArray[np.float32]:
         """Return the rows as numbers; columns that are not known are left out, one that is missing is an error.
 
         Parameters
         ----------
         table : pyarrow table, pandas or polars frame, mapping of names to values, or list of mappings
             The rows.
+        where : object, optional
+            What an error names as the place of the rows, such as a file.
+        first_row : int, default=1
+            What an error counts the rows from.
 
         Returns
         -------
         ndarray of shape (n_rows, len(names_out))
         """
+
+        def at(row: int) -> str:
+            return f"row {first_row + row:,}" + (f" of {where}" if where is not None else "")
+
         n_rows = count_raw_rows(table)
         out = np.zeros((n_rows, len(self.names_out)), dtype=np.float32)
         for column, start, stop in zip(self.columns, self._starts[:-1], self._starts[1:], strict=True):
@@ -130,7 +138,7 @@ class TableEncoder:
                     f"rows must have the column {column.name!r}, which the policy was trained on; they have "
                     f"{', '.join(there[:20]) or 'none'}{', ...' * (len(there) > 20)}."
                 )
-            column.encode(values, out[:, start:stop])
+            column.encode(values, out[:, start:stop], at)
         return out
 
     def to_manifest(self) -> dict[str, Any]:
