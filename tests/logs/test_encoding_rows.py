@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from offsettree import TableEncoder
 from offsettree.exceptions import FeatureError
+from offsettree.logs import scan_tables
 
 ROME = timezone(timedelta(hours=1))
 MIXED = st.none() | st.sampled_from(["x", "True", "true", "1", "NA"]) | st.booleans() | st.integers(0, 3)
@@ -122,3 +124,18 @@ def test_a_time_with_an_offset_is_what_the_clock_on_the_wall_showed(written: str
     encoder = TableEncoder.learn([pd.DataFrame({"t": stamps})])
     for row in ({"t": stamps[0]}, {"t": written}, pd.DataFrame({"t": stamps[:1]}), pa.table({"t": [written]})):
         assert encoder.encode(row)[0, -1] == 15
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_files_of_text_tell_the_time_on_the_wall_as_tables_do(tmp_path: Path, gap: bool) -> None:
+    stamps = [f"2024-0{6 if day % 2 else 1}-0{day}T15:00:00+0{1 + day % 2}:00" for day in range(1, 9)]
+    stamps += [""] * gap
+    tables = {"csv": tmp_path / "a.csv", "ndjson": tmp_path / "a.ndjson"}
+    tables["csv"].write_text("t,x\n" + "".join(f"{stamp},1\n" for stamp in stamps))
+    tables["ndjson"].write_text("".join(f'{{"t": "{stamp}", "x": 1}}\n'.replace('""', "null") for stamp in stamps))
+    for path in tables.values():
+        (table,) = scan_tables(path)
+        encoder = TableEncoder.learn([table])
+        hour = encoder.names_out.index("t: hour")
+        assert set(encoder.encode(table)[: len(stamps) - gap, hour]) == {15}
+        assert encoder.encode({"t": stamps[0]})[0, hour] == 15

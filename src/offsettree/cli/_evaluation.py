@@ -32,7 +32,7 @@ def read_log_for(policy: Any, options: argparse.Namespace) -> LogColumns:
 
 def evaluate_saved(policy: Any, log: LogColumns, options: argparse.Namespace, baseline: Any = "logging") -> Estimate:
     """Evaluate one policy; what speaks against the estimate is in it, and not said twice."""
-    X = log.X if policy.encoder is None else policy.encoder.encode(log.X)
+    X = log.X if policy.encoder is None else policy.encoder.encode(log.X, where=options.log)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
         return evaluate(

@@ -15,6 +15,7 @@ from offsettree._features import Features
 from offsettree.logs.log_file import LogFile
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import CHUNK_ROWS, Path, check_chunk_rows
+from offsettree.logs.table_encoder import TableEncoder
 
 if TYPE_CHECKING:
     from offsettree.logs._reader import Chunk
@@ -113,6 +114,8 @@ class LogScan:
         if chunk.X is not None:
             return chunk.X
         table = chunk.table.select(self.feature_names)
+        if isinstance(self.encoder, TableEncoder):
+            return self.encoder.encode(table, where=chunk.source, first_row=chunk.first_row)
         if self.encoder is not None:
             return self.encoder.encode(table)
         from offsettree.logs._log_columns import frame_of
