@@ -19,6 +19,7 @@ __all__ = [
     "Numbers",
     "RawTable",
     "Texts",
+    "UselessColumnError",
     "column_names",
     "count_raw_rows",
     "read_column",
@@ -26,6 +27,10 @@ __all__ = [
 
 # A pyarrow table, a frame, a mapping or a sequence of mappings: no protocol covers them.
 RawTable: TypeAlias = Any
+
+
+class UselessColumnError(FeatureError):
+    """A column of values that no encoding takes."""
 
 
 class Numbers(NamedTuple):
@@ -207,8 +212,8 @@ def _merged(codes: NDArray[np.intp], words: list[str]) -> Texts:
     return Texts(table[codes], list(position))
 
 
-def _of_no_use(name: str, kind: Any) -> FeatureError:
-    return FeatureError(
+def _of_no_use(name: str, kind: Any) -> UselessColumnError:
+    return UselessColumnError(
         f"columns must hold numbers, words, truth values or dates; column {name!r} has the type {kind}. Flatten it, "
         "turn it into numbers, or leave it out."
     )

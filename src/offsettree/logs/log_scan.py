@@ -60,7 +60,7 @@ class LogScan:
     action, reward, propensity : str, optional
         Their columns, guessed by name where not given; the propensity may be one number for all rows.
     features : list of str, optional
-        The columns that may be learned from; by default all others.
+        The columns that may be learned from; by default as in `LoggedData.read`.
     encoder : object, optional
         With ``encode(table)``, such as a `TableEncoder`: then X is what it makes of a chunk's features. Without, X is
         a pandas frame, or a CSR matrix where a log of sparse rows has very many features.

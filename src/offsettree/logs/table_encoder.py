@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.logs._column_summaries import Summary
 from offsettree.logs._encoded_column import DAYS, EncodedColumn, entry, read_encoded_column
-from offsettree.logs._raw_columns import RawTable, column_names, count_raw_rows, read_column
+from offsettree.logs._raw_columns import RawTable, UselessColumnError, column_names, count_raw_rows, read_column
 
 __all__ = ["EncodedColumn", "TableEncoder"]
 
@@ -26,7 +26,7 @@ class TableEncoder:
     Learned by `learn`. A missing number is replaced by the mean, and one more column says so where numbers were missing
     in training; a nominal column has a column of zeros and ones per level that is frequent enough, 64 at most; of a
     date the day of the week and the hour are kept, as all dates to come lie outside of those seen. Columns that are the
-    same in every row, and those that number rows or customers, are left out.
+    same in every row, those that number rows or customers, and those that hold lists or the like are left out.
 
     Parameters
     ----------
@@ -86,6 +86,7 @@ class TableEncoder:
         if max_levels < 1:
             raise ParameterError(f"max_levels must be at least 1; got {max_levels}.")
         summaries: dict[str, Summary] = {}
+        of_no_use: dict[str, str] = {}
         n_rows = 0
         for table in tables:
             names = column_names(table)
@@ -94,10 +95,17 @@ class TableEncoder:
                 if name not in summaries and name not in leave_out:
                     summaries[name] = Summary(name, n_rows=n_rows, n_missing=n_rows)
             for name, summary in summaries.items():
-                summary.add(read_column(table, name), n_here)
+                if name not in of_no_use:
+                    try:
+                        summary.add(read_column(table, name), n_here)
+                    except UselessColumnError as error:
+                        of_no_use[name] = f"column {name!r} is left out: {error}"
             n_rows += n_here
         columns, notes = [], []
         for summary in summaries.values():
+            if summary.name in of_no_use:
+                notes.append(of_no_use[summary.name])
+                continue
             column, note = _settle(summary, max_levels)
             share = summary.n_missing / max(1, summary.n_rows)
             columns += [replace(column, share_missing=share)] if column else []
@@ -169,12 +177,12 @@ def _settle(summary: Summary, max_levels: int) -> tuple[EncodedColumn | None, st
         what = "it is empty" if n_known == 0 else "it is the same in every row"
         return None, f"column {name!r} is left out: {what}."
     if summary.is_id:
-        return None, f"column {name!r} is left out: nearly every row has a value of its own, as an identifier has."
+        return None, f"column {name!r} is left out: its values tell rows or customers apart, as an identifier does."
     if summary.n_dates == n_known:
         return _settle_date(summary)
     if summary.n_numbers == n_known:
         column = EncodedColumn(
-            name, "number", fill=summary.mean, marks_missing=missing, constant=len(summary.numbers_seen) == 1
+            name, "number", fill=summary.mean, marks_missing=missing, constant=len(summary.numbers) == 1
         )
         return column, None
     words = summary.all_words()
