@@ -56,7 +56,7 @@ def learn(table: Any) -> TableEncoder | None:
 
 @given(st.lists(st.fixed_dictionaries(PLAIN), min_size=2, max_size=12), st.data())
 def test_rows_are_encoded_alone_as_among_others_in_all_tables(rows: list[dict[str, Any]], data: st.DataObject) -> None:
-    forms = [list, as_objects, as_pandas, as_arrow, as_polars]
+    forms: list[Any] = [list, as_objects, as_pandas, as_arrow, as_polars]
     encoder = learn(data.draw(st.sampled_from(forms))(rows))
     if encoder is None:
         return

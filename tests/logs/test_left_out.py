@@ -33,7 +33,11 @@ def written(folder: Path, frame: pd.DataFrame) -> Path:
 
 
 def test_other_outcomes_propensities_and_actions_are_no_features(tmp_path: Path) -> None:
-    more = {"conversion": lambda a: a % 2, "propensity": lambda a: a / 10 + 0.1, "action_id": lambda a: (a * 7) % 5}
+    more: dict[str, Any] = {
+        "conversion": lambda a: a % 2,
+        "propensity": lambda a: a / 10 + 0.1,
+        "action_id": lambda a: (a * 7) % 5,
+    }
     path = written(tmp_path, make_log(**more))
     roles: dict[str, Any] = {"action": "mail", "reward": "visit", "propensity": 1 / 3}
     log = LoggedData.read(path, **roles)
@@ -45,7 +49,10 @@ def test_other_outcomes_propensities_and_actions_are_no_features(tmp_path: Path)
 
 
 def test_a_column_that_is_the_action_by_another_name_is_no_feature(tmp_path: Path) -> None:
-    more = {"template": lambda a: a * 11 + 3, "nearly": lambda a: np.where(np.arange(len(a)) == 77, 1 - a, a)}
+    more: dict[str, Any] = {
+        "template": lambda a: a * 11 + 3,
+        "nearly": lambda a: np.where(np.arange(len(a)) == 77, 1 - a, a),
+    }
     path = written(tmp_path, make_log(**more))
     roles: dict[str, Any] = {"action": "mail", "reward": "visit", "propensity": 1 / 3}
     found = read_columns(path, **roles)
@@ -129,7 +136,7 @@ def test_one_action_is_said_plainly() -> None:
 def test_a_pipe_is_refused_with_what_to_do(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("-", tmp_path / "pipe", "/dev/null"):
-        with pytest.raises(LogError, match="a pipe cannot be read twice. Write it to a file first"):
+        with pytest.raises(LogError, match=r"a pipe cannot be read twice\. Write it to a file first"):
             LoggedData.read(path)
 
 

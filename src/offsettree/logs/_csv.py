@@ -36,6 +36,8 @@ BLOCK_SIZE = 1 << 20
 class CsvReader(Reader):
     """A log in CSV files of one header."""
 
+    nests = False  # bytes are text in another encoding, which is refused with its row
+
     def __init__(self, sources: list[Source], options: Options) -> None:
         super().__init__(sources, options)
         head = read_head(sources[0])

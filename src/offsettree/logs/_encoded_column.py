@@ -155,8 +155,8 @@ def _read_words(column: Texts, read: Callable[[str], Any], nothing: Any) -> tupl
         except ValueError:
             table.append(nothing)
             unread.append(place)
-    rows = np.flatnonzero(np.isin(column.codes, unread)) if unread else []
-    return [*table, nothing], int(rows[0]) if len(rows) else None
+    bad = np.isin(column.codes, unread) if unread else np.zeros(0, dtype=bool)
+    return [*table, nothing], int(bad.argmax()) if bad.any() else None
 
 
 def _as_texts(column: Column) -> Texts:

@@ -104,7 +104,8 @@ class LogFile:
         roles = {"action": action, "reward": reward, "propensity": propensity}
         roles |= {role: name for role, name in self.reader.roles.items() if roles[role] is None}
         head = None
-        if any(value is None for value in roles.values()) or (features is None and not self.reader.roles):
+        may_nest = self.reader.nests and not self.reader.roles and features is None
+        if may_nest or any(value is None for value in roles.values()):
             head = self.reader.head(HEAD_ROWS)
         guess = guess_columns(names, head, **roles)  # type: ignore[arg-type]
         self.action, self.reward, self.propensity = guess.action, guess.reward, guess.propensity
@@ -136,7 +137,7 @@ class LogFile:
         if features is None and not self.reader.roles:  # where the format says what features are, they are
             if late := known_too_late(others):
                 left_out.append(left_out_by_name(late))
-            if odd := [name for name in useless(head, others) if name not in late]:
+            if odd := [name for name in useless(head, others) if name not in late] if may_nest else []:
                 left_out.append(left_out_by_type(odd))
             others = [name for name in others if name not in {*late, *odd}]
         self.features = others if features is None else list(features)
