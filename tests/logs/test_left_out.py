@@ -110,6 +110,13 @@ def test_identifiers_in_any_order_are_left_out_and_amounts_are_kept() -> None:
         assert kept == ["store_id", "cents", "income", "balance", "year", "paid"]
 
 
+def test_identifiers_are_noticed_among_more_values_than_are_counted() -> None:
+    random = np.random.default_rng(0)
+    n_rows = 400_000
+    frame = pd.DataFrame({"contact": random.integers(0, 10**9, n_rows), "x": random.normal(size=n_rows)})
+    assert TableEncoder.learn([frame]).names_in == ["x"]
+
+
 def test_numbers_among_words_are_counted() -> None:
     numbers = [{"a": 5}] * 500 + [{"a": 6}] * 500
     words = [{"a": f"w{i}"} for i in range(70)] * 10

@@ -15,6 +15,7 @@ from offsettree.logs._spellings import as_text
 __all__ = ["Summary"]
 
 MOST_WORDS = 100_000  # that are counted of one column; beyond, the rarest half is forgotten
+PIECE = 1 << 16
 FEWEST_ROWS_OF_ID = 50  # below, that all values differ says little
 NAME_OF_ID = re.compile(r"(^|[^a-zA-Z])(id|uuid|guid|key|index|rownum)$|[a-z](Id|ID|Uuid|UUID|Key)$", re.ASCII)
 NAME_OF_PERSON = re.compile(
@@ -82,7 +83,9 @@ class Summary:
             self.highest = max(self.highest, float(finite.max()))
         self.all_whole = self.all_whole and bool((np.floor(known) == known).all())
         self._follow(known)
-        self._count_numbers(known)
+        # By pieces: a large table is counted as the same rows in small ones are.
+        for start in range(0, len(known), PIECE):
+            self._count_numbers(known[start : start + PIECE])
 
     def _count_numbers(self, known: NDArray[np.float64]) -> None:
         full = len(self.numbers) > MOST_WORDS
@@ -90,13 +93,9 @@ class Summary:
             return  # too many to be words, should there be words further on
         found, counts = np.unique(known, return_counts=True)
         self.n_compared += 0 if full else len(known)
-        room = MOST_WORDS + 1 - len(self.numbers)
         for number, count in zip(found.tolist(), counts.tolist(), strict=True):
-            if number in self.numbers:
+            if not full or number in self.numbers:
                 self.numbers[number] += count
-            elif room > 0:
-                self.numbers[number] = count
-                room -= 1
 
     def _follow(self, known: NDArray[np.float64]) -> None:
         followed = known if self.last is None else np.append(self.last, known)
