@@ -364,6 +364,19 @@ def test_rows_that_lack_a_column_are_refused_and_nothing_is_written(
     assert not (tmp_path / "out.csv").exists()
 
 
+def test_a_value_that_cannot_be_decided_on_is_named_with_file_and_row(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.read_csv(folder / "log.csv", nrows=30, dtype=str)
+    (tmp_path / "rows").mkdir()
+    frame.to_csv(tmp_path / "rows" / "1.csv", index=False)
+    frame.loc[16, "age"] = "old"
+    frame.to_csv(tmp_path / "rows" / "2.csv", index=False)
+    assert called("decide", folder / "policy.ot", tmp_path / "rows", "-o", tmp_path / "out.csv")[0] != 0
+    error = " ".join(capsys.readouterr().err.split())
+    assert f"got 'old' in row 17 of {tmp_path / 'rows' / '2.csv'}" in error
+
+
 def run(*arguments: Any, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "offsettree.cli", *map(str, arguments)],

@@ -129,7 +129,7 @@ def test_nested_and_rare_types_of_parquet(tmp_path: Path) -> None:
     assert next(scan_tables(path, columns=["user.age"])).to_pydict() == {"user.age": [1, 2]}
     pa.parquet.write_table(table.append_column("tags", pa.array([["a"], []])), path)
     with pytest.raises(LogError, match=r"column 'tags' holds list.*features=\[\.\.\.\]"):
-        LoggedData.read(path, propensity=0.5)
+        LoggedData.read(path, propensity=0.5, features=["price", "tags"])
     assert len(LoggedData.read(path, propensity=0.5, features=["price"])) == 2
 
 

@@ -41,7 +41,7 @@ def read_log_for(policy: Any, path: Path, options: argparse.Namespace) -> LogCol
     log = read_columns(options.log, without_propensity=options.propensity_estimated, **arguments)
     if not options.propensity_estimated:
         return log
-    X = encoder.encode(log.X)
+    X = encoder.encode(log.X, where=options.log)
     return log._replace(propensity=estimate_propensity(X, log.action, random_state=options.seed).propensity)
 
 

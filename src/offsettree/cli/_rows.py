@@ -22,14 +22,14 @@ class NamedNumbers:
         self.names_in = names
         self.columns = [EncodedColumn(name, "number") for name in names]
 
-    def encode(self, table: Any) -> NDArray[np.float64]:
-        """Return the rows; NaN where a number is missing."""
+    def encode(self, table: Any, *, where: object = None, first_row: int = 1) -> NDArray[np.float64]:
+        """Return the rows; NaN where a number is missing. `where` and `first_row` are for errors."""
         values = []
         for column in self.columns:
             found = read_column(table, column.name)
             if found is None:
                 raise FeatureError(f"rows must have the column {column.name!r}, which the policy was trained on.")
-            values.append(column.as_numbers(found))
+            values.append(column.as_numbers(found, lambda row: f"row {first_row + row:,} of {where}"))
         return np.column_stack(values)
 
 

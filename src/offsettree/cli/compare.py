@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     for path in options.policies:
         policy = load(path)
         log = read_log_for(policy, path, options)
-        X = encoder_for(policy, path).encode(log.X)
+        X = encoder_for(policy, path).encode(log.X, where=options.log)
         estimate = evaluate_saved(policy, X, log, options)
         decisions = policy.predict(X)
         to_first = None

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from offsettree.cli._options import (
     add_common_options,
@@ -17,6 +17,9 @@ from offsettree.cli._options import (
 )
 from offsettree.cli._output import print_json, print_line
 from offsettree.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from offsettree.logs._reader import Chunk
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -44,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
     from offsettree.cli._rows import encoder_for
     from offsettree.logs import write_table
+    from offsettree.logs.readers import table_of
     from offsettree.logs.writers import check_output
     from offsettree.persistence import load
 
@@ -63,15 +67,16 @@ def run(options: argparse.Namespace) -> int:
 
     def decided() -> Iterator[pa.Table]:
         nonlocal n_rows
-        for table in _tables(options, encoder, [*names, *options.keep]):
+        for chunk in _chunks(options, encoder, [*names, *options.keep]):
+            table = table_of(chunk)
             columns = {"row": pa.array(range(n_rows + 1, n_rows + len(table) + 1))}
             columns |= {name: table[name] for name in options.keep}
-            rows = table if policy.encoder is not None else encoder.encode(table)
+            X = encoder.encode(table, where=chunk.source, first_row=chunk.first_row)
             if options.rank is None:
-                decision = policy.predict(rows)
+                decision = policy.predict(X)
                 columns["decision"] = pa.array(decision.tolist())
             else:
-                ranked = policy.rank(rows, options.rank)
+                ranked = policy.rank(X, options.rank)
                 decision = ranked[:, 0]
                 columns |= {f"decision_{i + 1}": pa.array(ranked[:, i].tolist()) for i in range(ranked.shape[1])}
             for label in decision.tolist():
@@ -98,18 +103,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tables(options: argparse.Namespace, encoder: Any, columns: list[str]) -> Iterator[Any]:
+def _chunks(options: argparse.Namespace, encoder: Any, columns: list[str]) -> Iterator[Chunk]:
     """Read the columns that matter; words that are digits are words, as in training."""
-    from offsettree.logs import scan_tables
+    from offsettree.logs.readers import open_reader
 
     types = column_types(options, options.data, encoder)
-    return scan_tables(
-        options.data,
-        columns=list(dict.fromkeys(columns)),
-        chunk_rows=CHUNK_ROWS,
-        types=types,
-        **reading_arguments(options),
-    )
+    reader = open_reader(options.data, types=types, **reading_arguments(options))
+    return reader.chunks(list(dict.fromkeys(columns)), CHUNK_ROWS)
 
 
 def _print_csv(tables: Iterator[Any]) -> None:

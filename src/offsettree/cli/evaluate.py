@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
     policy = load(options.policy)
     found = read_log_for(policy, options.policy, options)
-    X = encoder_for(policy, options.policy).encode(found.X)
+    X = encoder_for(policy, options.policy).encode(found.X, where=options.log)
     estimate = evaluate_saved(policy, X, found, options)
     if options.json:
         print_json({"policy": str(options.policy), "log": str(options.log), "estimate": estimate_facts(estimate)})

@@ -9,13 +9,24 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.logs._raw_columns import Column, Dates, Numbers, Texts, as_text
+from offsettree.logs._raw_columns import Column, Dates, Numbers, Texts
+from offsettree.logs._spellings import as_text
 
 __all__ = ["Summary"]
 
 MOST_WORDS = 100_000  # that are counted of one column; beyond, the rarest half is forgotten
+PIECE = 1 << 16
 FEWEST_ROWS_OF_ID = 50  # below, that all values differ says little
 NAME_OF_ID = re.compile(r"(^|[^a-zA-Z])(id|uuid|guid|key|index|rownum)$|[a-z](Id|ID|Uuid|UUID|Key)$", re.ASCII)
+NAME_OF_PERSON = re.compile(
+    r"(^|[^a-z])(u?u?id|guid)$|[a-z]Id$|[a-z](ID|UUID)$|"
+    r"(customer|client|user|member|visitor|person|patient|subscriber|account|household|session|visit|cookie|device|order|"
+    r"transaction|invoice|request|event|message|mail|email)[^a-z]?(id|no|nr|num|number|key|code|hash)$",
+    re.ASCII,
+)
+MOST_ROWS_OF_PERSON = 10  # on average, of what is called an identifier: a shop or a country has more
+FEWEST_PERSONS = 50
+FEWEST_ROWS_OF_DRAWN_ID = 1000
 
 
 @dataclass
@@ -30,13 +41,17 @@ class Summary:
     n_texts: int = 0
     n_finite: int = 0
     total: float = 0.0
+    squares: float = 0.0
+    lowest: float = np.inf
+    highest: float = -np.inf
     all_whole: bool = True
     rising: bool = True
     falling: bool = True
     last: float | None = None
     words: Counter[str] = field(default_factory=Counter)
     words_forgotten: int = 0
-    numbers_seen: set[float] = field(default_factory=set)
+    numbers: Counter[float] = field(default_factory=Counter)
+    n_compared: int = 0  # numbers that were there while new ones were still noticed
     has_hours: bool = False
     first_day: np.datetime64 | None = None
     last_day: np.datetime64 | None = None
@@ -63,10 +78,24 @@ class Summary:
         if len(finite):
             self.n_finite += len(finite)
             self.total += float(finite.sum())
+            self.squares += float(np.square(np.clip(finite, -1e150, 1e150)).sum())
+            self.lowest = min(self.lowest, float(finite.min()))
+            self.highest = max(self.highest, float(finite.max()))
         self.all_whole = self.all_whole and bool((np.floor(known) == known).all())
         self._follow(known)
-        if len(self.numbers_seen) <= MOST_WORDS:
-            self.numbers_seen.update(np.unique(known)[: MOST_WORDS + 1].tolist())
+        # By pieces: a large table is counted as the same rows in small ones are.
+        for start in range(0, len(known), PIECE):
+            self._count_numbers(known[start : start + PIECE])
+
+    def _count_numbers(self, known: NDArray[np.float64]) -> None:
+        full = len(self.numbers) > MOST_WORDS
+        if full and not self.n_texts:
+            return  # too many to be words, should there be words further on
+        found, counts = np.unique(known, return_counts=True)
+        self.n_compared += 0 if full else len(known)
+        for number, count in zip(found.tolist(), counts.tolist(), strict=True):
+            if not full or number in self.numbers:
+                self.numbers[number] += count
 
     def _follow(self, known: NDArray[np.float64]) -> None:
         followed = known if self.last is None else np.append(self.last, known)
@@ -114,7 +143,7 @@ class Summary:
         if self.n_dates:
             return False
         if self.n_numbers == n_known:
-            return len(self.numbers_seen) == 1
+            return len(self.numbers) == 1
         return len(self.words) == 1 and self.n_texts == n_known
 
     @property
@@ -123,15 +152,37 @@ class Summary:
         n_known = self.n_rows - self.n_missing
         if n_known < FEWEST_ROWS_OF_ID:
             return False
+        called_id = NAME_OF_PERSON.search(self.name) or NAME_OF_PERSON.search(self.name.lower())
         if self.n_texts == n_known:
-            return len(self.words) + self.words_forgotten > n_known / 2
+            n_words = len(self.words) + self.words_forgotten
+            return n_words > n_known / 2 or bool(called_id and _are_persons(n_words, n_known))
         if self.n_numbers < n_known or not self.all_whole:
             return False
+        if self.rising or self.falling or (called_id and _are_persons(len(self.numbers), self.n_compared)):
+            return True
         named_so = NAME_OF_ID.search(self.name) is not None
-        return self.rising or self.falling or (named_so and len(self.numbers_seen) > min(n_known / 2, MOST_WORDS))
+        return (named_so and len(self.numbers) > min(n_known / 2, MOST_WORDS)) or self._is_drawn
+
+    @property
+    def _is_drawn(self) -> bool:
+        """Whether whole numbers are spread as those drawn from a long list: evenly, hardly one of them twice.
+
+        Amounts and counts that rarely repeat are crowded somewhere, and are kept.
+        """
+        width = self.highest - self.lowest
+        if self.n_finite < max(self.n_numbers, FEWEST_ROWS_OF_DRAWN_ID) or width < 10 * self.n_compared:
+            return False
+        spread = max(0.0, self.squares / self.n_finite - self.mean**2) ** 0.5
+        evenly = abs(spread / width * 12**0.5 - 1) < 0.05 and abs((self.mean - self.lowest) / width - 0.5) < 0.05
+        return evenly and len(self.numbers) > 0.9 * self.n_compared
 
     def all_words(self) -> Counter[str]:
         """Return how often each word is there; numbers of a column that has both are words too."""
         words = Counter(self.words)
-        words.update({as_text(number): 1 for number in self.numbers_seen})
+        for number, count in self.numbers.items():
+            words[as_text(number)] += count
         return words
+
+
+def _are_persons(n_different: int, n_rows: int) -> bool:
+    return n_different >= max(FEWEST_PERSONS, n_rows / MOST_ROWS_OF_PERSON)

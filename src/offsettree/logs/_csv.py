@@ -26,7 +26,7 @@ from offsettree.logs._csv_form import (
 )
 from offsettree.logs._reader import Chunk, Options, Reader
 from offsettree.logs._source import Source, open_stream, read_head, reading
-from offsettree.logs._tables import MISSING, plain
+from offsettree.logs._tables import MISSING, on_the_wall, plain
 
 __all__ = ["CsvReader"]
 
@@ -35,6 +35,8 @@ BLOCK_SIZE = 1 << 20
 
 class CsvReader(Reader):
     """A log in CSV files of one header."""
+
+    nests = False  # bytes are text in another encoding, which is refused with its row
 
     def __init__(self, sources: list[Source], options: Options) -> None:
         super().__init__(sources, options)
@@ -165,10 +167,17 @@ class CsvReader(Reader):
     def _typed_tables(
         self, source: Source, columns: list[str] | None, types: dict[str, pa.DataType]
     ) -> Iterator[pa.Table]:
+        # Arrow would make all times with an offset those of Greenwich.
+        zoned = [name for name, kind in types.items() if pa.types.is_timestamp(kind) and kind.tz is not None]
+        as_read = types | dict.fromkeys(zoned, pa.string())
         try:
-            with reading(source), self._open(source, types, columns, threads=True) as reader:
+            with reading(source), self._open(source, as_read, columns, threads=True) as reader:
                 for batch in reader:
-                    yield pa.Table.from_batches([batch])
+                    table = pa.Table.from_batches([batch])
+                    for name in set(zoned).intersection(table.column_names):
+                        place = table.column_names.index(name)
+                        table = table.set_column(place, name, on_the_wall(table.column(place)))
+                    yield table
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             # Threads do not know the rows: look for the first bad one again, in order.
             def refuse(name: str, column: pa.ChunkedArray, source: Source, first_row: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.exceptions import FeatureError
-from offsettree.logs._raw_columns import Column, Dates, Numbers, Texts, as_text
+from offsettree.logs._raw_columns import Column, Dates, Numbers, Texts
+from offsettree.logs._spellings import TRUTH, as_text, read_number, read_stamp
 
 __all__ = ["DAYS", "EncodedColumn", "entry", "read_encoded_column"]
 
@@ -67,14 +68,14 @@ class EncodedColumn:
         """About how long these names are in all, without making them."""
         return (len(self.name) + len(": hour is missing")) * (len(self.levels) + 2) + sum(map(len, self.levels))
 
-    def encode(self, column: Column, out: NDArray[np.float32]) -> None:
-        """Write the values into columns of zeros."""
+    def encode(self, column: Column, out: NDArray[np.float32], at: Callable[[int], str]) -> None:
+        """Write the values into columns of zeros; `at` says where a row is, for errors."""
         if self.kind == "nominal":
             self._encode_words(_as_texts(column), out)
         elif self.kind == "date":
-            self._encode_dates(self._as_dates(column), out)
+            self._encode_dates(self._as_dates(column, at), out)
         else:
-            self._encode_numbers(self.as_numbers(column), out)
+            self._encode_numbers(self.as_numbers(column, at), out)
 
     def _encode_numbers(self, values: NDArray[np.float64], out: NDArray[np.float32]) -> None:
         missing = np.isnan(values)
@@ -86,7 +87,10 @@ class EncodedColumn:
 
     def _encode_words(self, texts: Texts, out: NDArray[np.float32]) -> None:
         where = {level: place for place, level in enumerate(self.levels)}
-        table = np.array([where.get(word, -1) for word in texts.words] + [-1], dtype=np.intp)
+        # The same truth value is True in one table, "true" in another and 1 where there are gaps.
+        by_truth = {TRUTH[level.casefold()]: place for level, place in where.items() if level.casefold() in TRUTH}
+        near = [by_truth.get(TRUTH.get(word.casefold(), -1.0), -1) for word in texts.words]
+        table = np.array([*map(where.get, texts.words, near), -1], dtype=np.intp)
         place = table[texts.codes]
         rows = np.flatnonzero(place >= 0)
         out[rows, place[rows]] = 1.0
@@ -107,36 +111,58 @@ class EncodedColumn:
         if self.marks_missing:
             out[:, -1] = missing
 
-    def as_numbers(self, column: Column) -> NDArray[np.float64]:
+    def as_numbers(self, column: Column, at: Callable[[int], str]) -> NDArray[np.float64]:
         """Return a raw column as numbers, NaN where missing; refuse what is none."""
         if isinstance(column, Numbers):
             return column.values
         if isinstance(column, Texts):
-            try:
-                table = np.array([float(word) for word in column.words] + [np.nan])
-            except ValueError:
-                bad = next(word for word in column.words if not _is_number(word))
+            table, bad = _read_words(column, read_number, np.nan)
+            if bad is not None:
                 raise FeatureError(
-                    f"column {self.name!r} must hold numbers, as in training; got {bad!r}. Leave missing values empty."
-                ) from None
-            return np.asarray(table[column.codes])
-        raise FeatureError(f"column {self.name!r} must hold numbers, as in training; got dates.")
+                    f"column {self.name!r} must hold numbers, as in training; got {column.words[column.codes[bad]]!r} "
+                    f"in {at(bad)}. Leave missing values empty."
+                )
+            return np.asarray(table, dtype=np.float64)[column.codes]
+        known = ~np.isnat(column.values)
+        if known.any():
+            raise FeatureError(
+                f"column {self.name!r} must hold numbers, as in training; got dates, the first in "
+                f"{at(int(known.argmax()))}."
+            )
+        return np.full(len(column.values), np.nan)
 
-    def _as_dates(self, column: Column) -> NDArray[np.datetime64]:
+    def _as_dates(self, column: Column, at: Callable[[int], str]) -> NDArray[np.datetime64]:
+        nothing = np.datetime64("NaT", "us")
         if isinstance(column, Dates):
             return column.values
         if isinstance(column, Texts):
-            try:
-                table = np.array([*column.words, "NaT"], dtype="datetime64[us]")
-            except ValueError:
+            table, bad = _read_words(column, read_stamp, nothing)
+            if bad is not None:
                 raise FeatureError(
                     f"column {self.name!r} must hold dates, as in training, written as 2024-01-31 or "
-                    f"2024-01-31T12:00:00; got {column.words[0]!r}."
-                ) from None
-            return np.asarray(table[column.codes])
-        if np.isnan(column.values).all():
-            return np.full(len(column.values), np.datetime64("NaT", "us"))
-        raise FeatureError(f"column {self.name!r} must hold dates, as in training; got numbers.")
+                    f"2024-01-31T12:00:00; got {column.words[column.codes[bad]]!r} in {at(bad)}."
+                )
+            return np.asarray(table, dtype="datetime64[us]")[column.codes]
+        known = ~np.isnan(column.values)
+        if known.any():
+            raise FeatureError(
+                f"column {self.name!r} must hold dates, as in training; got numbers, the first in "
+                f"{at(int(known.argmax()))}."
+            )
+        return np.full(len(column.values), nothing)
+
+
+def _read_words(column: Texts, read: Callable[[str], Any], nothing: Any) -> tuple[list[Any], int | None]:
+    """Read each word, `nothing` last, and find the first row whose word cannot be read; words of no row are let be."""
+    table, unread = [], []
+    for place, word in enumerate(column.words):
+        try:
+            table.append(read(word))
+        except ValueError:
+            table.append(nothing)
+            unread.append(place)
+    bad = np.isin(column.codes, unread) if unread else np.zeros(0, dtype=bool)
+    return [*table, nothing], int(bad.argmax()) if bad.any() else None
 
 
 def _as_texts(column: Column) -> Texts:
@@ -145,14 +171,6 @@ def _as_texts(column: Column) -> Texts:
     missing = np.isnat(column.values) if isinstance(column, Dates) else np.isnan(column.values)
     found, codes = np.unique(column.values, return_inverse=True)
     return Texts(np.where(missing, -1, codes), [as_text(value) for value in found.tolist()])
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def read_encoded_column(manifest: Any) -> EncodedColumn:

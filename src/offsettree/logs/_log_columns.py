@@ -31,7 +31,8 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
         )
     kind = column.type
     if pa.types.is_boolean(kind):
-        return np.asarray(column.cast(pa.int8()).to_numpy(), dtype=np.int64)
+        # Words, as a policy for them is to answer True or False.
+        return np.where(column.cast(pa.int8()).to_numpy(), "True", "False").astype(object)
     if pa.types.is_integer(kind):
         return np.asarray(column.to_numpy())
     if pa.types.is_floating(kind):

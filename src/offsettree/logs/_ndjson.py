@@ -17,6 +17,7 @@ import pyarrow.json as pajson
 from offsettree.exceptions import LogError
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, line_blocks
+from offsettree.logs._tables import on_the_wall
 
 __all__ = ["NdjsonReader", "parse_lines"]
 
@@ -51,7 +52,8 @@ class NdjsonReader(Reader):
         types = self.types()
         if columns is not None:
             types = {keys: kind for keys, kind in types.items() if ".".join(keys) in set(columns)}
-        schema = _nested(types)
+        # Arrow would make all times with an offset those of Greenwich.
+        schema = _nested({keys: pa.string() if pa.types.is_timestamp(kind) else kind for keys, kind in types.items()})
         for block, first_row in _numbered(source, self.options.encoding):
             yield _parse(block, schema, types, source, first_row, self.options.encoding)
 
@@ -175,7 +177,7 @@ def _side_by_side(table: pa.Table, types: dict[Keys, pa.DataType]) -> pa.Table:
         column = table.column(keys[0])
         for key in keys[1:]:
             column = pc.struct_field(column, key)
-        columns[".".join(keys)] = column.cast(kind)
+        columns[".".join(keys)] = on_the_wall(column) if pa.types.is_timestamp(kind) else column.cast(kind)
     return pa.table(columns)
 
 
@@ -204,7 +206,7 @@ def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
     convert: Callable[[Any], Any] = float if kind == pa.float64() else _text if kind == pa.string() else _same
     found = [None if value is None else convert(value) for value in values]
-    return pa.array(found, pa.string()).cast(kind) if pa.types.is_timestamp(kind) else pa.array(found, kind)
+    return on_the_wall(pa.array(found, pa.string())) if pa.types.is_timestamp(kind) else pa.array(found, kind)
 
 
 def _same(value: Any) -> Any:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
+from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.exceptions import FeatureError
+from offsettree.logs._spellings import as_stamp, as_text
 
 __all__ = [
     "Column",
@@ -17,7 +19,7 @@ __all__ = [
     "Numbers",
     "RawTable",
     "Texts",
-    "as_text",
+    "UselessColumnError",
     "column_names",
     "count_raw_rows",
     "read_column",
@@ -25,6 +27,10 @@ __all__ = [
 
 # A pyarrow table, a frame, a mapping or a sequence of mappings: no protocol covers them.
 RawTable: TypeAlias = Any
+
+
+class UselessColumnError(FeatureError):
+    """A column of values that no encoding takes."""
 
 
 class Numbers(NamedTuple):
@@ -47,15 +53,6 @@ class Dates(NamedTuple):
 
 
 Column = Numbers | Texts | Dates
-
-
-def as_text(value: Any) -> str:
-    """Write a value out as a word: 1 and 1.0 are the same one, as a gap makes floats of whole numbers."""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def column_names(table: RawTable) -> list[str]:
@@ -153,10 +150,16 @@ def _from_pandas(name: str, column: Any) -> Column:
         return Dates(stamps.to_numpy().astype("datetime64[us]"))
     if kind not in "OUT":
         raise _of_no_use(name, column.dtype)
-    if kind == "O" and any(isinstance(value, date) for value in column.head(100)):
+    if kind == "O" and _has_more_than_words(column):
         return _from_values(name, column.tolist())
     codes, found = column.factorize()
     return _merged(codes.astype(np.intp), [as_text(value) for value in found])
+
+
+def _has_more_than_words(column: Any) -> bool:
+    from pandas.api.types import infer_dtype
+
+    return infer_dtype(column, skipna=True) != "string"
 
 
 def _from_polars(name: str, column: Any) -> Column:
@@ -179,13 +182,14 @@ def _from_polars(name: str, column: Any) -> Column:
 def _from_values(name: str, values: Sequence[Any]) -> Column:
     """Read plain Python values: what most of a table's columns are decides of what kind one is."""
     known = [value for value in values if not _is_missing(value)]
-    if all(isinstance(value, bool | int | float | np.number | np.bool_) for value in known):
+    if all(isinstance(value, bool | int | float | Decimal | np.number | np.bool_) for value in known):
         return Numbers(np.array([np.nan if _is_missing(value) else float(value) for value in values]))
     if all(isinstance(value, date | np.datetime64) for value in known):
-        stamps = [np.datetime64("NaT") if _is_missing(value) else _as_stamp(value) for value in values]
+        stamps = [np.datetime64("NaT") if _is_missing(value) else as_stamp(value) for value in values]
         return Dates(np.array(stamps, dtype="datetime64[us]"))
-    if bad := next((value for value in known if isinstance(value, Mapping | list | tuple | set | bytes)), None):
-        raise _of_no_use(name, type(bad).__name__)
+    nested = [value for value in known if isinstance(value, Mapping | list | tuple | set | bytes | np.ndarray)]
+    if nested:
+        raise _of_no_use(name, type(nested[0]).__name__)
     position: dict[str, int] = {}
     codes = [-1 if _is_missing(value) else position.setdefault(as_text(value), len(position)) for value in values]
     return _merged(np.array(codes, dtype=np.intp), list(position))
@@ -193,13 +197,9 @@ def _from_values(name: str, values: Sequence[Any]) -> Column:
 
 def _is_missing(value: Any) -> bool:
     # pandas' NA first: whether it differs from itself it does not say.
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
-
-
-def _as_stamp(value: Any) -> np.datetime64:
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.replace(tzinfo=None)
-    return np.datetime64(value, "us")
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return not isinstance(value, np.ndarray | list) and bool(value != value)
 
 
 def _merged(codes: NDArray[np.intp], words: list[str]) -> Texts:
@@ -212,8 +212,8 @@ def _merged(codes: NDArray[np.intp], words: list[str]) -> Texts:
     return Texts(table[codes], list(position))
 
 
-def _of_no_use(name: str, kind: Any) -> FeatureError:
-    return FeatureError(
+def _of_no_use(name: str, kind: Any) -> UselessColumnError:
+    return UselessColumnError(
         f"columns must hold numbers, words, truth values or dates; column {name!r} has the type {kind}. Flatten it, "
         "turn it into numbers, or leave it out."
     )

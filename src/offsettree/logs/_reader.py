@@ -59,6 +59,8 @@ class Reader(ABC):
 
     # Columns that the format itself says are the action, the reward and the propensity.
     roles: ClassVar[dict[str, str]] = {}
+    # Whether a column may hold lists or bytes.
+    nests: ClassVar[bool] = True
 
     def __init__(self, sources: list[Source], options: Options) -> None:
         self.sources = sources

@@ -34,6 +34,7 @@ FOREIGN = {
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 VW_LABEL = re.compile(rf"^\s*(?:\d+:{NUMBER}:{NUMBER}|\d+(?::{NUMBER})?(?=\s))[^|]*\|")
 VW_OTHER = re.compile(r"^(?:shared\s*\||[^|,;\t{]*\|\w* [^|,;\t]*$)")
+VW_UNLABELLED = re.compile(r"^\|\S*\s+\S")
 
 
 def recognise(source: Source) -> str:
@@ -57,7 +58,7 @@ def recognise(source: Source) -> str:
             f"JSON must have one object per line; {source} is one list. Write it line by line: jq -c '.[]' in.json."
         )
     named = _by_name(source)
-    if VW_LABEL.match(line) or (named in (None, "vw") and VW_OTHER.match(line)):
+    if VW_LABEL.match(line) or (named in (None, "vw") and VW_OTHER.match(line)) or _has_no_labels(text):
         return "vw"
     if named in ("parquet", "arrow"):
         raise LogError(
@@ -67,6 +68,12 @@ def recognise(source: Source) -> str:
     if "\x00" in text[:1000] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise LogError(f"a log must be one of {', '.join(FORMATS)}; {source} is none of them: it is not text.")
     return "csv" if named in (None, "ndjson", "dsjson", "vw") else named
+
+
+def _has_no_labels(text: str) -> bool:
+    """Tell Vowpal Wabbit's lines without labels from a table drawn with bars, which has one at both ends."""
+    lines = [line.rstrip() for line in text.splitlines()[:20] if line.strip()]
+    return all(VW_UNLABELLED.match(line) and not line.endswith("|") for line in lines)
 
 
 def _by_name(source: Source) -> str | None:

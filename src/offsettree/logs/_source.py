@@ -34,6 +34,11 @@ class Source:
 def find_sources(path: str | os.PathLike[str]) -> list[Source]:
     """List the files of a path, in the order of their names; hidden files and those marked by ``_`` are left out."""
     root = Path(path)
+    if str(root) == "-" or (root.exists() and not root.is_dir() and not root.is_file()):
+        raise LogError(
+            f"the log must be a file or a folder; {'-, the standard input,' if str(root) == '-' else root} is a pipe "
+            "or a device, and a pipe cannot be read twice. Write it to a file first."
+        )
     if not root.exists():
         raise LogError(f"the log must be a file or a folder that is there; {root} does not exist. Check the path.")
     if not root.is_dir():

@@ -9,13 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsettree.exceptions import LogError
+from offsettree.logs._spellings import MISSING, OFFSET
 
-__all__ = ["MISSING", "as_numerals", "flat_names", "in_chunks", "plain", "plain_type", "with_kinds"]
-
-# In columns of numbers; in text they may be names ("NA" is a country, "None" an action), and only "" is missing.
-MISSING = [
-    "", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>", "NaT", "\\N", "?",
-]  # fmt: skip
+__all__ = ["MISSING", "as_numerals", "flat_names", "in_chunks", "on_the_wall", "plain", "plain_type", "with_kinds"]
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
@@ -99,6 +95,11 @@ def as_numerals(column: pa.ChunkedArray, decimal: str = ".") -> pa.ChunkedArray:
     column = pc.utf8_trim_whitespace(column)
     column = pc.if_else(pc.is_in(column, pa.array(MISSING)), pa.scalar(None, pa.string()), column)
     return column if decimal == "." else pc.replace_substring(column, decimal, ".")
+
+
+def on_the_wall(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Read text as the times that clocks showed, whatever their offset: an hour of the day means that one."""
+    return pc.replace_substring_regex(as_numerals(column), OFFSET, r"\1").cast(pa.timestamp("us"))
 
 
 def _reads_as_number(value: Any) -> bool:

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from offsettree._features import Features
 from offsettree._validation import is_number
 from offsettree.exceptions import LogError, PropensityError
-from offsettree.logs.guess import guess_columns, looks_like
+from offsettree.logs._other_columns import (
+    known_too_late,
+    left_out_as_action,
+    left_out_by_name,
+    left_out_by_type,
+    same_as_action,
+    useless,
+)
+from offsettree.logs.guess import guess_columns
 from offsettree.logs.readers import Path, open_reader
 
 if TYPE_CHECKING:
@@ -63,7 +71,8 @@ class LogFile:
     propensity : str or float, optional
         Its column, or one number for all rows; guessed by name where not given.
     features : list of str, optional
-        The columns that may be learned from; by default all others.
+        The columns that may be learned from; by default all others but those whose names say that they were not known
+        before the decision, such as a second outcome, and those of lists and the like.
     without_propensity : bool, default=False
         Whether the propensity is left out, to be estimated; a column that looks like it is then no feature either.
     **options : Any
@@ -95,7 +104,8 @@ class LogFile:
         roles = {"action": action, "reward": reward, "propensity": propensity}
         roles |= {role: name for role, name in self.reader.roles.items() if roles[role] is None}
         head = None
-        if any(value is None for value in roles.values()):
+        may_nest = self.reader.nests and not self.reader.roles and features is None
+        if may_nest or any(value is None for value in roles.values()):
             head = self.reader.head(HEAD_ROWS)
         guess = guess_columns(names, head, **roles)  # type: ignore[arg-type]
         self.action, self.reward, self.propensity = guess.action, guess.reward, guess.propensity
@@ -122,26 +132,27 @@ class LogFile:
             self.propensity = None
         unnamed = [name for name in names if not name.strip()]  # what pandas writes for its index
         others = [name for name in names if name not in {*taken, *unnamed}]
+        left_out = ["A column without a name, such as an index of rows, was left out."] if unnamed else []
+        self.given_features = features is not None
+        if features is None and not self.reader.roles:  # where the format says what features are, they are
+            if late := known_too_late(others):
+                left_out.append(left_out_by_name(late))
+            if odd := [name for name in useless(head, others) if name not in late] if may_nest else []:
+                left_out.append(left_out_by_type(odd))
+            others = [name for name in others if name not in {*late, *odd}]
         self.features = others if features is None else list(features)
         if not self.features:
-            raise LogError(f"a log must have features to decide by; {where} has no column but {', '.join(taken)}.")
+            raise LogError(
+                f"a log must have features to decide by; {where} has no column but {', '.join(taken)}"
+                f"{' and some of no use' if left_out else ''}. {' '.join(left_out)}".rstrip()
+            )
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
-        left_out = "A column without a name, such as an index of rows, was left out." if unnamed else ""
-        self.notes = tuple(note for note in (guess.statement, left_out, self._other_outcomes()) if note)
+        self.notes = tuple(note for note in (guess.statement, *left_out) if note)
 
     @property
     def roles(self) -> dict[str, str | float | None]:
         """The columns that are the action, the reward and the propensity."""
         return {"action": self.action, "reward": self.reward, "propensity": self.propensity}
-
-    def _other_outcomes(self) -> str:
-        odd = [name for name in self.features if looks_like("reward", name) or looks_like("propensity", name)]
-        if not odd:
-            return ""
-        return (
-            f"Features that may not have been known before the decision: {', '.join(map(repr, odd))}. Leave them out "
-            "by features=[...] if so."
-        )
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """Read the columns that matter."""
@@ -187,8 +198,16 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
     refuse_ids(len(labels), len(action), log.action, path, list(labels))
     reward = np.concatenate([part.reward for part in parts])
     propensity = None if log.propensity is None else np.concatenate([part.propensity for part in parts])
-    X = sp.csr_matrix(sp.vstack(tables)) if sp.issparse(tables[0]) else frame_of(tables, categories=True)
-    return LogColumns(X, action, reward, propensity, log.features, log.notes, log.roles)
+    features, notes = log.features, log.notes
+    if sp.issparse(tables[0]):
+        X = sp.csr_matrix(sp.vstack(tables))
+    else:
+        X = frame_of(tables, categories=True)
+        same = [] if log.given_features else same_as_action(X, action)
+        if 0 < len(same) < len(features):
+            features = [name for name in features if name not in same]
+            X, notes = X[features], (*notes, left_out_as_action(same, log.action))
+    return LogColumns(X, action, reward, propensity, features, notes, log.roles)
 
 
 def _checked_constant(propensity: Any) -> float:

@@ -15,6 +15,7 @@ from offsettree._features import Features
 from offsettree.logs.log_file import LogFile
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import CHUNK_ROWS, Path, check_chunk_rows
+from offsettree.logs.table_encoder import TableEncoder
 
 if TYPE_CHECKING:
     from offsettree.logs._reader import Chunk
@@ -59,7 +60,7 @@ class LogScan:
     action, reward, propensity : str, optional
         Their columns, guessed by name where not given; the propensity may be one number for all rows.
     features : list of str, optional
-        The columns that may be learned from; by default all others.
+        The columns that may be learned from; by default as in `LoggedData.read`.
     encoder : object, optional
         With ``encode(table)``, such as a `TableEncoder`: then X is what it makes of a chunk's features. Without, X is
         a pandas frame, or a CSR matrix where a log of sparse rows has very many features.
@@ -114,6 +115,8 @@ class LogScan:
         if chunk.X is not None:
             return chunk.X
         table = chunk.table.select(self.feature_names)
+        if isinstance(self.encoder, TableEncoder):
+            return self.encoder.encode(table, where=chunk.source, first_row=chunk.first_row)
         if self.encoder is not None:
             return self.encoder.encode(table)
         from offsettree.logs._log_columns import frame_of

@@ -111,7 +111,8 @@ class LoggedData:
         propensity : str or float, optional
             Its column, or one number for all rows; guessed as the others.
         features : list of str, optional
-            The columns of X; by default all others.
+            The columns of X; by default all others, but not those that look like further outcomes, propensities or
+            names of the action, nor those of lists; `notes` says which.
         format : {"csv", "ndjson", "parquet", "arrow", "vw", "dsjson"}, optional
             By default it is recognised by content, then by name.
         cost : {"negative_reward", "one_minus_reward"}, default="negative_reward"

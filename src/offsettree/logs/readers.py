@@ -13,7 +13,7 @@ from offsettree.exceptions import LogError, ParameterError
 if TYPE_CHECKING:
     from offsettree.logs._reader import Chunk, Reader
 
-__all__ = ["open_reader", "scan_tables"]
+__all__ = ["open_reader", "scan_tables", "table_of"]
 
 Path = str | os.PathLike[str]
 CHUNK_ROWS = 1 << 16
@@ -89,10 +89,11 @@ def scan_tables(
         encoding=encoding,
         cost=cost,
     )
-    return (_table_of(chunk) for chunk in reader.chunks(columns, chunk_rows))
+    return (table_of(chunk) for chunk in reader.chunks(columns, chunk_rows))
 
 
-def _table_of(chunk: Chunk) -> Any:
+def table_of(chunk: Chunk) -> Any:
+    """Return the rows as a table, unless they are too wide for one."""
     if chunk.X is not None and chunk.X.shape[1]:
         raise LogError(
             f"a table should not have as many columns as {chunk.source} has features ({chunk.X.shape[1]:,}). Use "

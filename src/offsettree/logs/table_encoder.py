@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.logs._column_summaries import Summary
 from offsettree.logs._encoded_column import DAYS, EncodedColumn, entry, read_encoded_column
-from offsettree.logs._raw_columns import RawTable, column_names, count_raw_rows, read_column
+from offsettree.logs._raw_columns import RawTable, UselessColumnError, column_names, count_raw_rows, read_column
 
 __all__ = ["EncodedColumn", "TableEncoder"]
 
@@ -27,7 +27,7 @@ class TableEncoder:
     Learned by `learn`. A missing number is replaced by the mean, and one more column says so where numbers were missing
     in training; a nominal column has a column of zeros and ones per level that is frequent enough, 64 at most; of a
     date the day of the week and the hour are kept, as all dates to come lie outside of those seen. Columns that are the
-    same in every row, and those that number rows or customers, are left out.
+    same in every row, those that number rows or customers, and those that hold lists or the like are left out.
 
     Parameters
     ----------
@@ -87,6 +87,7 @@ class TableEncoder:
         if max_levels < 1:
             raise ParameterError(f"max_levels must be at least 1; got {max_levels}.")
         summaries: dict[str, Summary] = {}
+        of_no_use: dict[str, str] = {}
         n_rows = 0
         for table in tables:
             names = column_names(table)
@@ -95,10 +96,17 @@ class TableEncoder:
                 if name not in summaries and name not in leave_out:
                     summaries[name] = Summary(name, n_rows=n_rows, n_missing=n_rows)
             for name, summary in summaries.items():
-                summary.add(read_column(table, name), n_here)
+                if name not in of_no_use:
+                    try:
+                        summary.add(read_column(table, name), n_here)
+                    except UselessColumnError as error:
+                        of_no_use[name] = f"column {name!r} is left out: {error}"
             n_rows += n_here
         columns, notes = [], []
         for summary in summaries.values():
+            if summary.name in of_no_use:
+                notes.append(of_no_use[summary.name])
+                continue
             column, note = _settle(summary, max_levels)
             share = summary.n_missing / max(1, summary.n_rows)
             columns += [replace(column, share_missing=share)] if column else []
@@ -109,18 +117,26 @@ class TableEncoder:
             )
         return cls(columns, notes)
 
-    def encode(self, table: RawTable) -> NDArray[np.float32]:
+    def encode(self, table: RawTable, *, where: object = None, first_row: int = 1) -> NDArray[np.float32]:
         """Return the rows as numbers; columns that are not known are left out, one that is missing is an error.
 
         Parameters
         ----------
         table : pyarrow table, pandas or polars frame, mapping of names to values, or list of mappings
             The rows.
+        where : object, optional
+            What an error names as the place of the rows, such as a file.
+        first_row : int, default=1
+            What an error counts the rows from.
 
         Returns
         -------
         ndarray of shape (n_rows, len(names_out))
         """
+
+        def at(row: int) -> str:
+            return f"row {first_row + row:,}" + (f" of {where}" if where is not None else "")
+
         n_rows = count_raw_rows(table)
         out = np.zeros((n_rows, len(self.names_out)), dtype=np.float32)
         for column, start, stop in zip(self.columns, self._starts[:-1], self._starts[1:], strict=True):
@@ -131,7 +147,7 @@ class TableEncoder:
                     f"rows must have the column {column.name!r}, which the policy was trained on; they have "
                     f"{', '.join(there[:20]) or 'none'}{', ...' * (len(there) > 20)}."
                 )
-            column.encode(values, out[:, start:stop])
+            column.encode(values, out[:, start:stop], at)
         return out
 
     def to_manifest(self) -> dict[str, Any]:
@@ -170,12 +186,12 @@ def _settle(summary: Summary, max_levels: int) -> tuple[EncodedColumn | None, st
         what = "it is empty" if n_known == 0 else "it is the same in every row"
         return None, f"column {name!r} is left out: {what}."
     if summary.is_id:
-        return None, f"column {name!r} is left out: nearly every row has a value of its own, as an identifier has."
+        return None, f"column {name!r} is left out: its values tell rows or customers apart, as an identifier does."
     if summary.n_dates == n_known:
         return _settle_date(summary)
     if summary.n_numbers == n_known:
         column = EncodedColumn(
-            name, "number", fill=summary.mean, marks_missing=missing, constant=len(summary.numbers_seen) == 1
+            name, "number", fill=summary.mean, marks_missing=missing, constant=len(summary.numbers) == 1
         )
         return column, None
     words = summary.all_words()

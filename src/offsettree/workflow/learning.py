@@ -124,7 +124,7 @@ def learn_policy(
     if len(log.actions) < 2:
         raise LogError(
             f"a log must have at least two actions to choose among; all of its {len(log):,} rows have "
-            f"{log.actions[0]!r}. Is it the right column?"
+            f"{log.actions.tolist()[0]!r}. Is it the right column?"
         )
     low_high = reward_range or range_of(float(log.reward.min()), float(log.reward.max()))
     train_rows, test_rows = _split(len(log), test_size, random_state)

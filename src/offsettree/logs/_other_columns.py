@@ -1,0 +1,87 @@
+"""Columns that are no features, though nobody said so: what was not known before the decision, and what has no use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.logs.guess import looks_like
+
+__all__ = ["known_too_late", "left_out_as_action", "left_out_by_name", "left_out_by_type", "same_as_action", "useless"]
+
+FEWEST_ROWS = 50  # below, that a column goes with the action may be chance
+FIRST_ROWS = 1000
+KEEP = "name all features, features=[...] (--features on the command line), to keep"
+
+
+def known_too_late(names: Sequence[str]) -> list[str]:
+    """List columns that are called as actions, outcomes and propensities are."""
+    return [name for name in names if any(looks_like(role, name) for role in ("action", "reward", "propensity"))]
+
+
+def useless(head: Any, names: Sequence[str]) -> list[str]:
+    """List columns of lists, bytes and the like, which no features are made of."""
+    import pyarrow as pa
+
+    def has_use(kind: Any) -> bool:
+        return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+    there = set(head.column_names)
+    return [name for name in names if name in there and not has_use(head.schema.field(name).type)]
+
+
+def same_as_action(frame: Any, action: NDArray[Any]) -> list[str]:
+    """List columns of a pandas frame that are the action by other names: each value goes with one action only."""
+    if len(action) < FEWEST_ROWS:
+        return []
+    labels = np.unique(action[:FIRST_ROWS].astype(str))
+    found = []
+    for name in frame.columns:
+        values = frame[name]
+        # Most columns are told from the action by their first rows.
+        if len(labels) > 1 and values.head(FIRST_ROWS).nunique() == len(labels) and _goes_with(values, action):
+            found.append(str(name))
+    return found
+
+
+def _goes_with(values: Any, action: NDArray[Any]) -> bool:
+    for n_rows in (FIRST_ROWS, len(action)):
+        codes, found = values.iloc[:n_rows].factorize()
+        _, labels = np.unique(action[:n_rows].astype(str), return_inverse=True)
+        n_labels = int(labels.max()) + 1
+        if codes.min() < 0 or len(found) != n_labels or n_labels > n_rows / 5:
+            return False
+        if len(np.unique(codes.astype(np.int64) * n_labels + labels)) != n_labels:
+            return False
+    return True
+
+
+def left_out_by_name(names: Sequence[str]) -> str:
+    """Say which columns were left out by their names, and how to keep them."""
+    return (
+        f"Left out of the features, as {_listed(names)} may not have been known before the decision, by the name: "
+        f"{KEEP} {'it' if len(names) == 1 else 'them'}."
+    )
+
+
+def left_out_by_type(names: Sequence[str]) -> str:
+    """Say which columns hold nothing that can be learned from."""
+    return (
+        f"Left out of the features: {_listed(names)}, as lists, bytes and the like are neither numbers nor words. "
+        "Write parts as columns of their own to learn from them."
+    )
+
+
+def left_out_as_action(names: Sequence[str], action: str) -> str:
+    """Say which columns are the action by other names."""
+    return (
+        f"Left out of the features: {_listed(names)}, each value of which goes with one value of the action "
+        f"{action!r}, as another name of it does: {KEEP} {'it' if len(names) == 1 else 'them'}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:20])) + ", ..." * (len(names) > 20)
