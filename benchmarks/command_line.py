@@ -58,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--learners", nargs="+", default=["offset-tree", "online", "auto"])
-    parser.add_argument("--time-budget", type=float, default=120.0, help="seconds for auto")
+    parser.add_argument("--time-budget", type=float, default=30.0, help="seconds for auto")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     options = parser.parse_args()
     offsettree = [sys.executable, "-m", "offsettree.cli"]
