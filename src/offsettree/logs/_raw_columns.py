@@ -159,7 +159,7 @@ def _from_pandas(name: str, column: Any) -> Column:
 def _has_more_than_words(column: Any) -> bool:
     from pandas.api.types import infer_dtype
 
-    return infer_dtype(column, skipna=True) != "string"
+    return bool(infer_dtype(column, skipna=True) != "string")
 
 
 def _from_polars(name: str, column: Any) -> Column:
