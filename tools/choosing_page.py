@@ -54,7 +54,8 @@ def figures(found: dict[str, Any]) -> str:
         f"Behind the single candidate that is best on average ({best['best_single']}) the search is by "
         f"{best['behind_best_single']:+.4f} (below 0: ahead). Behind whichever candidate was best on each log, which "
         f"nobody can know beforehand, by {best['behind_best_of_each_log']:.4f} on average and by {best['largest']:.3f} "
-        f"at most. Its own 95 % interval, without nested choices, held the true value on {100 * best['estimate_held']:.0f} % of the logs."
+        f"at most. Its own 95 % interval, without nested choices, held the true value on "
+        f"{100 * best['estimate_held']:.0f} % of the logs."
     )
     rows += ["", judgement]
     return "\n".join(rows) + "\n"
