@@ -18,8 +18,10 @@ import polars as pl
 import pytest
 
 import offsettree
-from offsettree.cli import main
+from offsettree.cli import evaluate, learn, main
 from offsettree.datasets import make_campaign
+from offsettree.evaluation._inputs import INTERVALS
+from offsettree.evaluation._terms import METHODS
 from offsettree.workflow import LEARNERS
 from offsettree.workflow.verdict import number
 
@@ -180,6 +182,12 @@ def test_every_learner_learns_saves_and_decides(learner: str, folder: Path, tmp_
     code, _ = called("learn", tmp_path / "log.csv", "--action", "mail", "--learner", learner, "-o", tmp_path / "p.ot")
     assert code == 0
     assert len(offsettree.load(tmp_path / "p.ot").predict(rows)) == 1500
+
+
+def test_the_command_offers_the_learners_and_estimators_that_there_are() -> None:
+    assert list(LEARNERS) == learn.LEARNERS
+    assert set(evaluate.METHODS) == set(METHODS)
+    assert set(evaluate.INTERVALS) == set(INTERVALS)
 
 
 def test_auto_compares_within_its_time(folder: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -98,11 +99,13 @@ class _Online(Model):
         """See `Model`."""
         raise no_masks(self.learner)
 
+    @abstractmethod
     def _kernels(self) -> Any:
-        raise NotImplementedError
+        """Load the kernels that decide."""
 
+    @abstractmethod
     def _for_choosing(self) -> tuple[Any, ...]:
-        raise NotImplementedError
+        """Return what they take before the rows."""
 
 
 class OnlineTree(_Online):

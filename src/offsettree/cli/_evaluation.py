@@ -60,7 +60,7 @@ def evaluate_saved(
             method=options.method,
             interval=options.interval,
             level=options.level,
-            reward_range=options.reward_range or policy.manifest.get("training", {}).get("reward_range"),
+            reward_range=options.reward_range or mapping(policy.manifest.get("training")).get("reward_range"),
             baseline=baseline,
             random_state=options.seed,
         )

@@ -10,14 +10,13 @@ from typing import Any
 
 from offsettree.cli._options import add_common_options, add_log_options, jobs, log_arguments, refuse_to_overwrite
 from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes
+from offsettree.cli.evaluate import INTERVALS, METHODS
 from offsettree.cli.inspect import is_policy_file
 from offsettree.exceptions import LogError, ParameterError
 
 __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree learn campaign.csv --action mail --reward visited --report report.html"
-METHODS = ["snips", "ips", "doubly_robust", "switch", "direct"]
-INTERVALS = ["normal", "bootstrap", "bernstein", "betting"]
 LEARNERS = [
     "auto", "offset-tree", "offset-forest", "reward-regression", "importance-weighted", "doubly-robust", "online",
 ]  # fmt: skip
