@@ -53,8 +53,8 @@ def part(function: Function) -> Function:
 
 
 def part_reordering_sums(function: Function) -> Function:
-    """Do as `part`, and let sums be added in any order."""
-    return _compiled(function, forceinline=True, fastmath={"reassoc"}, **WITHOUT_COUNTS)
+    """Do as `part`, let sums be added in any order, and products be added without rounding them first."""
+    return _compiled(function, forceinline=True, fastmath={"reassoc", "contract"}, **WITHOUT_COUNTS)
 
 
 def _compiled(function: Function, **options: Any) -> Function:

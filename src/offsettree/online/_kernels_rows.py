@@ -31,7 +31,7 @@ from offsettree.online._layout import (
     WIDTH,
 )
 
-__all__ = ["add_row", "needs_no_care", "product", "read_row", "read_to_choose", "sum_of_squares"]
+__all__ = ["add_row", "needs_no_care", "product", "read_row", "read_to_choose", "square"]
 
 
 @part
@@ -161,22 +161,20 @@ def _scale_list(layout: Any, scales: Any, values: Any, keys: Any, n: Any) -> Any
 
 
 @part
-def _some_above_one(values: Any, n: Any) -> Any:
-    n_above = 0
-    for i in range(n):
-        n_above += abs(values[i]) > 1
-    return n_above > 0
-
-
-@part
 def _spread(scales: Any, growing: Any, X: Any, at: Any, n_features: Any, values: Any) -> Any:
     if scales is None:
         for j in range(n_features):
             values[j] = X[at, j]
-    else:
+    elif growing is None:
         for j in range(n_features):
             values[j] = np.float32(X[at, j]) * scales[j]
-        if growing is not None and _some_above_one(values, n_features):
+    else:
+        n_above = np.int32(0)
+        for j in range(n_features):
+            value = np.float32(X[at, j]) * scales[j]
+            values[j] = value
+            n_above += np.int32(abs(value) > 1)
+        if n_above > 0:
             for j in range(n_features):
                 size = np.float32(abs(X[at, j]))
                 if size * scales[j] > 1:
@@ -203,8 +201,9 @@ def product(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
     """Multiply the row with the weights of a model; what is added up comes in the order that suits the machine."""
     total = np.float32(0)
     if keys is None:
+        row = np.uint64(model) * layout[SPACING]
         for i in range(n):
-            total += weights[np.uint64(model) * layout[SPACING], i] * values[i]
+            total += weights[row, i] * values[i]
     else:
         base, shift, mask = np.uint64(model) * layout[STEP], layout[SHIFT], layout[MASK]
         for i in range(n):
@@ -212,12 +211,14 @@ def product(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
     return total
 
 
-@part
+@part_reordering_sums
 def add_row(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: Any, factor: Any) -> Any:
     """Add a multiple of the row to the weights of a model."""
     if keys is None:
+        # Read once: as far as the compiler can tell the weights might overwrite it.
+        row = np.uint64(model) * layout[SPACING]
         for i in range(n):
-            weights[np.uint64(model) * layout[SPACING], i] += factor * values[i]
+            weights[row, i] += factor * values[i]
     else:
         base, shift, mask = np.uint64(model) * layout[STEP], layout[SHIFT], layout[MASK]
         for i in range(n):
@@ -225,9 +226,11 @@ def add_row(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
 
 
 @part_reordering_sums
-def sum_of_squares(values: Any, n: Any) -> Any:
-    """Add up the squares."""
+def square(values: Any, n: Any, squares: Any) -> Any:
+    """Fill `squares`, and add them up."""
     total = np.float32(0)
     for i in range(n):
-        total += values[i] * values[i]
+        of_value = values[i] * values[i]
+        squares[i] = of_value
+        total += of_value
     return total

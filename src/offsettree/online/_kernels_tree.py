@@ -7,32 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from offsettree._jit import kernel, part, part_reordering_sums
+from offsettree._jit import kernel, part
 from offsettree.online._kernels_explore import earned, explore, propensity_of
 from offsettree.online._kernels_lists import fold, list_margin, table_margin
-from offsettree.online._kernels_rows import (
-    add_row,
-    needs_no_care,
-    product,
-    read_row,
-    read_to_choose,
-    sum_of_squares,
-)
-from offsettree.online._layout import MASK, SHIFT, STEP
+from offsettree.online._kernels_losses import relative_weight, slope, step
+from offsettree.online._kernels_rates import adapt, add_directions
+from offsettree.online._kernels_rows import add_row, needs_no_care, product, read_row, read_to_choose, square
 
 __all__ = ["choose_from_table", "choose_one", "choose_rows", "fold", "learn_one", "learn_rows", "run"]
 
 # Places in `settings`, then in `totals`, and in the rows of `contests` and `links`.
 LOSS, RATE, OFFSET, REALIZABLE = 0, 1, 2, 3
 N_ROWS, SQUARES, REWARDS = 0, 1, 2
-HEARD, LOUDNESS, LEARNED = 0, 1, 2  # rows that the mean weight is of, their sum of weights, all rows
 LEFT, RIGHT, PARENT, LEAF_PARENT = 0, 1, 2, 3
 
-PERCEPTRON, HINGE = 0, 1  # the third is logistic
 ROWS_IN_TURN = 8
 ROUNDING = 1e-12  # a reward this near to the offset is equal to it but for the scaling to [0, 1]
-MOST_TIMES = 1000.0  # the mean weight: more is an accident of the log
-SURE = 30.0  # a margin beyond which the logistic loss is flat
 
 
 @kernel
@@ -54,12 +44,12 @@ def learn_rows(
     propensity: Any,
 ) -> Any:
     """Learn from rows in their order."""
-    values, directions, gathered = _room(size)
+    values, squares, directions, gathered = _room(size)
     for i in range(action.shape[0]):
         n = read_row(layout, scales, scales, data, indices, indptr, i, values, keys)
         learn_row(
             layout, weights, scales, contests, totals, links, settings,
-            values, keys, directions, gathered, n, action[i], reward[i], propensity[i],
+            values, squares, keys, directions, gathered, n, action[i], reward[i], propensity[i],
         )  # fmt: skip
 
 
@@ -84,11 +74,11 @@ def learn_one(
     """Learn from one row, unless it must be looked at more closely; tell whether it was learned from."""
     if not needs_no_care(layout, data, indices):
         return False
-    values, directions, gathered = _room(size)
+    values, squares, directions, gathered = _room(size)
     n = read_row(layout, scales, scales, data, indices, indptr, 0, values, keys)
     learn_row(
         layout, weights, scales, contests, totals, links, settings,
-        values, keys, directions, gathered, n, action, reward, propensity,
+        values, squares, keys, directions, gathered, n, action, reward, propensity,
     )  # fmt: skip
     return True
 
@@ -195,7 +185,7 @@ def run(
     propensity: Any,
 ) -> Any:
     """Choose for a row, explore around it, see the reward, learn; then the next row."""
-    values, directions, gathered = _room(size)
+    values, squares, directions, gathered = _room(size)
     n_actions = links.shape[1]
     for i in range(chosen.shape[0]):
         n = read_to_choose(layout, scales, data, indices, indptr, i, values, directions, keys)
@@ -206,13 +196,14 @@ def run(
         n = read_row(layout, scales, scales, data, indices, indptr, i, values, keys)
         learn_row(
             layout, weights, scales, contests, totals, links, settings,
-            values, keys, directions, gathered, n, action, reward[i], propensity[i],
+            values, squares, keys, directions, gathered, n, action, reward[i], propensity[i],
         )  # fmt: skip
 
 
 @kernel
 def _room(size: Any) -> Any:
-    return np.zeros(size, np.float32), np.empty(size, np.float32), np.empty((1, size), np.float32)
+    values, squares = np.zeros(size, np.float32), np.empty(size, np.float32)
+    return values, squares, np.empty(size, np.float32), np.empty((1, size), np.float32)
 
 
 @part
@@ -263,6 +254,7 @@ def learn_row(
     links: Any,
     settings: Any,
     values: Any,
+    squares: Any,
     keys: Any,
     directions: Any,
     gathered: Any,
@@ -276,9 +268,9 @@ def learn_row(
     What a row earned must not decide whether it climbs: asked after they have learned, contests would let rows that
     earned much climb and stop those that earned little, and the contest above would hear mostly good of either side.
     """
-    squares = np.float64(sum_of_squares(values, n))
+    length = np.float64(square(values, n, squares))
     totals[N_ROWS] += 1
-    totals[SQUARES] += squares
+    totals[SQUARES] += length
     totals[REWARDS] += reward
     offset = settings[OFFSET]
     if math.isnan(offset):
@@ -299,139 +291,21 @@ def learn_row(
         passed = (margin > 0) == from_left
         # +1 is a vote for the left side.
         vote = 1.0 if from_left == (reward > offset) else -1.0
-        weight = _relative_weight(contests, node, loudness)
-        slope = _slope(loss, vote * margin)
-        if slope > 0:
+        weight = relative_weight(contests, node, loudness)
+        steepness = slope(loss, vote * margin)
+        if steepness > 0:
             if scales is None:
-                gain = rate * squares
+                gain = rate * length
                 if gain > 0:
-                    stride = np.float32(vote * _step(loss, vote * margin, weight, gain) * rate)
+                    stride = np.float32(vote * step(loss, vote * margin, weight, gain) * rate)
                     add_row(layout, weights, node, values, keys, n, stride)
             else:
-                power = np.float32(weight * slope * slope)
-                gain = rate * _adapt(layout, weights, node, values, keys, directions, gathered, n, power)
+                power = np.float32(weight * steepness * steepness)
+                gain = rate * adapt(layout, weights, node, values, squares, keys, directions, gathered, n, power)
                 stride = np.float32(0)
                 if gain > 0:
-                    stride = np.float32(vote * _step(loss, vote * margin, weight, gain) * rate)
-                _add_directions(layout, weights, node, values, keys, directions, gathered, n, stride, power)
+                    stride = np.float32(vote * step(loss, vote * margin, weight, gain) * rate)
+                add_directions(layout, weights, node, squares, keys, directions, gathered, n, stride, power)
         if not passed:
             break
         child, node = node, links[PARENT, node]
-
-
-@part
-def _relative_weight(contests: Any, node: Any, loudness: Any) -> Any:
-    """Return a row's weight in a contest, where all together have mean 1: neither k nor the rewards' size set the pace.
-
-    One row of a tiny propensity must not make those before or after it inaudible.
-    """
-    heard, total = contests[node, HEARD], contests[node, LOUDNESS]
-    if heard > 0 and loudness * heard > MOST_TIMES * total:
-        loudness = MOST_TIMES * total / heard
-    elif heard > 0 and loudness * heard * MOST_TIMES < total:
-        heard, total = 0.0, 0.0
-    contests[node, LEARNED] += 1
-    contests[node, HEARD] = heard + 1
-    contests[node, LOUDNESS] = total + loudness
-    return loudness * (heard + 1) / (total + loudness)
-
-
-@part
-def _slope(loss: Any, margin: Any) -> Any:
-    """How fast the loss falls as the margin grows; the margin is positive where the contest is won."""
-    if loss == HINGE:
-        return 1.0 if margin < 1 else 0.0
-    if loss == PERCEPTRON:
-        return 1.0 if margin <= 0 else 0.0
-    return 1 / (1 + math.exp(margin)) if margin < SURE else 0.0
-
-
-@part
-def _step(loss: Any, margin: Any, weight: Any, gain: Any) -> Any:
-    """How far to go for a row of this weight, where the margin grows by `gain` per step.
-
-    The weight counts as if the row came that many times, each time with a small step: a large one takes the margin to
-    where the loss is flat, not beyond (Karampatziakis and Langford, "Online importance weight aware updates").
-    """
-    if loss == HINGE:
-        return min(weight, (1 - margin) / gain)
-    if loss == PERCEPTRON:
-        # Whole steps, until the row is on the right side.
-        return min(weight, math.floor(-margin / gain) + 1)
-    return _logistic_rise(margin, weight * gain) / gain
-
-
-@part
-def _logistic_rise(margin: Any, time: Any) -> Any:
-    """Solve m' = 1 / (1 + exp m) from a margin for some time: m + exp m grows by just that time."""
-    begin = math.exp(margin)
-    target = margin + begin + time
-    end = margin + time / (1 + begin)  # too far, as the slope falls on the way
-    if end > 1:
-        end = min(end, math.log(target))
-    for _ in range(20):
-        power = math.exp(end)
-        correction = (end + power - target) / (1 + power)
-        end -= correction
-        if abs(correction) < 1e-5:
-            break
-    return end - margin
-
-
-@part
-def _adapt(
-    layout: Any, weights: Any, node: Any, values: Any, keys: Any, directions: Any, gathered: Any, n: Any, power: Any
-) -> Any:
-    """Leave the direction to go in scratch, by sums of squared gradients that count the row; return how it adds up.
-
-    Where rows are lists the sums are added to in a copy.
-    """
-    if keys is None:
-        return np.float64(_directions(weights, np.uint64(2 * node + 1), values, n, power, directions))
-    base, shift, mask = np.uint64(node) * layout[STEP], layout[SHIFT], layout[MASK]
-    for i in range(n):
-        gathered[0, i] = weights[0, (((keys[i] + base) >> shift) & mask) + np.uint64(1)]
-    return np.float64(_directions(gathered, np.uint64(0), values, n, power, directions))
-
-
-@part_reordering_sums
-def _directions(powers: Any, row: Any, values: Any, n: Any, power: Any, directions: Any) -> Any:
-    total = np.float32(0)
-    for i in range(n):
-        value = values[i]
-        sum_so_far = powers[row, i] + power * (value * value)
-        powers[row, i] = sum_so_far
-        direction = value / math.sqrt(sum_so_far + np.float32(1e-30))
-        directions[i] = direction
-        total += value * direction
-    return total
-
-
-@part
-def _add_directions(
-    layout: Any,
-    weights: Any,
-    node: Any,
-    values: Any,
-    keys: Any,
-    directions: Any,
-    gathered: Any,
-    n: Any,
-    stride: Any,
-    power: Any,
-) -> Any:
-    if keys is None:
-        add_row(layout, weights, node, directions, keys, n, stride)
-        return
-    base, shift, mask = np.uint64(node) * layout[STEP], layout[SHIFT], layout[MASK]
-    if shift == 0:
-        for i in range(n):
-            at = keys[i] + base
-            weights[0, at] += stride * directions[i]
-            weights[0, at + np.uint64(1)] = gathered[0, i]
-    else:
-        for i in range(n):
-            at = ((keys[i] + base) >> shift) & mask
-            weights[0, at] += stride * directions[i]
-            # Not copied back: two features of a row may share a place.
-            weights[0, at + np.uint64(1)] += power * (values[i] * values[i])
