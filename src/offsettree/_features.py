@@ -153,6 +153,9 @@ def check_features(
     `as_frame` tells whether the fitted X was left as a frame, and None leaves the question open. Rows are counted
     from `first_row` on. Where numbers must not be larger than some size, `within` is that.
     """
+    if not reset and _is_plain(estimator, X, names_expected=names_expected):
+        allow_nan, names = takes_missing(learner, sparse=False), getattr(estimator, "feature_names_in_", None)
+        return check_numbers(X, names, allow_nan=allow_nan, first_row=first_row, within=within)
     # Here, as wherever logs are: to read one must not take as long as to import scikit-learn.
     from sklearn.utils import check_array
     from sklearn.utils.validation import _check_n_features, validate_data
@@ -182,6 +185,18 @@ def check_features(
     allow_nan = takes_missing(learner, sparse=is_sparse(X))
     names = getattr(estimator, "feature_names_in_", None)
     return check_numbers(X, names, allow_nan=allow_nan, first_row=first_row, within=within)
+
+
+def _is_plain(estimator: Any, X: Features, *, names_expected: bool) -> bool:
+    """Tell whether X is an array of which only the numbers are left to look at; for the rest of the checks take time."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float32, np.float64)
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not (names_expected and hasattr(estimator, "feature_names_in_"))
+    )
 
 
 def check_numbers(

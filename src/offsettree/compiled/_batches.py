@@ -27,6 +27,8 @@ def is_csr(X: Any) -> bool:
 
 def usable_threads() -> int:
     """Count the cores that this call may use: fewer inside joblib's workers, or where the environment says so."""
+    if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) == 1:
+        return 1  # joblib would look in files to find out
     from joblib import effective_n_jobs
 
     limits = [os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")]

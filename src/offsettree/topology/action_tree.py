@@ -62,8 +62,8 @@ class ActionTree:
         above = np.full(self.n_nodes + self.n_actions, -1, dtype=np.intp)
         above[self.left], above[self.right] = nodes, nodes  # a leaf's ~action counts from the end
         self.parent, self.leaf_parent = above[: self.n_nodes], above[self.n_nodes :][::-1]
-        self.height = self._heights()
-        self.leaves = np.fromiter(self._walk_leaves(), dtype=np.intp, count=self.n_actions)
+        self.height, self._n_below = self._measures()
+        self._begin, self.leaves = self._places()
         for array in (self.left, self.right, self.parent, self.leaf_parent, self.height, self.leaves):
             array.flags.writeable = False
 
@@ -198,26 +198,37 @@ class ActionTree:
 
     def actions_below(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the actions in a node's left and in its right subtree, each from left to right."""
-        return self._leaves_of(int(self.left[node])), self._leaves_of(int(self.right[node]))
+        begin, left = self._begin[node], self.left[node]
+        middle = begin + (self._n_below[left] if left >= 0 else 1)
+        return self.leaves[begin:middle], self.leaves[middle : begin + self._n_below[node]]
 
-    def _leaves_of(self, child: int) -> NDArray[np.intp]:
-        return np.fromiter(self._walk_leaves(child), dtype=np.intp)
+    # Loops over lists, which are much faster than over arrays, and do not depend on how deep the tree is.
 
-    def _walk_leaves(self, start: int = 0) -> Iterator[int]:
-        pending = [start]
-        while pending:
-            child = pending.pop()
-            if child < 0:
-                yield ~child
-            else:
-                pending += [int(self.right[child]), int(self.left[child])]
-
-    def _heights(self) -> NDArray[np.intp]:
-        height = np.ones(self.n_nodes, dtype=np.intp)
+    def _measures(self) -> tuple[NDArray[np.intp], list[int]]:
+        """Return the height of each node, and how many actions are below."""
+        parent = self.parent.tolist()
+        height = [1] * self.n_nodes
+        n_below = np.bincount(self.leaf_parent, minlength=self.n_nodes).tolist()
         for node in range(self.n_nodes - 1, 0, -1):
-            above = self.parent[node]
-            height[above] = max(height[above], height[node] + 1)
-        return height
+            above = parent[node]
+            n_below[above] += n_below[node]
+            if height[above] <= height[node]:
+                height[above] = height[node] + 1
+        return np.array(height, dtype=np.intp), n_below
+
+    def _places(self) -> tuple[list[int], NDArray[np.intp]]:
+        """Return where the actions below each node begin among all from left to right, and those."""
+        begin, leaves = [0] * self.n_nodes, [0] * self.n_actions
+        for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
+            place = begin[node]
+            for child in (left, right):
+                if child >= 0:
+                    begin[child] = place
+                    place += self._n_below[child]
+                else:
+                    leaves[place] = ~child
+                    place += 1
+        return begin, np.array(leaves, dtype=np.intp)
 
     def _check_shape(self) -> None:
         if self.n_nodes == 0 or len(self.right) != self.n_nodes:
@@ -226,7 +237,7 @@ class ActionTree:
                 f"got {self.n_nodes} and {len(self.right)} children."
             )
         children = np.concatenate([self.left, self.right])
-        if not np.array_equal(np.sort(children), np.setdiff1d(np.arange(-self.n_actions, self.n_nodes), [0])):
+        if not np.array_equal(np.sort(children), np.delete(np.arange(-self.n_actions, self.n_nodes), self.n_actions)):
             raise TopologyError(
                 f"every node but the root (0) and every leaf (~0 to ~{self.n_actions - 1}) must be a child exactly "
                 f"once; got left={self.left.tolist()}, right={self.right.tolist()}."

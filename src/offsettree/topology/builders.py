@@ -27,22 +27,18 @@ Children: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 def balanced(order: NDArray[np.intp]) -> Children:
     """Split the order in halves, again and again; of an odd number the left half gets one more."""
-    n_nodes = len(order) - 1
-    left, right = np.empty(n_nodes, dtype=np.intp), np.empty(n_nodes, dtype=np.intp)
-    # Breadth first, so that nodes are numbered level by level from the root.
-    pending = deque([(0, 0, len(order))])
-    n_numbered = 1
-    while pending:
-        node, begin, end = pending.popleft()
+    children = np.empty((len(order) - 1, 2), dtype=np.intp)
+    # Level by level from the root, which is also how nodes are numbered.
+    begin, end, n_done = np.array([0]), np.array([len(order)]), 0
+    while len(begin) > 0:
         middle = (begin + end + 1) // 2
-        for children, low, high in ((left, begin, middle), (right, middle, end)):
-            if high - low == 1:
-                children[node] = ~order[low]
-            else:
-                children[node] = n_numbered
-                pending.append((n_numbered, low, high))
-                n_numbered += 1
-    return left, right
+        low, high = np.column_stack([begin, middle]).ravel(), np.column_stack([middle, end]).ravel()
+        is_node = high - low > 1
+        next_level = n_done + len(begin)
+        number = next_level - 1 + np.cumsum(is_node)
+        children[n_done:next_level] = np.where(is_node, number, ~order[low]).reshape(-1, 2)
+        begin, end, n_done = low[is_node], high[is_node], next_level
+    return children[:, 0].copy(), children[:, 1].copy()
 
 
 def random_order(n_actions: int, random_state: int | np.random.RandomState | None) -> NDArray[np.intp]:
