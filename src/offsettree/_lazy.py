@@ -1,4 +1,4 @@
-"""Names that a folder exports without importing their files until someone asks for them."""
+"""Names that a folder exports, and files that a class needs, without importing any until someone asks for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["names_on_demand"]
+__all__ = ["ModuleOnDemand", "names_on_demand"]
 
 
 def names_on_demand(package: str, files: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
@@ -25,3 +25,18 @@ def names_on_demand(package: str, files: Mapping[str, Sequence[str]]) -> Callabl
         return value
 
     return find
+
+
+class ModuleOnDemand:
+    """A class's attribute that is a module: imported when first asked for, and from then on found without delay."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.owner, self.attribute = owner, attribute
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        module = import_module(self.name)
+        setattr(self.owner, self.attribute, module)
+        return module

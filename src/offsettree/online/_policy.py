@@ -25,6 +25,7 @@ __all__ = ["OnlinePolicy"]
 
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 CSR = (sp.csr_matrix, sp.csr_array)
+LABELS = (int, str, np.int64, np.str_)
 NUMBERS = (float, int, np.float64, np.float32, np.int64)
 
 
@@ -41,19 +42,16 @@ class OnlinePolicy(BasePolicy):
     # For what X may hold: numbers without gaps, dense or sparse.
     _default_learner = SGDClassifier
 
-    # The numbers of the model, in the form that the kernels take.
+    # The numbers of the model, in the form that the kernels take; and their module, with learn_rows, learn_one,
+    # choose_rows, choose_one and run.
     _model: Any
+    _kernels: Any
 
     __metadata_request__partial_fit = {"action": UNUSED, "reward": True, "propensity": True}  # noqa: RUF012
 
     @abstractmethod
     def _new_model(self, n_features: int) -> Any:
         """Return a model that has learned nothing."""
-
-    @property
-    @abstractmethod
-    def _kernels(self) -> Any:
-        """The module of the kernels: learn_rows, learn_one, choose_rows, choose_one, run."""
 
     def partial_fit(
         self,
@@ -96,18 +94,18 @@ class OnlinePolicy(BasePolicy):
             The probability with which it was chosen.
         """
         known = self.__dict__.get("_known")
-        if known is not None and self._model.weights.flags.writeable:
+        if known is not None:
             position_of, low, span, _ = known
-            position = position_of.get(action) if type(action) in (int, str, np.int64, np.str_) else None
+            position = position_of.get(action) if type(action) in LABELS else None
             if (
                 position is not None
                 and type(reward) in NUMBERS
                 and type(propensity) in NUMBERS
                 and low <= reward <= low + span
                 and 1e-300 < propensity <= 1
-                and self._ask_kernel(
-                    "learn_one", self._model, x, position, (float(reward) - low) / span, float(propensity)
-                )
+                and (row := self._row_for_kernel(x)) is not None
+                and (model := self._model).weights.flags.writeable
+                and self._kernels.learn_one(*model, *row, position, (float(reward) - low) / span, float(propensity))
             ):
                 return self
         row = as_one_row(x, getattr(self, "feature_names_in_", None), None)
@@ -158,9 +156,9 @@ class OnlinePolicy(BasePolicy):
         int or str
             A label of `actions_`, as a plain Python value.
         """
-        if available is None and "_known" in self.__dict__:
-            position = self._ask_kernel("choose_one", self._model.for_choosing(), x)
-            if position is not None and position >= 0:
+        if available is None and "_known" in self.__dict__ and (row := self._row_for_kernel(x)) is not None:
+            position = self._kernels.choose_one(*self._model.for_choosing(), *row)
+            if position >= 0:
                 return self._labels[position]
         with self._all_or_nothing():
             if "_model" not in self.__dict__ and self.actions is not None:
@@ -228,14 +226,14 @@ class OnlinePolicy(BasePolicy):
         low, high = check_range(self.reward_range)
         self._made_by = self._settings()
         self._model = self._new_model(X.shape[1])
-        self._width = room_for(self._model.layout, X.shape[1])[0] if self._model.layout[WIDTH] > 0 else None
+        self._width = int(self._model.layout[WIDTH])
         self._labels = self.actions_.tolist()
         position_of = {label: position for position, label in enumerate(self._labels)}
-        self._known = (position_of, low, high - low, (X.shape[1],))
+        self._known = (position_of, low, high - low, X.shape[1])
 
-    def _ask_kernel(self, name: str, model: Any, x: Any, *outcome: Any) -> Any:
-        """Call the kernel for one row with a row that needs no more checks than it makes; None where there are more."""
-        shape = self._known[3]
+    def _row_for_kernel(self, x: Any) -> tuple[Any, ...] | None:
+        """Return a row that needs no more checks than a kernel for one row makes, and room for it; else None."""
+        n_features = self._known[3]
         if type(x) is list or type(x) is tuple:
             try:
                 x = np.asarray(x)
@@ -243,12 +241,11 @@ class OnlinePolicy(BasePolicy):
                 return None
             x = x.astype(np.float64) if x.dtype.kind in "iu" else x
         if type(x) is np.ndarray:
-            if x.shape == shape and x.dtype in KINDS:
-                row = (x if x.flags.c_contiguous else np.ascontiguousarray(x)).reshape(1, -1), None, None
-                return getattr(self._kernels, name)(*model, *self._room_for_one(shape[0]), *row, *outcome)
-        elif type(x) in CSR and x.shape == (1, *shape) and x.data.dtype in KINDS:
-            room = self._room_for_one(len(x.data))
-            return getattr(self._kernels, name)(*model, *room, x.data, x.indices, x.indptr, *outcome)
+            if x.shape == (n_features,) and x.dtype in KINDS:
+                x = (x if x.flags.c_contiguous else np.ascontiguousarray(x)).reshape(1, n_features)
+                return *self._room_for_one(n_features), x, None, None
+        elif type(x) in CSR and x.shape == (1, n_features) and (data := x.data).dtype in KINDS:
+            return *self._room_for_one(len(data)), data, x.indices, x.indptr
         return None
 
     def _own_numbers(self) -> None:
@@ -258,7 +255,7 @@ class OnlinePolicy(BasePolicy):
 
     def _room_for_one(self, n_entries: int) -> tuple[int, NDArray[np.uint64] | None]:
         # Threads may decide at the same time: no room of its own for what they write to.
-        return (self._width, None) if self._width else room_for(self._model.layout, n_entries)
+        return (self._width, None) if self._width else (n_entries + 1, np.empty(n_entries + 1, np.uint64))
 
     def _learn(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +75,8 @@ class Banditron(Explores, OnlinePolicy):
     ('mail', 'call')
     """
 
+    _kernels = ModuleOnDemand("offsettree.online._kernels_banditron")
+
     def __init__(
         self,
         *,
@@ -98,12 +99,6 @@ class Banditron(Explores, OnlinePolicy):
     def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
         """Return the action of each row, without exploring."""
         return OnlinePolicy.predict(self, X, available)
-
-    @property
-    def _kernels(self) -> ModuleType:
-        from offsettree.online import _kernels_banditron
-
-        return _kernels_banditron
 
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
         return np.full(n_rows, check_share(self.gamma, "gamma"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offsettree._lazy import ModuleOnDemand
 from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.online._layout import make_layout, new_scales, new_weights
@@ -114,6 +114,7 @@ class OnlineOffsetTree(OnlinePolicy):
     """
 
     _folds = True
+    _kernels = ModuleOnDemand("offsettree.online._kernels_tree")
 
     def __init__(
         self,
@@ -151,12 +152,6 @@ class OnlineOffsetTree(OnlinePolicy):
     def _settings(self) -> tuple[Any, ...]:
         names = ("loss", "learning_rate", "offset", "realizable", "n_bits")
         return *super()._settings(), *(getattr(self, name) for name in names)
-
-    @property
-    def _kernels(self) -> ModuleType:
-        from offsettree.online import _kernels_tree
-
-        return _kernels_tree
 
     def _learned(self) -> TreeModel:
         model: TreeModel | None = self.__dict__.get("_model")
