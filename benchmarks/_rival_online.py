@@ -19,7 +19,7 @@ from pathlib import Path
 from vowpalwabbit import Workspace
 
 LONG = 20.0  # seconds, from which on once is enough, and a few rows have to do
-REPEATS = 3
+REPEATS = 5
 
 
 def seconds(options: str) -> float:

@@ -25,6 +25,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +35,18 @@ from _problems import Problem, make_problem, new_rows, write_figures
 from _texts import TextProblem, make_texts, new_texts
 from decisions import per_call
 
-from offsettree import OnlineOffsetTree
+from offsettree import OnlineOffsetTree, OnlineRewardRegression
 
 N_FEATURES, N_WORDS, VOCABULARY = 50, 80, 50_000
 N_NEW = 20_000
 N_FEW = 2_000  # rows to time what takes long on all of them
+LOSSES: tuple[Any, ...] = ("hinge", "logistic", "perceptron")
 PROBLEMS = ("dense-8", "dense-64", "dense-1024", "text-4")
-OURS = {f"OnlineOffsetTree, {loss}": loss for loss in ("hinge", "logistic", "perceptron")}
+OURS: dict[str, Callable[..., Any]] = {
+    **{f"OnlineOffsetTree, {loss}": partial(OnlineOffsetTree, loss=loss) for loss in LOSSES},
+    "OnlineRewardRegression": OnlineRewardRegression,
+}
+COMPARED = ("OnlineOffsetTree, hinge", "OnlineRewardRegression")
 # 18 bits are Vowpal Wabbit's default; among 50,000 features weights of 22 bits share fewer places.
 RIVALS = {
     "Vowpal Wabbit --cb_type mtr": "--cb {k} --cb_type mtr -b 18",
@@ -70,18 +77,19 @@ def least(call: Callable[[], Any], n_calls: int) -> float:
     return min(times)
 
 
-def ours(loss: Any, problem: Problem | TextProblem, new: Any) -> dict[str, Any]:
+def ours(make_policy: Callable[..., Any], problem: Problem | TextProblem, new: Any) -> dict[str, Any]:
     """Learn from all rows in one call, then from a few one by one."""
     k = problem.n_actions
 
-    def learn_all() -> OnlineOffsetTree:
-        policy = OnlineOffsetTree(loss=loss, actions=range(k))
-        return policy.partial_fit(problem.X, problem.action, reward=problem.reward, propensity=1 / k)
+    def learn_all() -> Any:
+        return make_policy(actions=range(k)).partial_fit(
+            problem.X, problem.action, reward=problem.reward, propensity=1 / k
+        )
 
     policy = learn_all()
     chosen = policy.predict(new)
     figures = {
-        "rows_per_second": problem.X.shape[0] / least(learn_all, 7),
+        "rows_per_second": problem.X.shape[0] / least(learn_all, 15),
         "predict_rows_per_second": new.shape[0] / least(lambda: policy.predict(new), 30),
         "value": problem.value(new, chosen),
     }
@@ -152,21 +160,18 @@ ONE_BY_ONE = ("learn", "decide")
 
 
 def ratios(records: list[dict[str, Any]]) -> Iterator[str]:
-    """Compare the default with each rival at its fastest."""
-    for problem in PROBLEMS:
+    """Compare the tree, with its default loss, and the regression with each rival at its fastest."""
+    for problem, learner, name in product(PROBLEMS, COMPARED, RIVALS):
         found = {r["learner"]: r for r in records if r["problem"] == problem}
-        mine = found.get("OnlineOffsetTree, hinge")
-        for name in RIVALS:
-            if mine is None or name not in found:
-                continue
-            other = found[name]
+        if learner in found and name in found:
+            mine, other = found[learner], found[name]
             learning, deciding = (
                 mine[f"{verb}rows_per_second"] / max(other[f"{way}_rows_per_second"] for way in ways)
                 for verb, ways in zip(("", "predict_"), MEASURES, strict=True)
             )
             yield (
-                f"{problem:<11}{name:<36}training {learning:>8,.1f} times, prediction {deciding:>8,.1f} times, "
-                f"value {mine['value'] - other['value']:+.4f}"
+                f"{problem:<11}{learner:<24}{name:<34} training {learning:>8,.1f} times, "
+                f"prediction {deciding:>8,.1f} times, value {mine['value'] - other['value']:+.4f}"
             )
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         EpochGreedy,
         EpsilonGreedy,
         OnlineOffsetTree,
+        OnlineRewardRegression,
         ProgressiveResult,
         progressive_validation,
     )
@@ -46,6 +47,7 @@ __all__ = [
     "OffsetForest",
     "OffsetTree",
     "OnlineOffsetTree",
+    "OnlineRewardRegression",
     "PolicySearch",
     "ProgressiveResult",
     "PropensityEstimate",
@@ -74,6 +76,7 @@ _HOMES = {
         "EpochGreedy",
         "EpsilonGreedy",
         "OnlineOffsetTree",
+        "OnlineRewardRegression",
         "ProgressiveResult",
         "progressive_validation",
     ),

@@ -188,7 +188,7 @@ def check_features(
 
 
 def _is_plain(estimator: Any, X: Features, *, names_expected: bool) -> bool:
-    """Tell whether X is an array of which only the numbers are left to look at; for the rest of the checks take time."""
+    """Tell whether X is an array of which only the numbers are left to look at: the other checks take time."""
     return (
         type(X) is np.ndarray
         and X.dtype in (np.float32, np.float64)

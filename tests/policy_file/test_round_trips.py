@@ -41,7 +41,13 @@ from tests.policy_file.forgery import contexts, small_log, some_sets
 from tests.suites.policies import POLICIES, make_log
 
 SAVED = {name: policy for name, policy in POLICIES.items() if name != "offset tree, not compiled"}
-ONLINE = ("online offset tree", "online offset tree, hashed", "banditron")
+ONLINE = (
+    "online offset tree",
+    "online offset tree, hashed",
+    "online reward regression",
+    "online reward regression, hashed",
+    "banditron",
+)
 
 VARIANTS: dict[str, BasePolicy] = {
     "contests of boosting": OffsetTree(HistGradientBoostingClassifier(max_iter=4), random_state=0),

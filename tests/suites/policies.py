@@ -26,6 +26,7 @@ from offsettree import (
     OffsetForest,
     OffsetTree,
     OnlineOffsetTree,
+    OnlineRewardRegression,
     PolicySearch,
     RewardRegression,
     simulate_log,
@@ -52,6 +53,8 @@ POLICIES: dict[str, BasePolicy] = {
     "offset forest, logistic": OffsetForest(LogisticRegression(), n_trees=3, bootstrap=True, random_state=0),
     "online offset tree": OnlineOffsetTree(random_state=0),
     "online offset tree, hashed": OnlineOffsetTree(loss="logistic", tree="random", n_bits=12, random_state=0),
+    "online reward regression": OnlineRewardRegression(),
+    "online reward regression, hashed": OnlineRewardRegression(learning_rate=0.03, n_bits=12),
     "banditron": Banditron(random_state=0),
     "binary offset": BinaryOffset(random_state=0),
     "reward regression": RewardRegression(random_state=0),
@@ -77,6 +80,7 @@ VARIANTS = (
     "offset tree, learned",
     "offset forest, logistic",
     "online offset tree, hashed",
+    "online reward regression, hashed",
     "reward regression, one for all",
     "doubly robust, ridge",
     "importance weighted, no draws",
@@ -167,6 +171,13 @@ class OnlineOffsetTreeAsClassifier(AsClassifier, OnlineOffsetTree):
         return partial_fit_on_labels(self, OnlineOffsetTree.partial_fit, X, y, classes)
 
 
+class OnlineRewardRegressionAsClassifier(AsClassifier, OnlineRewardRegression):
+    needs_failures = True
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:  # type: ignore[override]
+        return partial_fit_on_labels(self, OnlineRewardRegression.partial_fit, X, y, classes)
+
+
 class BanditronAsClassifier(AsClassifier, Banditron):
     needs_failures = True
 
@@ -203,6 +214,7 @@ def as_classifier(policy: BasePolicy) -> Any:
         OffsetTree: OffsetTreeAsClassifier,
         OffsetForest: OffsetForestAsClassifier,
         OnlineOffsetTree: OnlineOffsetTreeAsClassifier,
+        OnlineRewardRegression: OnlineRewardRegressionAsClassifier,
         Banditron: BanditronAsClassifier,
         BinaryOffset: BinaryOffsetAsClassifier,
         DoublyRobust: DoublyRobustAsClassifier,

@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from offsettree import Banditron, ImportanceWeighted, LoggedData, OnlineOffsetTree
+from offsettree import Banditron, ImportanceWeighted, LoggedData, OnlineOffsetTree, OnlineRewardRegression
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, FeatureError, ParameterError
 from tests.suites.policies import POLICIES, make_log, n_actions_of
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-WITHOUT_SETS = OnlineOffsetTree | Banditron  # learn from rows that could choose all actions
+WITHOUT_SETS = OnlineOffsetTree | OnlineRewardRegression | Banditron  # learn from rows that could choose all actions
 WITH_SETS = [name for name, policy in POLICIES.items() if not isinstance(policy, WITHOUT_SETS)]
 
 
@@ -214,7 +214,9 @@ def test_a_constant_that_costs_digits_leaves_nearly_all_decisions(policy: BasePo
     assert (fitted.predict(log.X) == policy.predict(log.X)).mean() > 0.97
 
 
-@pytest.mark.parametrize("online", [OnlineOffsetTree(actions=[0, 1, 2]), Banditron(actions=[0, 1, 2])])
+@pytest.mark.parametrize(
+    "online", [policy(actions=[0, 1, 2]) for policy in (OnlineOffsetTree, OnlineRewardRegression, Banditron)]
+)
 def test_online_policies_decide_among_available_actions_but_do_not_learn_from_such_rows(online: Any) -> None:
     log = make_log(POLICIES["offset tree"])
     everything = np.ones((len(log), 3), dtype=bool)

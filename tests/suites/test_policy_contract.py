@@ -157,7 +157,8 @@ def test_the_reward_range_scales_and_shifts_without_a_trace(policy: BasePolicy) 
 def test_grid_search_routes_reward_and_propensity(policy: BasePolicy) -> None:
     log = make_log(policy, n_rows=900)
     with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(policy, {"random_state": [0, 1]}, cv=3).fit(**renamed(log.arrays()))
+        grid = {"random_state": [0, 1]} if hasattr(policy, "random_state") else {"reward_range": [(0, 1), (-1, 2)]}
+        search = GridSearchCV(policy, grid, cv=3).fit(**renamed(log.arrays()))
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
         scores = cross_val_score(
             policy, log.X, log.action, params={"reward": log.reward, "propensity": log.propensity}, cv=3

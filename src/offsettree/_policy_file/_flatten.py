@@ -11,12 +11,12 @@ from offsettree._policy_file._flatten_rewards import flatten_doubly_robust, flat
 from offsettree._policy_file._inputs import Inputs
 from offsettree._policy_file._models import Model
 from offsettree._policy_file._not_flat import NotFlat, name_of
-from offsettree._policy_file._online import OnlineBanditron, OnlineTree
+from offsettree._policy_file._online import OnlineBanditron, OnlineRegression, OnlineTree
 from offsettree._policy_file._space import ColumnSpace
 from offsettree._policy_file._tournaments import Tournaments
 from offsettree._traits import takes_missing
 from offsettree.base import BasePolicy
-from offsettree.online import Banditron, OnlineOffsetTree
+from offsettree.online import Banditron, OnlineOffsetTree, OnlineRewardRegression
 from offsettree.reductions import (
     BinaryOffset,
     DoublyRobust,
@@ -106,6 +106,14 @@ def _flatten_banditron(policy: Banditron, space: ColumnSpace) -> Model:
     return OnlineBanditron(model.layout, model.weights, n_bits, len(policy.actions_), float(policy.gamma))
 
 
+def _flatten_online_regression(policy: OnlineRewardRegression, space: ColumnSpace) -> Model:
+    model = policy._model
+    layout, weights = OnlineRegression.for_deciding(model.layout, model.weights)
+    n_rows, _, rewards = model.totals.tolist()
+    mean = min(max(rewards / n_rows, 0.0), 1.0) if n_rows > 0 else 0.5
+    return OnlineRegression(layout, weights, OnlineRegression.bits_of(layout), model.starts, mean, model.scales)
+
+
 FLATTENED: dict[type[BasePolicy], Any] = {
     OffsetTree: _flatten_offset_tree,
     OffsetForest: _flatten_offset_forest,
@@ -114,5 +122,6 @@ FLATTENED: dict[type[BasePolicy], Any] = {
     DoublyRobust: flatten_doubly_robust,
     ImportanceWeighted: flatten_importance_weighted,
     OnlineOffsetTree: _flatten_online,
+    OnlineRewardRegression: _flatten_online_regression,
     Banditron: _flatten_banditron,
 }

@@ -206,14 +206,14 @@ def describe(model: Any, where: str, arrays: dict[str, NDArray[Any]]) -> dict[st
 
 def read_model(part: Part, n_actions: int, n_columns: int) -> Model:
     """Read a model of any kind."""
-    from offsettree._policy_file._online import OnlineBanditron, OnlineTree
+    from offsettree._policy_file._online import OnlineBanditron, OnlineRegression, OnlineTree
     from offsettree._policy_file._pairs import Pairs
     from offsettree._policy_file._scores import Scores
     from offsettree._policy_file._tournaments import Tournaments
 
-    kinds: dict[str, type[Model]] = {
-        each.kind: each for each in (Constant, Known, Votes, Tournaments, Pairs, Scores, OnlineTree, OnlineBanditron)
-    }
+    online: tuple[type[Model], ...] = (OnlineTree, OnlineRegression, OnlineBanditron)
+    offline: tuple[type[Model], ...] = (Constant, Known, Votes, Tournaments, Pairs, Scores)
+    kinds = {each.kind: each for each in (*offline, *online)}
     return kinds[part.choice("kind", tuple(kinds))].read(part, n_actions, n_columns)
 
 

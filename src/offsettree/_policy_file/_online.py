@@ -26,7 +26,7 @@ from offsettree.online._layout import (
 )
 from offsettree.topology import ActionTree
 
-__all__ = ["OnlineBanditron", "OnlineTree"]
+__all__ = ["OnlineBanditron", "OnlineRegression", "OnlineTree"]
 
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -192,6 +192,59 @@ class OnlineBanditron(_Online):
 
     def _for_choosing(self) -> tuple[Any, ...]:
         return self.layout, self.weights
+
+
+class OnlineRegression(_Online):
+    """A linear function per action, counted from where it started; actions never seen are worth the mean."""
+
+    kind = "online regression"
+    learner = "OnlineRewardRegression"
+    has_bias = True
+
+    def __init__(
+        self,
+        layout: NDArray[np.uint64],
+        weights: NDArray[np.float32],
+        n_bits: int,
+        starts: NDArray[np.float64],
+        mean: float,
+        scales: NDArray[np.float32] | None,
+    ) -> None:
+        super().__init__(layout, weights, n_bits, len(starts))
+        self.starts = starts  # NaN where never seen
+        self.mean = mean
+        self.scales = scales
+
+    def settings(self) -> dict[str, Any]:
+        """See `Model`."""
+        return {**super().settings(), "mean": self.mean}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Model`."""
+        seen = ~np.isnan(self.starts)
+        return {
+            "weights": self.weights,
+            "seen": seen.astype(np.int32),
+            "starts": np.where(seen, self.starts, 0.0),
+            **({} if self.scales is None else {"scales": self.scales}),
+        }
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Model`."""
+        layout, weights, n_bits = cls.read_weights(part, n_actions, n_columns)
+        seen, starts = part.array("seen", np.int32, n_actions), part.finite("starts", np.float64, n_actions)
+        scales = part.finite("scales", np.float32, int(layout[N_SCALES])) if part.has_array("scales") else None
+        return cls(layout, weights, n_bits, np.where(seen > 0, starts, np.nan), part.number("mean", 0, 1), scales)
+
+    def _kernels(self) -> Any:
+        from offsettree.online import _kernels_regression
+
+        return _kernels_regression
+
+    def _for_choosing(self) -> tuple[Any, ...]:
+        # As totals of one row.
+        return self.layout, self.weights, self.scales, self.starts, np.array([1.0, 1.0, self.mean])
 
 
 def refuse_huge(X: Any) -> None:

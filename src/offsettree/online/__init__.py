@@ -7,6 +7,7 @@ from offsettree._lazy import names_on_demand
 if TYPE_CHECKING:
     from offsettree.online.banditron import Banditron
     from offsettree.online.exploration import EpochGreedy, EpsilonGreedy
+    from offsettree.online.online_regression import OnlineRewardRegression
     from offsettree.online.online_tree import OnlineOffsetTree
     from offsettree.online.progressive import ProgressiveResult, progressive_validation
 
@@ -15,6 +16,7 @@ __all__ = [
     "EpochGreedy",
     "EpsilonGreedy",
     "OnlineOffsetTree",
+    "OnlineRewardRegression",
     "ProgressiveResult",
     "progressive_validation",
 ]
@@ -24,6 +26,7 @@ __getattr__ = names_on_demand(
     {
         "banditron": ("Banditron",),
         "exploration": ("EpochGreedy", "EpsilonGreedy"),
+        "online_regression": ("OnlineRewardRegression",),
         "online_tree": ("OnlineOffsetTree",),
         "progressive": ("ProgressiveResult", "progressive_validation"),
     },

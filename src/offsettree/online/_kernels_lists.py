@@ -13,7 +13,7 @@ import numpy as np
 from offsettree._jit import kernel, part
 from offsettree.online._layout import BIAS, FACTOR, MASK, N_FEATURES, N_MODELS, SHIFT, STEP, UNSEEN
 
-__all__ = ["fold", "list_margin", "table_margin"]
+__all__ = ["fold", "has_zeros", "list_margin", "table_margin"]
 
 
 @kernel
@@ -27,6 +27,15 @@ def fold(layout: Any, weights: Any, scales: Any, table: Any) -> Any:
             scale = scales[j] if scales[j] < np.float32(UNSEEN) else np.float32(0)
         for model in range(layout[N_MODELS]):
             table[j, model] = weights[0, j * factor + model * step] * scale
+
+
+@part
+def has_zeros(data: Any, begin: Any, n: Any) -> Any:
+    """Tell whether some of a row's entries, from `begin` on, are zero: a list leaves them out."""
+    n_zeros = 0
+    for i in range(n):
+        n_zeros += data[begin + i] == 0
+    return n_zeros > 0
 
 
 @part

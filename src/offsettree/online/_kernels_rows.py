@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from offsettree._jit import part, part_reordering_sums
+from offsettree._jit import kernel, part, part_reordering_sums
+from offsettree.online._kernels_lists import has_zeros
 from offsettree.online._layout import (
     BIAS,
     FACTOR,
@@ -31,7 +32,14 @@ from offsettree.online._layout import (
     WIDTH,
 )
 
-__all__ = ["add_row", "needs_no_care", "product", "read_row", "read_to_choose", "square"]
+__all__ = ["add_row", "needs_no_care", "product", "read_row", "read_to_choose", "room_to_learn", "square"]
+
+
+@kernel
+def room_to_learn(size: Any) -> Any:
+    """Return arrays for a row's values, their squares, the direction to go, and sums of squared gradients."""
+    values, squares = np.zeros(size, np.float32), np.empty(size, np.float32)
+    return values, squares, np.empty(size, np.float32), np.empty((1, size), np.float32)
 
 
 @part
@@ -133,10 +141,7 @@ def _list(n_features: Any, data: Any, indices: Any, indptr: Any, at: Any, values
     # Places are unsigned: one below zero would be counted from the end, which takes time to look for.
     begin = np.uint64(indptr[at])
     n_stored = np.uint64(indptr[at + 1]) - begin
-    n_zeros = 0
-    for i in range(n_stored):
-        n_zeros += data[begin + i] == 0
-    if n_zeros > 0:
+    if has_zeros(data, begin, n_stored):
         for i in range(n_stored):
             keys[n], values[n] = np.uint64(indices[begin + i]), np.float32(data[begin + i])
             n += data[begin + i] != 0

@@ -9,10 +9,18 @@ import numpy as np
 
 from offsettree._jit import kernel, part
 from offsettree.online._kernels_explore import earned, explore, propensity_of
-from offsettree.online._kernels_lists import fold, list_margin, table_margin
+from offsettree.online._kernels_lists import fold, has_zeros, list_margin, table_margin
 from offsettree.online._kernels_losses import relative_weight, slope, step
 from offsettree.online._kernels_rates import adapt, add_directions
-from offsettree.online._kernels_rows import add_row, needs_no_care, product, read_row, read_to_choose, square
+from offsettree.online._kernels_rows import (
+    add_row,
+    needs_no_care,
+    product,
+    read_row,
+    read_to_choose,
+    room_to_learn,
+    square,
+)
 
 __all__ = ["choose_from_table", "choose_one", "choose_rows", "fold", "learn_one", "learn_rows", "run"]
 
@@ -44,7 +52,7 @@ def learn_rows(
     propensity: Any,
 ) -> Any:
     """Learn from rows in their order."""
-    values, squares, directions, gathered = _room(size)
+    values, squares, directions, gathered = room_to_learn(size)
     for i in range(action.shape[0]):
         n = read_row(layout, scales, scales, data, indices, indptr, i, values, keys)
         learn_row(
@@ -74,7 +82,7 @@ def learn_one(
     """Learn from one row, unless it must be looked at more closely; tell whether it was learned from."""
     if not needs_no_care(layout, data, indices):
         return False
-    values, squares, directions, gathered = _room(size)
+    values, squares, directions, gathered = room_to_learn(size)
     n = read_row(layout, scales, scales, data, indices, indptr, 0, values, keys)
     learn_row(
         layout, weights, scales, contests, totals, links, settings,
@@ -127,10 +135,7 @@ def choose_from_table(
     for row in range(out.shape[0]):
         begin = np.uint64(indptr[row])
         n = np.uint64(indptr[row + 1]) - begin
-        n_zeros = 0
-        for i in range(n):
-            n_zeros += data[begin + i] == 0
-        if n_zeros > 0:
+        if has_zeros(data, begin, n):
             n_listed = read_to_choose(layout, scales, data, indices, indptr, row, values, folds, keys)
             out[row] = choose_row(layout, weights, links, values, folds, keys, n_listed)
         else:
@@ -185,7 +190,7 @@ def run(
     propensity: Any,
 ) -> Any:
     """Choose for a row, explore around it, see the reward, learn; then the next row."""
-    values, squares, directions, gathered = _room(size)
+    values, squares, directions, gathered = room_to_learn(size)
     n_actions = links.shape[1]
     for i in range(chosen.shape[0]):
         n = read_to_choose(layout, scales, data, indices, indptr, i, values, directions, keys)
@@ -198,12 +203,6 @@ def run(
             layout, weights, scales, contests, totals, links, settings,
             values, squares, keys, directions, gathered, n, action, reward[i], propensity[i],
         )  # fmt: skip
-
-
-@kernel
-def _room(size: Any) -> Any:
-    values, squares = np.zeros(size, np.float32), np.empty(size, np.float32)
-    return values, squares, np.empty(size, np.float32), np.empty((1, size), np.float32)
 
 
 @part

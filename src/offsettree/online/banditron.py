@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features
+from offsettree._lazy import ModuleOnDemand
 from offsettree.online._layout import N_FEATURES, WIDTH, make_layout, new_weights
 from offsettree.online._policy import OnlinePolicy
 from offsettree.online.exploration import Explores, check_share

@@ -12,13 +12,13 @@ from offsettree._lazy import ModuleOnDemand
 from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.online._layout import make_layout, new_scales, new_weights
+from offsettree.online._parameters import check_bits, check_rate
 from offsettree.online._policy import OnlinePolicy
 from offsettree.topology import ActionTree, tree_from
 
 __all__ = ["OnlineOffsetTree"]
 
 LOSSES = ("perceptron", "hinge", "logistic")  # by the numbers that the kernels know them by
-ADAPTIVE_RATE = 0.5
 
 
 class TreeModel(NamedTuple):
@@ -163,13 +163,15 @@ class OnlineOffsetTree(OnlinePolicy):
         return self.learning_rate == "adaptive" and self.loss != "perceptron"
 
     def _new_model(self, n_features: int) -> TreeModel:
-        loss, rate, offset = self._check_loss(), self._check_rate(), self._check_offset()
+        loss, rate, offset = self._check_loss(), check_rate(self.learning_rate), self._check_offset()
         if not isinstance(self.realizable, bool | np.bool_):
             raise ParameterError(f"realizable must be True or False; got {self.realizable!r}.")
-        n_bits = self._check_bits()
+        n_bits = check_bits(self.n_bits)
         self.tree_ = self._make_tree()
         n_contests = self.tree_.n_nodes
         adaptive = self._is_adaptive()
+        if self.learning_rate == "adaptive" and not adaptive:
+            rate = 1.0  # of a perceptron
         layout = make_layout(n_features, n_contests, bias=True, spacing=2 if adaptive else 1, n_bits=n_bits)
         links = np.zeros((4, n_contests + 1), dtype=np.int64)
         links[:3, :-1] = self.tree_.left, self.tree_.right, self.tree_.parent
@@ -209,15 +211,6 @@ class OnlineOffsetTree(OnlinePolicy):
             raise ParameterError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")
         return LOSSES.index(self.loss)
 
-    def _check_rate(self) -> float:
-        if isinstance(self.learning_rate, str) and self.learning_rate == "adaptive":
-            return ADAPTIVE_RATE if self._is_adaptive() else 1.0
-        if not is_number(self.learning_rate) or not 0 < self.learning_rate <= 1e6:
-            raise ParameterError(
-                f"learning_rate must be 'adaptive' or a number above 0, at most 1e6; got {self.learning_rate!r}."
-            )
-        return float(self.learning_rate)
-
     def _check_offset(self) -> float:
         if isinstance(self.offset, str) and self.offset == "mean":
             return float("nan")
@@ -226,13 +219,6 @@ class OnlineOffsetTree(OnlinePolicy):
                 f"offset must be from 0 to 1, as a share of the reward range, or 'mean'; got {self.offset!r}."
             )
         return float(self.offset)
-
-    def _check_bits(self) -> int | None:
-        if self.n_bits is None:
-            return None
-        if not isinstance(self.n_bits, int | np.integer) or isinstance(self.n_bits, bool) or not 1 <= self.n_bits <= 32:
-            raise ParameterError(f"n_bits must be a whole number from 1 to 32; got {self.n_bits!r}.")
-        return int(self.n_bits)
 
 
 def _no_log() -> Any:

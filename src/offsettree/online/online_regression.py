@@ -1,0 +1,151 @@
+"""Reward regression one row at a time: a linear model of the reward per action, the best of which is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from offsettree._features import Features, count_rows
+from offsettree._lazy import ModuleOnDemand
+from offsettree._validation import check_range
+from offsettree.online._layout import make_layout, new_scales, new_weights
+from offsettree.online._parameters import check_bits, check_rate
+from offsettree.online._policy import OnlinePolicy
+
+__all__ = ["OnlineRewardRegression"]
+
+
+class RegressionModel(NamedTuple):
+    """All numbers of an online reward regression, in the arrays that its kernels take; most change as it learns."""
+
+    layout: NDArray[np.uint64]
+    weights: NDArray[np.float32]  # where rates adapt, each beside the sum of its squared gradients
+    scales: NDArray[np.float32] | None  # one over the largest size of each feature; None where not scaled
+    starts: NDArray[np.float64]  # of each action: the mean reward, from -1 to 1, when it was first seen; NaN before
+    totals: NDArray[np.float64]  # rows, squares of (scaled) features, rewards
+    rate: NDArray[np.float64]
+
+    def for_choosing(self) -> tuple[NDArray[Any] | None, ...]:
+        """Return what a decision needs."""
+        return self.layout, self.weights, self.scales, self.starts, self.totals
+
+
+class OnlineRewardRegression(OnlinePolicy):
+    """Linear models of what each action earns, learned from one row at a time; the best action by them is taken.
+
+    The online form of `RewardRegression`, and the learner to take where rewards are nearly linear in the features: each
+    row moves the model of its own action only, by least squares. Learning takes one step per row whatever the number of
+    actions; a decision takes k dot products, where `OnlineOffsetTree` takes about log2 k. Propensities are checked, but
+    not used.
+
+    Parameters
+    ----------
+    learning_rate : "adaptive" or float, default="adaptive"
+        "adaptive": every feature has a rate of its own that falls as it gathers gradients, and is measured by the
+        largest size it has had, so that there is nothing to tune and no feature to scale. A number: a constant rate,
+        features as they are.
+    n_bits : int, optional
+        Hash features into 2 ** n_bits weights for all actions together (8 bytes each, and 8 for each feature's scale),
+        so that memory is bounded whatever the number of features. By default every action has a weight for every
+        feature.
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward. Rewards outside are refused.
+    actions : array of shape (n_actions,), optional
+        All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
+
+    Attributes
+    ----------
+    actions_ : ndarray of shape (n_actions,)
+        The labels.
+    n_rows_seen_ : int
+        How many rows were learned from.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    An action that was never seen is expected to earn the mean of all rewards so far, whatever the features; where it is
+    seen for the first time its model starts there. Ties go to the first action.
+
+    A step goes towards the reward as many small ones would, and never beyond it (Karampatziakis and Langford, 2011).
+
+    References
+    ----------
+    Beygelzimer and Langford, "The Offset Tree for Learning with Partial Labels", KDD 2009, Algorithms 4 and 5.
+    Duchi, Hazan and Singer, "Adaptive subgradient methods", JMLR 2011.
+    Ross, Mineiro and Langford, "Normalized online learning", UAI 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from offsettree import OnlineRewardRegression, simulate_log
+    >>> log = simulate_log(*load_digits(return_X_y=True), random_state=0)
+    >>> policy = OnlineRewardRegression(actions=range(10))
+    >>> for _ in range(5):
+    ...     policy = policy.partial_fit(**log.arrays())
+    >>> policy.decide(log.X[0])
+    0
+    >>> policy.predict_rewards(log.X).shape
+    (1797, 10)
+    """
+
+    _folds = True
+    _kernels = ModuleOnDemand("offsettree.online._kernels_regression")
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float | Literal["adaptive"] = "adaptive",
+        n_bits: int | None = None,
+        reward_range: Sequence[float] = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.n_bits = n_bits
+        self.reward_range = reward_range
+        self.actions = actions
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """How many rows were learned from."""
+        model: RegressionModel | None = self.__dict__.get("_model")
+        if model is None:
+            raise AttributeError("the policy has not learned from any row yet.")
+        return int(model.totals[0])
+
+    def predict_rewards(self, X: Features) -> NDArray[np.float64]:
+        """Return what each action is expected to earn in each row, in the order of `actions_`.
+
+        A line is not bound to the range of the rewards: far from what was seen, predictions may lie outside.
+        """
+        X = self._checked(X)
+        check_is_fitted(self, "_model")
+        score = np.empty((count_rows(X), len(self.actions_)))
+        self._kernels.score_rows(*self._model.for_choosing(), *self._table(X), score)
+        low, high = check_range(self.reward_range)
+        return np.asarray(low + (score + 1) / 2 * (high - low))
+
+    def _settings(self) -> tuple[Any, ...]:
+        return *super()._settings(), self.learning_rate, self.n_bits
+
+    def _new_model(self, n_features: int) -> RegressionModel:
+        rate, n_bits = check_rate(self.learning_rate), check_bits(self.n_bits)
+        adaptive = isinstance(self.learning_rate, str)
+        n_actions = len(self.actions_)
+        layout = make_layout(n_features, n_actions, bias=True, spacing=2 if adaptive else 1, n_bits=n_bits)
+        return RegressionModel(
+            layout,
+            weights=new_weights(layout),
+            scales=new_scales(layout) if adaptive else None,
+            starts=np.full(n_actions, np.nan),
+            totals=np.zeros(3),
+            rate=np.array([rate]),
+        )
+
+    def _model_within(self, among: NDArray[np.bool_]) -> tuple[RegressionModel, NDArray[np.intp]]:
+        starts = np.where(among, self._model.starts, -np.inf)
+        return self._model._replace(starts=starts), np.arange(len(among))
