@@ -175,7 +175,7 @@ def test_unknown_propensities_are_estimated_on_demand(folder: Path, tmp_path: Pa
     assert value == pytest.approx(rows["visited"].mean(), abs=0.03)
 
 
-@pytest.mark.parametrize("learner", [name for name in LEARNERS if name not in ("auto", "online", "reward-regression")])
+@pytest.mark.parametrize("learner", sorted({*LEARNERS} - {"auto", "online", "online-regression", "reward-regression"}))
 def test_every_learner_learns_saves_and_decides(learner: str, folder: Path, tmp_path: Path) -> None:
     rows = pd.read_csv(folder / "log.csv").head(1500)
     rows.to_csv(tmp_path / "log.csv", index=False)
@@ -202,11 +202,12 @@ def test_auto_compares_within_its_time(folder: Path, tmp_path: Path) -> None:
     assert set(outcomes[1:]) == {"left out"}
 
 
-def test_one_pass_learns_from_a_log_in_chunks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("learner", ["online", "online-regression"])
+def test_one_pass_learns_from_a_log_in_chunks(learner: str, tmp_path: Path) -> None:
     campaign = make_campaign(40_000, random_state=3)
     pd.DataFrame(campaign.columns).to_parquet(tmp_path / "log.parquet")
     code, printed = called(
-        "learn", tmp_path / "log.parquet", "--action", "mail", "--learner", "online", "-o", tmp_path / "p.ot", "--json"
+        "learn", tmp_path / "log.parquet", "--action", "mail", "--learner", learner, "-o", tmp_path / "p.ot", "--json"
     )
     assert code == 0
     facts = json.loads(printed)
@@ -267,6 +268,10 @@ def test_a_command_line_that_cannot_be_meant_is_explained(
     ("arguments", "message"),
     [
         (["--learner", "online", "--base", "ridge"], "--base is not for --learner online"),
+        (
+            ["--learner", "online-regression", "--time-budget", "1"],
+            "--time-budget is not for --learner online-regression",
+        ),
         (["--learner", "auto", "--base", "ridge"], "a base learner must not be given for 'auto'"),
         (["--learner", "offset-tree", "--base", "nonsense"], "there is no classifier called 'nonsense'"),
         (["--learner", "offset-tree", "--time-budget", "3"], "a time budget is for the learner 'auto'"),

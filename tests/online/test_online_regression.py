@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from offsettree.exceptions import ActionError, FeatureError, ParameterError, Pro
 from offsettree.online._layout import MOST_COLUMNS
 
 K = 4
-Log = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float64]]
+Log = tuple[Any, NDArray[np.int64], NDArray[np.float64]]
 
 
 def make_log(n_rows: int = 300, n_features: int = 6, density: float = 1.0, seed: int = 0) -> Log:
@@ -107,7 +108,7 @@ def test_chunks_however_cut_give_the_same_bits(cuts: list[int]) -> None:
     X, action, reward = make_log()
     policy = OnlineRewardRegression(actions=range(K))
     bounds = [0, *sorted(cuts), 300]
-    for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+    for first, last in pairwise(bounds):
         if first < last:
             policy.partial_fit(X[first:last], action[first:last], reward=reward[first:last], propensity=0.25)
     assert state(policy) == state(learned((X, action, reward)))
@@ -149,7 +150,9 @@ def test_many_sparse_rows_are_decided_on_from_a_table_as_each_alone() -> None:
 def test_the_units_of_features_and_rewards_do_not_matter() -> None:
     X, action, reward = make_log()
     units = 2.0 ** np.array([-9, 3, 0, 14, -2, 1])
-    assert np.array_equal(learned((X * units, action, reward)).predict(X * units), learned((X, action, reward)).predict(X))
+    assert np.array_equal(
+        learned((X * units, action, reward)).predict(X * units), learned((X, action, reward)).predict(X)
+    )
     policy = OnlineRewardRegression(reward_range=(-4, 4), actions=range(K))
     policy.partial_fit(X, action, reward=8 * reward - 4, propensity=0.25)
     np.testing.assert_allclose(
@@ -224,7 +227,12 @@ def test_files_and_copies_decide_alike_and_go_on_apart(tmp_path: Path) -> None:
 def test_a_bad_chunk_is_refused_whole(change: dict[str, Any], error: type[Exception]) -> None:
     policy = learned(make_log())
     before = state(policy)
-    chunk = {"X": np.ones((3, 6)), "action": [0, 1, 2], "reward": [0.0, 1.0, 0.5], "propensity": [0.5] * 3} | change
+    chunk: dict[str, Any] = {
+        "X": np.ones((3, 6)),
+        "action": [0, 1, 2],
+        "reward": [0.0, 1.0, 0.5],
+        "propensity": [0.5] * 3,
+    } | change
     with pytest.raises(error):
         policy.partial_fit(**chunk)
     assert state(policy) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from offsettree import Banditron, ImportanceWeighted, LoggedData, OnlineOffsetTree, OnlineRewardRegression
+from offsettree import Banditron, ImportanceWeighted, LoggedData, OnlineOffsetTree, OnlineRewardRegression, load, save
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, FeatureError, ParameterError
 from tests.suites.policies import POLICIES, make_log, n_actions_of
@@ -217,7 +218,9 @@ def test_a_constant_that_costs_digits_leaves_nearly_all_decisions(policy: BasePo
 @pytest.mark.parametrize(
     "online", [policy(actions=[0, 1, 2]) for policy in (OnlineOffsetTree, OnlineRewardRegression, Banditron)]
 )
-def test_online_policies_decide_among_available_actions_but_do_not_learn_from_such_rows(online: Any) -> None:
+def test_online_policies_decide_among_available_actions_but_do_not_learn_from_such_rows(
+    online: Any, tmp_path: Path
+) -> None:
     log = make_log(POLICIES["offset tree"])
     everything = np.ones((len(log), 3), dtype=bool)
     with pytest.raises(ParameterError, match="available must be None"):
@@ -232,6 +235,8 @@ def test_online_policies_decide_among_available_actions_but_do_not_learn_from_su
         assert mask[np.arange(len(log)), chosen].all()
         is_there = mask[np.arange(len(log)), plain]
         np.testing.assert_array_equal(chosen[is_there], plain[is_there])
+        save(policy, tmp_path / "policy.ot")
+        np.testing.assert_array_equal(load(tmp_path / "policy.ot").predict(X, mask), chosen)
         first = np.asarray(log.X[0]) if X is log.X else X[:1]
         assert policy.decide(first, mask[0]) == chosen[0]
         ranks = policy.rank(X, 3)

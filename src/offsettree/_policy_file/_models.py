@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from offsettree._policy_file._reading import Part
 from offsettree.compiled.layout import CompiledTree
-from offsettree.exceptions import ParameterError
 
-__all__ = ["Constant", "Known", "Model", "Votes", "describe", "no_masks", "read_model"]
+__all__ = ["Constant", "Known", "Model", "Votes", "describe", "read_model"]
 
 
 class Model(ABC):
@@ -215,11 +214,3 @@ def read_model(part: Part, n_actions: int, n_columns: int) -> Model:
     offline: tuple[type[Model], ...] = (Constant, Known, Votes, Tournaments, Pairs, Scores)
     kinds = {each.kind: each for each in (*offline, *online)}
     return kinds[part.choice("kind", tuple(kinds))].read(part, n_actions, n_columns)
-
-
-def no_masks(learner: str) -> ParameterError:
-    """Return the error of models that choose among all actions only."""
-    return ParameterError(
-        f"available must be None for a saved {learner}, which cannot yet choose among some of its actions. Use "
-        "OffsetTree, OffsetForest or another policy learned by fit."
-    )

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._policy_file._models import Model, no_masks
+from offsettree._policy_file._models import Model
 from offsettree._policy_file._reading import Part, refusing
 from offsettree.compiled._batches import is_csr, over_csr, over_tables
-from offsettree.exceptions import FeatureError
+from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.online._layout import (
     LARGEST,
     N_FEATURES,
@@ -24,6 +24,7 @@ from offsettree.online._layout import (
     make_layout,
     room_for,
 )
+from offsettree.online._sets import by_set, functions_within, links_of, links_within
 from offsettree.topology import ActionTree
 
 __all__ = ["OnlineBanditron", "OnlineRegression", "OnlineTree"]
@@ -32,8 +33,8 @@ KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class _Online(Model):
-    learner: ClassVar[str]
     has_bias: ClassVar[bool]
+    most_bits: ClassVar[int] = 32
 
     def __init__(self, layout: NDArray[np.uint64], weights: NDArray[np.float32], n_bits: int, n_actions: int) -> None:
         self.layout = layout
@@ -61,7 +62,7 @@ class _Online(Model):
     @classmethod
     def read_weights(cls, part: Part, n_models: int, n_columns: int) -> tuple[Any, Any, int]:
         """Read the weights, of the shape that the layout says they have."""
-        n_bits = part.integer("bits", 0, 32)
+        n_bits = part.integer("bits", 0, cls.most_bits)
         with refusing(part.where):
             layout = make_layout(n_columns, n_models, bias=cls.has_bias, n_bits=n_bits or None)
         n_rows = int(layout[N_MODELS]) if layout[WIDTH] > 0 else 1
@@ -75,7 +76,19 @@ class _Online(Model):
     def choose(self, X: Any) -> NDArray[np.intp]:
         """See `Model`."""
         refuse_huge(X)
-        kernels, model, layout = self._kernels(), self._for_choosing(), self.layout
+        return self._choose_by(self._for_choosing(), X)
+
+    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """See `Model`."""
+        refuse_huge(X)
+        position = np.empty(len(mask), dtype=np.intp)
+        for among, rows in by_set(mask):
+            model, actions = self._within(among)
+            position[rows] = actions[self._choose_by(model, X[rows])]
+        return position
+
+    def _choose_by(self, model: tuple[Any, ...], X: Any) -> NDArray[np.intp]:
+        kernels, layout = self._kernels(), model[0]
         n_features = int(layout[N_FEATURES])
         out = np.empty(X.shape[0], dtype=np.intp)
 
@@ -95,10 +108,6 @@ class _Online(Model):
             over_tables(walk, X, KINDS)
         return out
 
-    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
-        raise no_masks(self.learner)
-
     @abstractmethod
     def _kernels(self) -> Any:
         """Load the kernels that decide."""
@@ -107,12 +116,15 @@ class _Online(Model):
     def _for_choosing(self) -> tuple[Any, ...]:
         """Return what they take before the rows."""
 
+    @abstractmethod
+    def _within(self, among: NDArray[np.bool_]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+        """Return what they take to choose among some actions, and the position of each action that this knows."""
+
 
 class OnlineTree(_Online):
     """The linear contests of an online offset tree."""
 
     kind = "online tree"
-    learner = "OnlineOffsetTree"
     has_bias = True
 
     def __init__(
@@ -126,9 +138,7 @@ class OnlineTree(_Online):
         super().__init__(layout, weights, n_bits, tree.n_actions)
         self.tree = tree
         self.scales = scales
-        self._links = np.zeros((4, tree.n_nodes + 1), dtype=np.int64)
-        self._links[:3, :-1] = tree.left, tree.right, tree.parent
-        self._links[3] = tree.leaf_parent
+        self._links = links_of(tree)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See `Model`."""
@@ -153,13 +163,17 @@ class OnlineTree(_Online):
     def _for_choosing(self) -> tuple[Any, ...]:
         return self.layout, self.weights, self.scales, self._links
 
+    def _within(self, among: NDArray[np.bool_]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+        links = links_within(self.tree, self._links, among)
+        return (self.layout, self.weights, self.scales, links), np.arange(self.n_actions)
+
 
 class OnlineBanditron(_Online):
     """A linear function per action, without intercept; explores, if asked for probabilities."""
 
     kind = "banditron"
-    learner = "Banditron"
     has_bias = False
+    most_bits = 0  # it does not hash
 
     def __init__(
         self, layout: NDArray[np.uint64], weights: NDArray[np.float32], n_bits: int, n_actions: int, gamma: float
@@ -182,6 +196,8 @@ class OnlineBanditron(_Online):
 
     def probabilities(self, X: Any, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
         """See `Model`."""
+        if mask is not None:
+            raise ParameterError("an explorer chooses among all actions: available must be None.")
         greedy = super().probabilities(X, mask)
         return np.asarray(self.gamma / self.n_actions + (1 - self.gamma) * greedy)
 
@@ -193,12 +209,15 @@ class OnlineBanditron(_Online):
     def _for_choosing(self) -> tuple[Any, ...]:
         return self.layout, self.weights
 
+    def _within(self, among: NDArray[np.bool_]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+        layout, weights, position = functions_within(self.layout, self.weights, among)
+        return (layout, weights), position
+
 
 class OnlineRegression(_Online):
     """A linear function per action, counted from where it started; actions never seen are worth the mean."""
 
     kind = "online regression"
-    learner = "OnlineRewardRegression"
     has_bias = True
 
     def __init__(
@@ -243,8 +262,14 @@ class OnlineRegression(_Online):
         return _kernels_regression
 
     def _for_choosing(self) -> tuple[Any, ...]:
-        # As totals of one row.
-        return self.layout, self.weights, self.scales, self.starts, np.array([1.0, 1.0, self.mean])
+        return self._counted_from(self.starts)
+
+    def _within(self, among: NDArray[np.bool_]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+        return self._counted_from(np.where(among, self.starts, -np.inf)), np.arange(self.n_actions)
+
+    def _counted_from(self, starts: NDArray[np.float64]) -> tuple[Any, ...]:
+        # With the totals of one row that earned the mean.
+        return self.layout, self.weights, self.scales, starts, np.array([1.0, 1.0, self.mean])
 
 
 def refuse_huge(X: Any) -> None:

@@ -1,4 +1,4 @@
-"""``offsettree learn --learner online``: one pass over a log of any size, valued on the way."""
+"""``offsettree learn --learner online`` or ``online-regression``: one pass over a log of any size."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def learn_online(options: argparse.Namespace) -> dict[str, Any]:
 
     for name, option in (("base", "--base"), ("time_budget", "--time-budget"), ("method", "--method")):
         if getattr(options, name) is not None:
-            raise ParameterError(f"{option} is not for --learner online: leave it out.")
+            raise ParameterError(f"{option} is not for --learner {options.learner}: leave it out.")
     if options.propensity_estimated:
         raise ParameterError("--propensity-estimated needs all rows in memory: use another --learner.")
     if options.interval != "normal":
-        raise ParameterError("--learner online has normal intervals only: leave --interval out.")
+        raise ParameterError(f"--learner {options.learner} has normal intervals only: leave --interval out.")
     policy, encoder, facts, estimate = learn_from_stream(
         options.log,
+        learner=options.learner,
         reward_range=None if options.reward_range is None else tuple(options.reward_range),
         level=options.level,
         random_state=options.seed,

@@ -19,7 +19,9 @@ __all__ = ["EXAMPLE", "configure"]
 EXAMPLE = "offsettree learn campaign.csv --action mail --reward visited --report report.html"
 LEARNERS = [
     "auto", "offset-tree", "offset-forest", "reward-regression", "importance-weighted", "doubly-robust", "online",
+    "online-regression",
 ]  # fmt: skip
+ONLINE = ("online", "online-regression")
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -36,7 +38,8 @@ def configure(command: argparse.ArgumentParser) -> None:
         "--learner",
         choices=LEARNERS,
         default="auto",
-        help="auto compares several and keeps the best; online takes one pass over a log of any size (default: auto)",
+        help="auto compares several and keeps the best; online and online-regression take one pass over a log of any "
+        "size (default: auto)",
     )
     group.add_argument("--base", metavar="NAME", help="what a learner's parts learn with: logistic, extra-trees, ...")
     group.add_argument(
@@ -66,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
         raise ParameterError("give either --propensity or --propensity-estimated, not both.")
-    if options.learner == "online":
+    if options.learner in ONLINE:
         from offsettree.cli._learn_online import learn_online
 
         facts = learn_online(options)
@@ -169,7 +172,7 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
         print_line()
         print_line(_candidate_table(facts["candidates"]))
     print_line()
-    held_out = "decided on before they were learned from" if options.learner == "online" else "held out"
+    held_out = "decided on before they were learned from" if options.learner in ONLINE else "held out"
     print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} {held_out}.")
     print_line(paragraph(facts["verdict"]))
     if facts["conclusion"]:

@@ -20,6 +20,7 @@ from offsettree.base import BasePolicy
 from offsettree.compiled import over_csr, over_tables
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.online._layout import LARGEST, N_FEATURES, N_MODELS, N_WEIGHTS, SHIFT, WIDTH, room_for
+from offsettree.online._sets import by_set
 
 __all__ = ["OnlinePolicy"]
 
@@ -293,10 +294,7 @@ class OnlinePolicy(BasePolicy):
     def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         check_is_fitted(self, "_model")
         position = np.empty(len(mask), dtype=np.intp)
-        sets, number = np.unique(mask, axis=0, return_inverse=True)
-        order = np.argsort(number.ravel(), kind="stable")
-        ends = np.cumsum(np.bincount(number.ravel(), minlength=len(sets)))
-        for among, rows in zip(sets, np.split(order, ends[:-1]), strict=True):
+        for among, rows in by_set(mask):
             model, actions = self._model_within(among)
             position[rows] = actions[self._choose_by(model, take_rows(X, rows))]
         return position

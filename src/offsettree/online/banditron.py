@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features
 from offsettree._lazy import ModuleOnDemand
-from offsettree.online._layout import N_FEATURES, WIDTH, make_layout, new_weights
+from offsettree.online._layout import make_layout, new_weights
 from offsettree.online._policy import OnlinePolicy
+from offsettree.online._sets import functions_within
 from offsettree.online.exploration import Explores, check_share
 
 __all__ = ["Banditron"]
@@ -110,10 +111,5 @@ class Banditron(Explores, OnlinePolicy):
         return BanditronModel(layout, new_weights(layout))
 
     def _model_within(self, among: NDArray[np.bool_]) -> tuple[BanditronModel, NDArray[np.intp]]:
-        layout, weights = self._model
-        position = np.flatnonzero(among)
-        of_some = make_layout(int(layout[N_FEATURES]), len(position), bias=False)
-        if layout[WIDTH] > 0:
-            return BanditronModel(of_some, weights[position]), position
-        by_feature = weights.reshape(-1, len(among))
-        return BanditronModel(of_some, np.ascontiguousarray(by_feature[:, position]).reshape(1, -1)), position
+        layout, weights, position = functions_within(self._model.layout, self._model.weights, among)
+        return BanditronModel(layout, weights), position

@@ -14,6 +14,7 @@ from offsettree.exceptions import ParameterError
 from offsettree.online._layout import make_layout, new_scales, new_weights
 from offsettree.online._parameters import check_bits, check_rate
 from offsettree.online._policy import OnlinePolicy
+from offsettree.online._sets import links_of, links_within
 from offsettree.topology import ActionTree, tree_from
 
 __all__ = ["OnlineOffsetTree"]
@@ -173,29 +174,18 @@ class OnlineOffsetTree(OnlinePolicy):
         if self.learning_rate == "adaptive" and not adaptive:
             rate = 1.0  # of a perceptron
         layout = make_layout(n_features, n_contests, bias=True, spacing=2 if adaptive else 1, n_bits=n_bits)
-        links = np.zeros((4, n_contests + 1), dtype=np.int64)
-        links[:3, :-1] = self.tree_.left, self.tree_.right, self.tree_.parent
-        links[3] = self.tree_.leaf_parent
         return TreeModel(
             layout,
             weights=new_weights(layout),
             scales=new_scales(layout) if adaptive else None,
             contests=np.zeros((n_contests, 3)),
             totals=np.zeros(3),
-            links=links,
+            links=links_of(self.tree_),
             settings=np.array([loss, rate, offset, self.realizable]),
         )
 
     def _model_within(self, among: NDArray[np.bool_]) -> tuple[TreeModel, NDArray[np.intp]]:
-        tree, links = self.tree_, self._model.links.copy()
-        has_action = np.zeros(tree.n_nodes, dtype=bool)
-        for node in tree.bottom_up():
-            left, right = int(tree.left[node]), int(tree.right[node])
-            has_left, has_right = (has_action[side] if side >= 0 else among[~side] for side in (left, right))
-            has_action[node] = has_left or has_right
-            if has_left != has_right:
-                # Whatever the contest says, there is one way to go.
-                links[:2, node] = left if has_left else right
+        links = links_within(self.tree_, self._model.links, among)
         return self._model._replace(links=links), np.arange(len(among))
 
     def _make_tree(self) -> ActionTree:

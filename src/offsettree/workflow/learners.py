@@ -24,6 +24,7 @@ LEARNERS: dict[str, str | None] = {
     "importance-weighted": "classifier",
     "doubly-robust": None,
     "online": None,
+    "online-regression": None,
 }
 
 
@@ -42,7 +43,7 @@ def make_policy(
     Parameters
     ----------
     name : str
-        One of `LEARNERS` but "online". "auto" is a `PolicySearch`.
+        One of `LEARNERS` but those online. "auto" is a `PolicySearch`.
     base : str, optional
         What its classifiers or regressors are, by the names of `offsettree.learners.make_learner`.
     reward_range : (float, float), default=(0.0, 1.0)
@@ -59,7 +60,7 @@ def make_policy(
     >>> make_policy("offset-tree", "logistic").estimator.steps[-1][1]
     LogisticRegression(max_iter=1000)
     """
-    if name not in LEARNERS or name == "online":
+    if name not in LEARNERS or name.startswith("online"):
         raise ParameterError(f"the learner must be one of {', '.join(LEARNERS)}; got {name!r}.")
     kind = LEARNERS[name]
     if base is not None and kind is None:

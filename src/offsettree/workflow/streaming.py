@@ -18,9 +18,9 @@ from offsettree._progress import Progress
 from offsettree.evaluation import Estimate
 from offsettree.evaluation._diagnostics import FEW_EFFECTIVE_ROWS
 from offsettree.evaluation.estimate import Interval
-from offsettree.exceptions import LogError
+from offsettree.exceptions import LogError, ParameterError
 from offsettree.logs import LogScan, TableEncoder
-from offsettree.online import OnlineOffsetTree
+from offsettree.online import OnlineOffsetTree, OnlineRewardRegression
 from offsettree.workflow.facts import estimate_facts, tree_facts, versions
 from offsettree.workflow.inspection import doubts_of_propensities
 from offsettree.workflow.learning import range_of
@@ -28,6 +28,7 @@ from offsettree.workflow.verdict import conclusion, verdict
 
 __all__ = ["RunningValue", "learn_from_stream"]
 
+LEARNERS = {"online": "online offset tree", "online-regression": "online reward regression"}
 CHUNK_ROWS = 1 << 14  # that are decided on before they are learned from
 
 
@@ -108,17 +109,20 @@ def _always(sums: NDArray[np.float64]) -> dict[str, float]:
 def learn_from_stream(
     path: Any,
     *,
+    learner: str = "online",
     reward_range: tuple[float, float] | None = None,
     level: float = 0.95,
     random_state: int | None = None,
     **arguments: Any,
-) -> tuple[OnlineOffsetTree, TableEncoder, dict[str, Any], Estimate]:
-    """Learn an online offset tree from a log of any size, in bounded memory.
+) -> tuple[OnlineOffsetTree | OnlineRewardRegression, TableEncoder, dict[str, Any], Estimate]:
+    """Learn a policy row by row from a log of any size, in bounded memory.
 
     Parameters
     ----------
     path : str or path
         A file or a folder.
+    learner : {"online", "online-regression"}, default="online"
+        An `OnlineOffsetTree` or an `OnlineRewardRegression`.
     reward_range : (float, float), optional
         Smallest and largest possible reward; by default (0, 1) if all rewards are within, else those of the log.
     level : float, default=0.95
@@ -133,6 +137,8 @@ def learn_from_stream(
     policy, encoder, facts, estimate
         Every chunk of rows was decided on before it was learned from: that is what the estimate is of.
     """
+    if learner not in LEARNERS:
+        raise ParameterError(f"the learner must be one of {', '.join(LEARNERS)}; got {learner!r}.")
     scan = LogScan(path, CHUNK_ROWS, **arguments)
     labels: Counter[Any] = Counter()
     sums: dict[Any, NDArray[np.float64]] = {}
@@ -162,7 +168,13 @@ def learn_from_stream(
     if len(labels) < 2:
         raise LogError(f"a log must have at least two actions to choose among; all rows of {path} have the same.")
     low_high = reward_range or range_of(*ends)
-    policy = OnlineOffsetTree(actions=sorted(labels), reward_range=low_high, offset="mean", random_state=random_state)
+    policy: OnlineOffsetTree | OnlineRewardRegression
+    if learner == "online":
+        policy = OnlineOffsetTree(
+            actions=sorted(labels), reward_range=low_high, offset="mean", random_state=random_state
+        )
+    else:
+        policy = OnlineRewardRegression(actions=sorted(labels), reward_range=low_high)
     value, chosen, n_total = RunningValue(), Counter[Any](), sum(labels.values())
     progress = Progress(n_total) if sys.stderr.isatty() else None
     started = time.perf_counter()
@@ -219,7 +231,7 @@ def learn_from_stream(
         },
         "estimate": estimate_facts(estimate),
         "policy": {
-            "name": "online offset tree",
+            "name": LEARNERS[learner],
             "learner": type(policy).__name__,
             "parameters": {name: repr(each)[:120] for name, each in policy.get_params(deep=False).items()},
             "seconds": time.perf_counter() - started,
