@@ -144,9 +144,9 @@ text, as it is meant to be used; both are in its times.
 `OnlineOffsetTree` and `OnlineRewardRegression` beside Vowpal Wabbit's contextual bandits: {online_rows} rows, each
 learned from once and in the same order, dense with 50 features or text-like (80 non-zeros of 50,000 features). Ours
 learn by one call of `partial_fit` and decide by one of `predict`, checks included. Vowpal Wabbit is fed from a file of
-text, the parse included, and from its cache; the faster of the two counts in the ratios. Its costs are 0.5 - reward, and
-`--cats_tree` is its nearest to the paper; it has 18 bits for its weights, the default, and for texts 22 as well, so that
-fewer of them share places.
+text, the parse included, and from its cache; the faster of the two counts in the ratios. Its costs are 0.5 - reward,
+and `--cats_tree` is its nearest to the paper; it has 18 bits for its weights, the default, and for texts 22 as well, so
+that fewer of them share places.
 Rates are by processor time of all threads of a process that is kept on one core, the best of a few runs, all in one
 run of the benchmark. Ratios within a third of a goal are not settled, as other work on the machine moves either side by
 as much.

@@ -46,7 +46,7 @@ def links_within(tree: ActionTree, links: NDArray[np.int64], among: NDArray[np.b
 def functions_within(
     layout: NDArray[np.uint64], weights: NDArray[np.float32], among: NDArray[np.bool_]
 ) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.intp]]:
-    """Return layout and weights of the linear functions of some actions, not hashed, without bias, and those actions."""
+    """Return layout and weights of the linear functions of some actions, not hashed and without bias, and these."""
     position = np.flatnonzero(among)
     of_some = make_layout(int(layout[N_FEATURES]), len(position), bias=False)
     if layout[WIDTH] > 0:
