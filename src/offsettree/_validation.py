@@ -90,8 +90,8 @@ def check_range(reward_range: Sequence[float]) -> tuple[float, float]:
 def check_reward_within(reward: NDArray[np.float64], reward_range: Sequence[float], *, first_row: int = 0) -> None:
     """Refuse rewards outside the range that the policy was told of; the first of them is row `first_row`."""
     low, high = check_range(reward_range)
-    outside = (reward < low) | (reward > high)
-    if outside.any():
+    if len(reward) > 0 and (reward.min() < low or reward.max() > high):
+        outside = (reward < low) | (reward > high)
         row = int(outside.argmax())
         raise RewardError(
             f"reward must be within reward_range=({low:g}, {high:g}); row {first_row + row} has {reward[row]:g} "
@@ -121,8 +121,8 @@ def check_propensity(propensity: ArrayLike | None, n_rows: int, *, copy: bool = 
     values = _as_column(propensity, n_rows, "propensity", PropensityError, copy=copy)
     # 1e-6 above 1: probabilities are often float32, or were printed and read again.
     # Below 1e-300 the weight 1 / propensity is infinite.
-    bad = ~((values > 1e-300) & (values <= 1 + 1e-6))
-    if bad.any():
+    if len(values) > 0 and not (values.min() > 1e-300 and values.max() <= 1 + 1e-6):  # so NaN is found as well
+        bad = ~((values > 1e-300) & (values <= 1 + 1e-6))
         row = int(bad.argmax())
         remedy = {
             "nan": "Drop rows whose propensity was not recorded, or estimate it.",
@@ -278,10 +278,13 @@ def encode_actions(
     elif _is_dense(actions) and np.can_cast(action.dtype, np.int64):
         # A table is several times as fast as a search.
         low, high = int(actions.min()), int(actions.max())
+        is_known = len(action) == 0 or (action.min() >= low and action.max() <= high)
+        if is_known and low == 0 and np.array_equal(actions, np.arange(len(actions))):
+            return action.astype(np.intp)
         table = np.full(high - low + 1, -1, dtype=np.intp)
         table[actions.astype(np.int64) - low] = np.arange(len(actions))
         unknown = (action < low) | (action > high)
-        place = action if low == 0 and not unknown.any() else np.where(unknown, 0, action.astype(np.int64) - low)
+        place = action if low == 0 and is_known else np.where(unknown, 0, action.astype(np.int64) - low)
         position = table[place]
         unknown |= position < 0
     else:

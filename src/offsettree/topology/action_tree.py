@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -62,9 +63,7 @@ class ActionTree:
         above = np.full(self.n_nodes + self.n_actions, -1, dtype=np.intp)
         above[self.left], above[self.right] = nodes, nodes  # a leaf's ~action counts from the end
         self.parent, self.leaf_parent = above[: self.n_nodes], above[self.n_nodes :][::-1]
-        self.height, self._n_below = self._measures()
-        self._begin, self.leaves = self._places()
-        for array in (self.left, self.right, self.parent, self.leaf_parent, self.height, self.leaves):
+        for array in (self.left, self.right, self.parent, self.leaf_parent):
             array.flags.writeable = False
 
     @classmethod
@@ -167,6 +166,49 @@ class ActionTree:
             )
         return built[0]
 
+    # Found when asked for, as many trees are walked without: by loops over lists, which are much faster than over
+    # arrays, and do not depend on how deep the tree is.
+
+    @cached_property
+    def height(self) -> NDArray[np.intp]:
+        """Longest way down from each node to a leaf."""
+        parent, height = self.parent.tolist(), [1] * self.n_nodes
+        for node in range(self.n_nodes - 1, 0, -1):
+            if height[parent[node]] <= height[node]:
+                height[parent[node]] = height[node] + 1
+        return _read_only(height)
+
+    @cached_property
+    def leaves(self) -> NDArray[np.intp]:
+        """The actions from left to right."""
+        leaves = [0] * self.n_actions
+        for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
+            place = self._first_below[node]
+            if left < 0:
+                leaves[place] = ~left
+            if right < 0:
+                leaves[place + (1 if left < 0 else self._n_below[left])] = ~right
+        return _read_only(leaves)
+
+    @cached_property
+    def _n_below(self) -> list[int]:
+        """How many actions are below each node."""
+        n_below: list[int] = np.bincount(self.leaf_parent, minlength=self.n_nodes).tolist()
+        for node, above in zip(range(self.n_nodes - 1, 0, -1), self.parent[:0:-1].tolist(), strict=True):
+            n_below[above] += n_below[node]
+        return n_below
+
+    @cached_property
+    def _first_below(self) -> list[int]:
+        """Where the actions below each node begin among all from left to right."""
+        first = [0] * self.n_nodes
+        for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
+            if left >= 0:
+                first[left] = first[node]
+            if right >= 0:
+                first[right] = first[node] + (1 if left < 0 else self._n_below[left])
+        return first
+
     @property
     def depth(self) -> int:
         """Most contests on the way from the root to an action."""
@@ -198,37 +240,9 @@ class ActionTree:
 
     def actions_below(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the actions in a node's left and in its right subtree, each from left to right."""
-        begin, left = self._begin[node], self.left[node]
+        begin, left = self._first_below[node], self.left[node]
         middle = begin + (self._n_below[left] if left >= 0 else 1)
         return self.leaves[begin:middle], self.leaves[middle : begin + self._n_below[node]]
-
-    # Loops over lists, which are much faster than over arrays, and do not depend on how deep the tree is.
-
-    def _measures(self) -> tuple[NDArray[np.intp], list[int]]:
-        """Return the height of each node, and how many actions are below."""
-        parent = self.parent.tolist()
-        height = [1] * self.n_nodes
-        n_below = np.bincount(self.leaf_parent, minlength=self.n_nodes).tolist()
-        for node in range(self.n_nodes - 1, 0, -1):
-            above = parent[node]
-            n_below[above] += n_below[node]
-            if height[above] <= height[node]:
-                height[above] = height[node] + 1
-        return np.array(height, dtype=np.intp), n_below
-
-    def _places(self) -> tuple[list[int], NDArray[np.intp]]:
-        """Return where the actions below each node begin among all from left to right, and those."""
-        begin, leaves = [0] * self.n_nodes, [0] * self.n_actions
-        for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
-            place = begin[node]
-            for child in (left, right):
-                if child >= 0:
-                    begin[child] = place
-                    place += self._n_below[child]
-                else:
-                    leaves[place] = ~child
-                    place += 1
-        return begin, np.array(leaves, dtype=np.intp)
 
     def _check_shape(self) -> None:
         if self.n_nodes == 0 or len(self.right) != self.n_nodes:
@@ -267,6 +281,12 @@ class ActionTree:
             sides = (str(~child) if child < 0 else text[child] for child in (self.left[node], self.right[node]))
             text[node] = f"({', '.join(sides)})"
         return text[0]
+
+
+def _read_only(numbers: list[int]) -> NDArray[np.intp]:
+    array = np.array(numbers, dtype=np.intp)
+    array.flags.writeable = False
+    return array
 
 
 def _as_children(children: ArrayLike, side: str) -> NDArray[np.intp]:
