@@ -369,9 +369,9 @@ def test_an_interrupt_reaches_python(tmp_path: Path) -> None:
         from offsettree.learners import J48
 
         J48().fit([[0.0], [1.0]], [0, 1])
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         X = np.random.RandomState(0).normal(size=(500, 5))
         try:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
             while True:
                 J48().fit(X, X[:, 0] > 0)
         except KeyboardInterrupt:
