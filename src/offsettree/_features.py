@@ -209,6 +209,7 @@ def check_numbers(
 ) -> Features:
     """Return an array or a CSR matrix whose numbers may be used: none infinite, entries in order and in their place."""
     if is_sparse(X):
+        _refuse_stray_rows(X)
         _refuse_stray_indices(X)
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()  # the caller's stays as it is
@@ -222,6 +223,18 @@ def check_numbers(
     if within is not None:
         _refuse_huge(X, within)
     return X
+
+
+def _refuse_stray_rows(X: Features) -> None:
+    """Refuse rows that begin or end outside of what is stored."""
+    indptr, n_stored = X.indptr, min(len(X.data), len(X.indices))
+    if len(indptr) != X.shape[0] + 1 or indptr[0] != 0 or indptr[-1] > n_stored or (np.diff(indptr) < 0).any():
+        raise FeatureError(
+            f"a CSR matrix must have an indptr of {X.shape[0] + 1:,} numbers that rise from 0 to at most the number of "
+            f"entries, here {n_stored:,} (data has {len(X.data):,}, indices {len(X.indices):,}); got {len(indptr):,} "
+            f"from {indptr.min(initial=0):,} to {indptr.max(initial=0):,}. Put it together anew: "
+            "scipy.sparse.csr_matrix((data, (row, column)))."
+        )
 
 
 def _refuse_stray_indices(X: Features) -> None:

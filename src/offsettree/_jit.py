@@ -1,7 +1,7 @@
 """How kernels are compiled: machine code kept on disk where a place can be found, the interpreter's lock released.
 
 What is kept is known by the file a kernel stands in, and numba does not notice when a kernel changes that it calls from
-another file. So what is older than the newest file of kernels is thrown away before anything is compiled.
+another file, or a constant. So what is older than the newest of these files is thrown away before anything is compiled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ WITHOUT_COUNTS: dict[str, Any] = {"_nrt": False} if hasattr(numba.core.options.D
 def forget_stale(package: Path) -> None:
     """Delete machine code that was kept before the last change of any kernel."""
     with suppress(OSError):  # a package that cannot be written to keeps none
-        newest = max((file.stat().st_mtime for file in package.rglob("_kernels*.py")), default=0.0)
+        files = (file for name in ("_kernels*.py", "_layout.py", "_jit.py") for file in package.rglob(name))
+        newest = max((file.stat().st_mtime for file in files), default=0.0)
         for kept in package.rglob("__pycache__/*.nb[ic]"):
             if kept.stat().st_mtime < newest:
                 kept.unlink(missing_ok=True)

@@ -94,7 +94,7 @@ def check_reward_within(reward: NDArray[np.float64], reward_range: Sequence[floa
         outside = (reward < low) | (reward > high)
         row = int(outside.argmax())
         raise RewardError(
-            f"reward must be within reward_range=({low:g}, {high:g}); row {first_row + row} has {reward[row]:g} "
+            f"reward must be within reward_range=({low:g}, {high:g}); row {first_row + row} has {reward[row]} "
             f"({_count(outside.sum(), 'row')} of {len(reward)} outside, all rewards between {reward.min():g} and "
             f"{reward.max():g}). If rewards have another scale, pass reward_range=(low, high)."
         )
@@ -128,6 +128,8 @@ def check_propensity(propensity: ArrayLike | None, n_rows: int, *, copy: bool = 
             "nan": "Drop rows whose propensity was not recorded, or estimate it.",
             "0.0": "Drop rows that the logging policy could not have produced.",
         }.get(str(values[row]), "Percentages must be divided by 100.")
+        if 0 < values[row] < 1:
+            remedy = "So small a number has no inverse: nobody can have drawn the action with such a probability."
         raise PropensityError(
             f"propensity must be in (0, 1]; row {row} has {values[row]} ({_count(bad.sum(), 'row')} in all). {remedy}"
         )

@@ -13,6 +13,7 @@ from offsettree._policy_file._reading import Part, refusing
 from offsettree.compiled._batches import is_csr, over_csr, over_tables
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.online._layout import (
+    KINDS,
     LARGEST,
     N_FEATURES,
     N_MODELS,
@@ -21,15 +22,15 @@ from offsettree.online._layout import (
     SCALE_SHIFT,
     SPACING,
     WIDTH,
+    longest_row,
     make_layout,
     room_for,
+    table_of,
 )
-from offsettree.online._sets import by_set, functions_within, links_of, links_within
+from offsettree.online._links import links_of
 from offsettree.topology import ActionTree
 
 __all__ = ["OnlineBanditron", "OnlineRegression", "OnlineTree"]
-
-KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class _Online(Model):
@@ -76,19 +77,7 @@ class _Online(Model):
     def choose(self, X: Any) -> NDArray[np.intp]:
         """See `Model`."""
         refuse_huge(X)
-        return self._choose_by(self._for_choosing(), X)
-
-    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
-        refuse_huge(X)
-        position = np.empty(len(mask), dtype=np.intp)
-        for among, rows in by_set(mask):
-            model, actions = self._within(among)
-            position[rows] = actions[self._choose_by(model, X[rows])]
-        return position
-
-    def _choose_by(self, model: tuple[Any, ...], X: Any) -> NDArray[np.intp]:
-        kernels, layout = self._kernels(), model[0]
+        kernels, model, layout = self._kernels(), self._for_choosing(), self.layout
         n_features = int(layout[N_FEATURES])
         out = np.empty(X.shape[0], dtype=np.intp)
 
@@ -98,7 +87,7 @@ class _Online(Model):
             return 0
 
         def walk_csr(data: Any, indices: Any, indptr: Any, first: int, last: int) -> int:
-            room = room_for(layout, int(np.diff(indptr).max(initial=0)))
+            room = room_for(layout, longest_row(indptr))
             kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
             return 0
 
@@ -108,6 +97,13 @@ class _Online(Model):
             over_tables(walk, X, KINDS)
         return out
 
+    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """See `Model`."""
+        refuse_huge(X)
+        out = np.empty(len(mask), dtype=np.intp)
+        self._kernels().choose_within(*self._for_choosing(), *table_of(self.layout, X), np.ascontiguousarray(mask), out)
+        return out
+
     @abstractmethod
     def _kernels(self) -> Any:
         """Load the kernels that decide."""
@@ -115,10 +111,6 @@ class _Online(Model):
     @abstractmethod
     def _for_choosing(self) -> tuple[Any, ...]:
         """Return what they take before the rows."""
-
-    @abstractmethod
-    def _within(self, among: NDArray[np.bool_]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-        """Return what they take to choose among some actions, and the position of each action that this knows."""
 
 
 class OnlineTree(_Online):
@@ -163,10 +155,6 @@ class OnlineTree(_Online):
     def _for_choosing(self) -> tuple[Any, ...]:
         return self.layout, self.weights, self.scales, self._links
 
-    def _within(self, among: NDArray[np.bool_]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-        links = links_within(self.tree, self._links, among)
-        return (self.layout, self.weights, self.scales, links), np.arange(self.n_actions)
-
 
 class OnlineBanditron(_Online):
     """A linear function per action, without intercept; explores, if asked for probabilities."""
@@ -208,10 +196,6 @@ class OnlineBanditron(_Online):
 
     def _for_choosing(self) -> tuple[Any, ...]:
         return self.layout, self.weights
-
-    def _within(self, among: NDArray[np.bool_]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-        layout, weights, position = functions_within(self.layout, self.weights, among)
-        return (layout, weights), position
 
 
 class OnlineRegression(_Online):
@@ -262,14 +246,8 @@ class OnlineRegression(_Online):
         return _kernels_regression
 
     def _for_choosing(self) -> tuple[Any, ...]:
-        return self._counted_from(self.starts)
-
-    def _within(self, among: NDArray[np.bool_]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-        return self._counted_from(np.where(among, self.starts, -np.inf)), np.arange(self.n_actions)
-
-    def _counted_from(self, starts: NDArray[np.float64]) -> tuple[Any, ...]:
         # With the totals of one row that earned the mean.
-        return self.layout, self.weights, self.scales, starts, np.array([1.0, 1.0, self.mean])
+        return self.layout, self.weights, self.scales, self.starts, np.array([1.0, 1.0, self.mean])
 
 
 def refuse_huge(X: Any) -> None:

@@ -11,9 +11,9 @@ from offsettree.online._kernels_explore import earned, explore, propensity_of
 from offsettree.online._kernels_rows import add_row, needs_no_care, product, read_row
 from offsettree.online._layout import N_MODELS
 
-__all__ = ["choose_one", "choose_rows", "learn_one", "learn_rows", "run"]
+__all__ = ["choose_one", "choose_rows", "choose_within", "learn_one", "learn_rows", "run"]
 
-MOST = 1e15  # of reward / propensity: float32 holds sums of its products
+MOST = 1e15  # of reward / propensity: steps that float32 holds; what else is learned would be lost beside larger ones
 
 
 @kernel
@@ -50,7 +50,7 @@ def learn_one(
     propensity: Any,
 ) -> Any:
     """Learn from one row, unless it must be looked at more closely; tell whether it was learned from."""
-    if not needs_no_care(layout, data, indices):
+    if not needs_no_care(layout, data, indices, indptr):
         return False
     values = np.zeros(size, np.float32)
     n = read_row(layout, None, None, data, indices, indptr, 0, values, keys)
@@ -68,9 +68,26 @@ def choose_rows(layout: Any, weights: Any, size: Any, keys: Any, data: Any, indi
 
 
 @kernel
+def choose_within(
+    layout: Any, weights: Any, size: Any, keys: Any, data: Any, indices: Any, indptr: Any, mask: Any, out: Any
+) -> Any:
+    """Choose for each row among the actions that its mask leaves."""
+    values = np.zeros(size, np.float32)
+    for i in range(out.shape[0]):
+        n = read_row(layout, None, None, data, indices, indptr, i, values, keys)
+        best, largest = -1, np.float32(-np.inf)
+        for model in range(np.int64(layout[N_MODELS])):
+            if mask[i, model]:
+                score = product(layout, weights, model, values, keys, n)
+                if best < 0 or score > largest:
+                    best, largest = model, score
+        out[i] = best
+
+
+@kernel
 def choose_one(layout: Any, weights: Any, size: Any, keys: Any, data: Any, indices: Any, indptr: Any) -> Any:
     """Choose for one row; -1 where it must be looked at more closely."""
-    if not needs_no_care(layout, data, indices):
+    if not needs_no_care(layout, data, indices, indptr):
         return -1
     values = np.zeros(size, np.float32)
     n = read_row(layout, None, None, data, indices, indptr, 0, values, keys)

@@ -1,7 +1,7 @@
 """Online reward regression: a linear model of the reward per action, the largest chosen; see `_layout`.
 
 Rewards are counted from -1 to 1. What a model adds up to is counted from where it started, in `starts`: the mean reward
-when its action was first seen. NaN is an action that was never seen, and minus infinity one that is not to be chosen.
+when its action was first seen, and NaN before.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = [
     "choose_from_table",
     "choose_one",
     "choose_rows",
+    "choose_within",
     "fold",
     "learn_one",
     "learn_rows",
@@ -84,7 +85,7 @@ def learn_one(
     propensity: Any,
 ) -> Any:
     """Learn from one row, unless it must be looked at more closely; tell whether it was learned from."""
-    if not needs_no_care(layout, data, indices):
+    if not needs_no_care(layout, data, indices, indptr):
         return False
     values, squares, directions, gathered = room_to_learn(size)
     n = read_row(layout, scales, scales, data, indices, indptr, 0, values, keys)
@@ -114,6 +115,35 @@ def choose_rows(
     for i in range(out.shape[0]):
         n = read_to_choose(layout, scales, data, indices, indptr, i, values, folds, keys)
         out[i] = choose_row(layout, weights, starts, totals, values, folds, keys, n)
+
+
+@kernel
+def choose_within(
+    layout: Any,
+    weights: Any,
+    scales: Any,
+    starts: Any,
+    totals: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    mask: Any,
+    out: Any,
+) -> Any:
+    """Choose for each row among the actions that its mask leaves."""
+    values, folds = np.zeros(size, np.float32), np.empty(size, np.float32)
+    mean = _mean(totals)
+    for i in range(out.shape[0]):
+        n = read_to_choose(layout, scales, data, indices, indptr, i, values, folds, keys)
+        best, largest = -1, -np.inf
+        for model in range(starts.shape[0]):
+            if mask[i, model]:
+                score = _score(layout, weights, starts, mean, model, values, folds, keys, n)
+                if best < 0 or score > largest:
+                    best, largest = model, score
+        out[i] = best
 
 
 @kernel
@@ -190,7 +220,7 @@ def choose_one(
     indptr: Any,
 ) -> Any:
     """Choose for one row; -1 where it must be looked at more closely."""
-    if not needs_no_care(layout, data, indices):
+    if not needs_no_care(layout, data, indices, indptr):
         return -1
     values, folds = np.zeros(size, np.float32), np.empty(size, np.float32)
     n = read_to_choose(layout, scales, data, indices, indptr, 0, values, folds, keys)

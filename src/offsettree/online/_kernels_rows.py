@@ -21,6 +21,7 @@ from offsettree.online._layout import (
     BIAS,
     FACTOR,
     LARGEST,
+    LARGEST_SCALE,
     MASK,
     N_FEATURES,
     SCALE_FACTOR,
@@ -43,15 +44,18 @@ def room_to_learn(size: Any) -> Any:
 
 
 @part
-def needs_no_care(layout: Any, data: Any, indices: Any) -> Any:
+def needs_no_care(layout: Any, data: Any, indices: Any, indptr: Any) -> Any:
     """Tell whether one row can be taken as it is: all within bounds, and the entries of CSR in order, none twice."""
     if data.ndim == 2:
         n_good = 0
         for i in range(data.shape[1]):
             n_good += abs(data[0, i]) <= LARGEST
         return n_good == data.shape[1]
+    n_stored = data.shape[0]
+    if indices.shape[0] != n_stored or indptr.shape[0] != 2 or indptr[0] != 0 or np.int64(indptr[1]) != n_stored:
+        return False
     previous = np.int64(-1)
-    for i in range(indices.shape[0]):
+    for i in range(n_stored):
         if not (abs(data[i]) <= LARGEST and previous < indices[i]):
             return False
         previous = np.int64(indices[i])
@@ -159,8 +163,8 @@ def _scale_list(layout: Any, scales: Any, values: Any, keys: Any, n: Any) -> Any
     for i in range(n):
         at = (keys[i] * factor) >> shift
         scale = scales[at]
-        if abs(values[i]) * scale > 1:
-            scale = np.float32(1) / abs(values[i])
+        if abs(values[i]) * scale > 1 or scale >= np.float32(UNSEEN):
+            scale = min(np.float32(1) / abs(values[i]), np.float32(LARGEST_SCALE))
             scales[at] = scale
         values[i] *= scale
 

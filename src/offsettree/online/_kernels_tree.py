@@ -22,7 +22,7 @@ from offsettree.online._kernels_rows import (
     square,
 )
 
-__all__ = ["choose_from_table", "choose_one", "choose_rows", "fold", "learn_one", "learn_rows", "run"]
+__all__ = ["choose_from_table", "choose_one", "choose_rows", "choose_within", "fold", "learn_one", "learn_rows", "run"]
 
 # Places in `settings`, then in `totals`, and in the rows of `contests` and `links`.
 LOSS, RATE, OFFSET, REALIZABLE = 0, 1, 2, 3
@@ -80,7 +80,7 @@ def learn_one(
     propensity: Any,
 ) -> Any:
     """Learn from one row, unless it must be looked at more closely; tell whether it was learned from."""
-    if not needs_no_care(layout, data, indices):
+    if not needs_no_care(layout, data, indices, indptr):
         return False
     values, squares, directions, gathered = room_to_learn(size)
     n = read_row(layout, scales, scales, data, indices, indptr, 0, values, keys)
@@ -114,6 +114,38 @@ def choose_rows(
         for i in range(out.shape[0]):
             n = read_to_choose(layout, scales, data, indices, indptr, i, values, folds, keys)
             out[i] = choose_row(layout, weights, links, values, folds, keys, n)
+
+
+@kernel
+def choose_within(
+    layout: Any,
+    weights: Any,
+    scales: Any,
+    links: Any,
+    size: Any,
+    keys: Any,
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    mask: Any,
+    out: Any,
+) -> Any:
+    """Choose for each row among the actions that its mask leaves."""
+    values, folds = np.zeros(size, np.float32), np.empty(size, np.float32)
+    is_open = np.empty(links.shape[1], np.bool_)
+    for i in range(out.shape[0]):
+        _open_nodes(links, mask, i, is_open)
+        n = read_to_choose(layout, scales, data, indices, indptr, i, values, folds, keys)
+        node = np.int64(0)
+        while node >= 0:
+            left, right = links[LEFT, node], links[RIGHT, node]
+            if not _leads_on(left, mask, i, is_open):
+                node = right
+            elif not _leads_on(right, mask, i, is_open):
+                node = left
+            else:
+                node = left if _margin(layout, weights, node, values, folds, keys, n) > 0 else right
+        out[i] = ~node
 
 
 @kernel
@@ -159,7 +191,7 @@ def choose_one(
     indptr: Any,
 ) -> Any:
     """Choose for one row; -1 where it must be looked at more closely."""
-    if not needs_no_care(layout, data, indices):
+    if not needs_no_care(layout, data, indices, indptr):
         return -1
     values = np.zeros(size, np.float32)
     folds = values if keys is None else np.empty(size, np.float32)
@@ -235,12 +267,30 @@ def choose_row(layout: Any, weights: Any, links: Any, values: Any, folds: Any, k
     """Walk down from the root."""
     node = 0
     while node >= 0:
-        if keys is None:
-            margin = product(layout, weights, node, values, None, n)
-        else:
-            margin = list_margin(layout, weights, node, values, folds, keys, n)
+        margin = _margin(layout, weights, node, values, folds, keys, n)
         node = links[LEFT if margin > 0 else RIGHT, node]
     return ~node
+
+
+@part
+def _margin(layout: Any, weights: Any, node: Any, values: Any, folds: Any, keys: Any, n: Any) -> Any:
+    if keys is None:
+        return product(layout, weights, node, values, None, n)
+    return list_margin(layout, weights, node, values, folds, keys, n)
+
+
+@part
+def _open_nodes(links: Any, mask: Any, row: Any, is_open: Any) -> Any:
+    """Tell of each node whether an action below is available; children are numbered after their parents."""
+    for node in range(links.shape[1] - 2, -1, -1):
+        is_open[node] = _leads_on(links[LEFT, node], mask, row, is_open) or _leads_on(
+            links[RIGHT, node], mask, row, is_open
+        )
+
+
+@part
+def _leads_on(child: Any, mask: Any, row: Any, is_open: Any) -> Any:
+    return is_open[child] if child >= 0 else mask[row, ~child]
 
 
 @part

@@ -13,6 +13,8 @@ the next row, or the next place: what is used together comes into the processor'
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +23,9 @@ from offsettree.exceptions import ParameterError
 __all__ = [
     "BIAS",
     "FACTOR",
+    "KINDS",
     "LARGEST",
+    "LARGEST_SCALE",
     "MASK",
     "MOST_COLUMNS",
     "N_FEATURES",
@@ -35,10 +39,12 @@ __all__ = [
     "STEP",
     "UNSEEN",
     "WIDTH",
+    "longest_row",
     "make_layout",
     "new_scales",
     "new_weights",
     "room_for",
+    "table_of",
 ]
 
 (
@@ -57,7 +63,9 @@ __all__ = [
     N_SCALES,
 ) = range(13)
 
+KINDS = (np.dtype(np.float32), np.dtype(np.float64))  # of numbers that kernels take
 LARGEST = 1e15  # size of a value: float32 holds the squares of millions of them
+LARGEST_SCALE = 5e14  # of a feature that has been seen, however small its values were
 UNSEEN = 1e15  # scale, one over the largest size so far, before any: what is smaller counts as of this size
 MOST_COLUMNS = 1024
 MOST_WEIGHTS = 2**31
@@ -113,3 +121,17 @@ def room_for(layout: NDArray[np.uint64], n_entries: int) -> tuple[int, NDArray[n
     if layout[WIDTH] > 0:
         return int(layout[WIDTH]), None
     return n_entries + 1, np.empty(n_entries + 1, dtype=np.uint64)
+
+
+def table_of(layout: NDArray[np.uint64], X: Any) -> tuple[Any, ...]:
+    """Return an array or a CSR matrix as kernels take it, with room for one of its rows."""
+    values = X.data if hasattr(X, "indptr") else X
+    values = np.ascontiguousarray(values, dtype=values.dtype if values.dtype in KINDS else np.float64)
+    if hasattr(X, "indptr"):
+        return *room_for(layout, longest_row(X.indptr)), values, X.indices, X.indptr
+    return *room_for(layout, X.shape[1]), values, None, None
+
+
+def longest_row(indptr: NDArray[Any]) -> int:
+    """Count the entries of the longest row of a CSR matrix."""
+    return int(np.diff(indptr).max(initial=0))

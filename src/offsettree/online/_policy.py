@@ -14,17 +14,26 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._available import Available
-from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame, take_rows
+from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame
 from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.compiled import over_csr, over_tables
 from offsettree.exceptions import FeatureError, ParameterError
-from offsettree.online._layout import LARGEST, N_FEATURES, N_MODELS, N_WEIGHTS, SHIFT, WIDTH, room_for
-from offsettree.online._sets import by_set
+from offsettree.online._layout import (
+    KINDS,
+    LARGEST,
+    N_FEATURES,
+    N_MODELS,
+    N_WEIGHTS,
+    SHIFT,
+    WIDTH,
+    longest_row,
+    room_for,
+    table_of,
+)
 
 __all__ = ["OnlinePolicy"]
 
-KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 CSR = (sp.csr_matrix, sp.csr_array)
 LABELS = (int, str, np.int64, np.str_)
 NUMBERS = (float, int, np.float64, np.float32, np.int64)
@@ -96,23 +105,29 @@ class OnlinePolicy(BasePolicy):
         """
         known = self.__dict__.get("_known")
         if known is not None:
-            position_of, low, span, _ = known
+            position_of, low, high, _ = known
             position = position_of.get(action) if type(action) in LABELS else None
             if (
                 position is not None
                 and type(reward) in NUMBERS
                 and type(propensity) in NUMBERS
-                and low <= reward <= low + span
+                and low <= reward <= high
                 and 1e-300 < propensity <= 1
                 and (row := self._row_for_kernel(x)) is not None
                 and (model := self._model).weights.flags.writeable
-                and self._kernels.learn_one(*model, *row, position, (float(reward) - low) / span, float(propensity))
+                and self._kernels.learn_one(
+                    *model, *row, position, (float(reward) - low) / (high - low), float(propensity)
+                )
             ):
                 return self
-        row = as_one_row(x, getattr(self, "feature_names_in_", None), None)
-        if count_rows(row) != 1:
-            raise FeatureError(f"learn takes one row; got {count_rows(row)}. Use partial_fit for many.")
-        return self._learn_checked(row, [action], [reward], [propensity], names_expected=False)
+        with self._all_or_nothing():
+            if "_model" in self.__dict__:
+                row = as_one_row(x, getattr(self, "feature_names_in_", None), None)
+            else:
+                row = self._begin_with(x)
+            if count_rows(row) != 1:
+                raise FeatureError(f"learn takes one row; got {count_rows(row)}. Use partial_fit for many.")
+            return self._learn_checked(row, [action], [reward], [propensity], names_expected=False)
 
     def _learn_checked(
         self,
@@ -128,6 +143,7 @@ class OnlinePolicy(BasePolicy):
             if is_first:
                 X = self._begin(X)
             self._refuse_changes()
+            self._remember()
             log = self._check_log(
                 X, action, reward, propensity, first=False, names_expected=names_expected, checked=is_first
             )
@@ -139,7 +155,7 @@ class OnlinePolicy(BasePolicy):
         """Return the action for one context, and the probability with which it was chosen: this policy is certain."""
         if "_model" not in self.__dict__:
             with self._all_or_nothing():
-                self._begin_deciding(x)
+                self._begin_with(x)
         return self.decide(x), 1.0
 
     def decide(self, x: Any, available: Any = None) -> Any:
@@ -162,8 +178,10 @@ class OnlinePolicy(BasePolicy):
             if position >= 0:
                 return self._labels[position]
         with self._all_or_nothing():
-            if "_model" not in self.__dict__ and self.actions is not None:
-                x = self._begin_deciding(x)
+            if "_model" in self.__dict__:
+                self._remember()
+            elif self.actions is not None:
+                x = self._begin_with(x)
             return super().decide(x, available)
 
     def _fit(
@@ -194,8 +212,8 @@ class OnlinePolicy(BasePolicy):
         self._make_ready(X)
         return X
 
-    def _begin_deciding(self, x: Any) -> Any:
-        """Be ready to decide before anything was learned, as the first decision is; return the context as one row."""
+    def _begin_with(self, x: Any) -> Any:
+        """Be ready for a first context, before anything was learned; return it as one row."""
         if hasattr(x, "to_dict") and hasattr(x, "index") and not is_frame(x):  # a row of a pandas frame
             x = x.to_dict()
         names = list(x) if isinstance(x, Mapping) else None
@@ -205,12 +223,12 @@ class OnlinePolicy(BasePolicy):
             self.feature_names_in_ = np.array(names, dtype=object)
         return row
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; what has begun to learn goes on with those it began with, or not at all."""
-        result: Self = super().set_params(**params)
-        if "_model" in self.__dict__ and self._settings() != self._made_by:
-            self.__dict__.pop("_known", None)  # from now on the longer way, which refuses to learn
-        return result
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if not name.startswith("_") and not name.endswith("_"):
+            # A parameter. What has begun to learn goes on with those it began with, or not at all: from now on by the
+            # longer way, which looks.
+            self.__dict__.pop("_known", None)
 
     def _settings(self) -> tuple[Any, ...]:
         """Return the parameters that a model is made by."""
@@ -224,13 +242,19 @@ class OnlinePolicy(BasePolicy):
             )
 
     def _make_ready(self, X: Features) -> None:
-        low, high = check_range(self.reward_range)
+        self._range = check_range(self.reward_range)
         self._made_by = self._settings()
         self._model = self._new_model(X.shape[1])
         self._width = int(self._model.layout[WIDTH])
         self._labels = self.actions_.tolist()
-        position_of = {label: position for position, label in enumerate(self._labels)}
-        self._known = (position_of, low, high - low, X.shape[1])
+        self.__dict__.pop("_known", None)
+        self._remember()
+
+    def _remember(self) -> None:
+        """Keep what single rows are judged by, as long as no parameter changes."""
+        if "_known" not in self.__dict__ and self._settings() == self._made_by:
+            position_of = {label: position for position, label in enumerate(self._labels)}
+            self._known = (position_of, *self._range, self.n_features_in_)
 
     def _row_for_kernel(self, x: Any) -> tuple[Any, ...] | None:
         """Return a row that needs no more checks than a kernel for one row makes, and room for it; else None."""
@@ -266,7 +290,9 @@ class OnlinePolicy(BasePolicy):
         propensity: NDArray[np.float64],
     ) -> None:
         self._own_numbers()
-        self._kernels.learn_rows(*self._model, *self._table(X), action, reward, np.ascontiguousarray(propensity))
+        self._kernels.learn_rows(
+            *self._model, *table_of(self._model.layout, X), action, reward, np.ascontiguousarray(propensity)
+        )
 
     def _run(
         self,
@@ -283,28 +309,13 @@ class OnlinePolicy(BasePolicy):
         n_rows = len(rates)
         chosen, reward, propensity = np.empty(n_rows, dtype=np.intp), np.empty(n_rows), np.empty(n_rows)
         self._own_numbers()
-        table = self._table(X)
+        table = table_of(self._model.layout, X)
         self._kernels.run(*self._model, *table, label, rewards, rates, draws, chosen, reward, propensity)
         return chosen, propensity
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         check_is_fitted(self, "_model")
-        return self._choose_by(self._model, X)
-
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        check_is_fitted(self, "_model")
-        position = np.empty(len(mask), dtype=np.intp)
-        for among, rows in by_set(mask):
-            model, actions = self._model_within(among)
-            position[rows] = actions[self._choose_by(model, take_rows(X, rows))]
-        return position
-
-    @abstractmethod
-    def _model_within(self, among: NDArray[np.bool_]) -> tuple[Any, NDArray[np.intp]]:
-        """Return a model that decides among some actions, and the position of each action that it knows."""
-
-    def _choose_by(self, model_used: Any, X: Features) -> NDArray[np.intp]:
-        kernels, model, layout = self._kernels, model_used.for_choosing(), model_used.layout
+        kernels, model, layout = self._kernels, self._model.for_choosing(), self._model.layout
         out = np.empty(count_rows(X), dtype=np.intp)
         n_features = X.shape[1]
 
@@ -328,6 +339,14 @@ class OnlinePolicy(BasePolicy):
             over_tables(walk_table, X, KINDS)
         return out
 
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        check_is_fitted(self, "_model")
+        position = np.empty(len(mask), dtype=np.intp)
+        self._kernels.choose_within(
+            *self._model.for_choosing(), *table_of(self._model.layout, X), np.ascontiguousarray(mask), position
+        )
+        return position
+
     def _folded(self, n_entries: int) -> NDArray[np.float32] | None:
         """Return weights times scales where to make them takes less time than so many entries of lists; else None."""
         layout = self._model.layout
@@ -336,20 +355,3 @@ class OnlinePolicy(BasePolicy):
         table = np.empty((int(layout[N_FEATURES]) + 1, int(layout[N_MODELS])), dtype=np.float32)
         self._kernels.fold(layout, self._model.weights, self._model.scales, table)
         return table
-
-    def _table(self, X: Features) -> tuple[Any, ...]:
-        """Return X as kernels take it, with room for one of its rows."""
-        layout = self._model.layout
-        if hasattr(X, "indptr"):
-            return *room_for(layout, longest_row(X.indptr)), float_table(X.data), X.indices, X.indptr
-        return *room_for(layout, X.shape[1]), float_table(X), None, None
-
-
-def longest_row(indptr: NDArray[Any]) -> int:
-    """Count the entries of the longest row of a CSR matrix."""
-    return int(np.diff(indptr).max(initial=0))
-
-
-def float_table(values: NDArray[Any]) -> NDArray[Any]:
-    """Return float32 or float64, in the order of rows."""
-    return np.ascontiguousarray(values, dtype=values.dtype if values.dtype in KINDS else np.float64)

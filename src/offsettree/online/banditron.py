@@ -12,7 +12,6 @@ from offsettree._features import Features
 from offsettree._lazy import ModuleOnDemand
 from offsettree.online._layout import make_layout, new_weights
 from offsettree.online._policy import OnlinePolicy
-from offsettree.online._sets import functions_within
 from offsettree.online.exploration import Explores, check_share
 
 __all__ = ["Banditron"]
@@ -109,7 +108,3 @@ class Banditron(Explores, OnlinePolicy):
         check_share(self.gamma, "gamma")
         layout = make_layout(n_features, len(self.actions_), bias=False)
         return BanditronModel(layout, new_weights(layout))
-
-    def _model_within(self, among: NDArray[np.bool_]) -> tuple[BanditronModel, NDArray[np.intp]]:
-        layout, weights, position = functions_within(self._model.layout, self._model.weights, among)
-        return BanditronModel(layout, weights), position

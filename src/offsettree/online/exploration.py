@@ -34,7 +34,10 @@ class Explores(ABC):
         return int(self.__dict__.get("_n_chosen", 0))
 
     def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
-        """Return the probability with which `choose` would take each action for each row, as things are now."""
+        """Return the probability with which `choose` would take each action for each row, as things are now.
+
+        Before the first row was chosen for or learned from the policy has nothing to predict with.
+        """
         if available is not None:
             raise ParameterError("an explorer chooses among all actions: available must be None.")
         rate = float(self._rates(self.n_chosen_ + 1, 1)[0])

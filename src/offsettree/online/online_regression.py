@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, count_rows
 from offsettree._lazy import ModuleOnDemand
-from offsettree._validation import check_range
-from offsettree.online._layout import make_layout, new_scales, new_weights
+from offsettree.online._layout import make_layout, new_scales, new_weights, table_of
 from offsettree.online._parameters import check_bits, check_rate
 from offsettree.online._policy import OnlinePolicy
 
@@ -46,12 +45,13 @@ class OnlineRewardRegression(OnlinePolicy):
     ----------
     learning_rate : "adaptive" or float, default="adaptive"
         "adaptive": every feature has a rate of its own that falls as it gathers gradients, and is measured by the
-        largest size it has had, so that there is nothing to tune and no feature to scale. A number: a constant rate,
+        largest size it has had, so that there is nothing to tune and no feature to scale (sizes below 1e-15 count as
+        that). A number: a constant rate,
         features as they are.
     n_bits : int, optional
-        Hash features into 2 ** n_bits weights for all actions together (8 bytes each, and 8 for each feature's scale),
-        so that memory is bounded whatever the number of features. By default every action has a weight for every
-        feature.
+        Hash features into 2 ** n_bits places for all actions together (12 bytes each: a weight, the sum of its squared
+        gradients, and a scale), so that memory is bounded whatever the number of features. By default every action has
+        a weight for every feature.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     actions : array of shape (n_actions,), optional
@@ -125,8 +125,8 @@ class OnlineRewardRegression(OnlinePolicy):
         X = self._checked(X)
         check_is_fitted(self, "_model")
         score = np.empty((count_rows(X), len(self.actions_)))
-        self._kernels.score_rows(*self._model.for_choosing(), *self._table(X), score)
-        low, high = check_range(self.reward_range)
+        self._kernels.score_rows(*self._model.for_choosing(), *table_of(self._model.layout, X), score)
+        low, high = self._range
         return np.asarray(low + (score + 1) / 2 * (high - low))
 
     def _settings(self) -> tuple[Any, ...]:
@@ -145,7 +145,3 @@ class OnlineRewardRegression(OnlinePolicy):
             totals=np.zeros(3),
             rate=np.array([rate]),
         )
-
-    def _model_within(self, among: NDArray[np.bool_]) -> tuple[RegressionModel, NDArray[np.intp]]:
-        starts = np.where(among, self._model.starts, -np.inf)
-        return self._model._replace(starts=starts), np.arange(len(among))

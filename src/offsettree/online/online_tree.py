@@ -12,9 +12,9 @@ from offsettree._lazy import ModuleOnDemand
 from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.online._layout import make_layout, new_scales, new_weights
+from offsettree.online._links import links_of
 from offsettree.online._parameters import check_bits, check_rate
 from offsettree.online._policy import OnlinePolicy
-from offsettree.online._sets import links_of, links_within
 from offsettree.topology import ActionTree, tree_from
 
 __all__ = ["OnlineOffsetTree"]
@@ -52,7 +52,8 @@ class OnlineOffsetTree(OnlinePolicy):
         What a contest minimises. "perceptron" learns from mistakes only, in steps of the row itself.
     learning_rate : "adaptive" or float, default="adaptive"
         "adaptive": every feature has a rate of its own that falls as it gathers gradients, and is measured by the
-        largest size it has had, so that there is nothing to tune and no feature to scale. A number: a constant rate,
+        largest size it has had, so that there is nothing to tune and no feature to scale (sizes below 1e-15 count as
+        that). A number: a constant rate,
         features as they are. A perceptron takes features as they are and, with "adaptive", steps of 1; its decisions
         do not depend on the rate.
     tree : {"balanced", "random"}, ActionTree or nested pairs of labels, default="balanced"
@@ -63,9 +64,10 @@ class OnlineOffsetTree(OnlinePolicy):
         Do not divide by propensities: the paper's specialisation (section 7.2) to problems that contests can solve
         without error, where any choice of rows leads to the same policy, and weights only add variance.
     n_bits : int, optional
-        Hash features into 2 ** n_bits weights for the whole tree (8 bytes each, and 8 for each feature's scale), so
-        that memory is bounded whatever the number of features. Take many more than a row has entries: features that
-        share a place speak with one voice. By default every contest has a weight for every feature.
+        Hash features into 2 ** n_bits places for the whole tree (12 bytes each: a weight, the sum of its squared
+        gradients, and a scale), so that memory is bounded whatever the number of features. Take many more than a row
+        has entries: features that share a place speak with one voice. By default every contest has a weight for every
+        feature.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     actions : array of shape (n_actions,), optional
@@ -183,10 +185,6 @@ class OnlineOffsetTree(OnlinePolicy):
             links=links_of(self.tree_),
             settings=np.array([loss, rate, offset, self.realizable]),
         )
-
-    def _model_within(self, among: NDArray[np.bool_]) -> tuple[TreeModel, NDArray[np.intp]]:
-        links = links_within(self.tree_, self._model.links, among)
-        return self._model._replace(links=links), np.arange(len(among))
 
     def _make_tree(self) -> ActionTree:
         if isinstance(self.tree, str) and self.tree in ("similar", "learned"):

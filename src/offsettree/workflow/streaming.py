@@ -191,8 +191,8 @@ def learn_from_stream(
         progress.close()
     if value.n_rows == 0:
         raise LogError(
-            f"{path} has {n_total:,} rows, too few to learn online and to value on the way: that takes more than "
-            f"{CHUNK_ROWS:,}. Use another learner."
+            f"{path} has {n_total:,} rows, too few to learn online and to value on the way: the first {CHUNK_ROWS:,} "
+            "are only learned from. Use another learner, which holds rows out."
         )
     by_action = {label: [labels[label], sums[label][1], sums[label][0]] for label in labels}
     mean_inverse, squares = (sum(float(each[i]) for each in sums.values()) for i in (0, 2))
