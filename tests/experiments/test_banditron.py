@@ -161,7 +161,7 @@ def test_the_curves_of_the_methods_in_the_table_are_drawn(tmp_path: Path) -> Non
         assert text in svg
 
 
-def test_on_synsep_the_realizable_tree_beats_the_banditron_and_the_agnostic_one_is_worse_as_in_the_paper() -> None:
+def test_on_synsep_the_realizable_tree_beats_banditrons_that_explore_enough_and_the_agnostic_one_is_worse() -> None:
     stream = open_stream("synsep", 30_000)
     # With less exploration a Banditron fares better or worse by luck, seed by seed, until far more rows were seen.
     gammas = [method for method, gamma in BANDITRONS.items() if gamma >= 0.014]
