@@ -94,7 +94,10 @@ class Banditron(Explores, OnlinePolicy):
     def choose(self, x: Any) -> tuple[Any, float]:
         """Return an action for one context, and the probability with which it was chosen."""
         greedy, _ = super().choose(x)
-        action, propensity = self._draw(self._labels.index(greedy), len(self._labels))
+        known = self.__dict__.get("_known")
+        action, propensity = self._draw(
+            self._labels.index(greedy) if known is None else known[0][greedy], len(self._labels)
+        )
         return self._labels[action], propensity
 
     def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
@@ -103,6 +106,9 @@ class Banditron(Explores, OnlinePolicy):
 
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
         return np.full(n_rows, check_share(self.gamma, "gamma"))
+
+    def _rate_settings(self) -> tuple[Any, ...]:
+        return (self.gamma,)
 
     def _new_model(self, n_features: int) -> BanditronModel:
         check_share(self.gamma, "gamma")

@@ -12,10 +12,12 @@ from sklearn.exceptions import NotFittedError
 
 from offsettree._features import Features, as_one_row
 from offsettree._validation import as_random_state, find_actions, is_number
-from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 
 __all__ = ["EpochGreedy", "EpsilonGreedy", "Explorer", "Explores"]
+
+
+RATES_AT_ONCE = 256
 
 
 class Explores(ABC):
@@ -27,6 +29,10 @@ class Explores(ABC):
     @abstractmethod
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
         """Return the probability to explore in rows `first`, ..., counted from 1."""
+
+    @abstractmethod
+    def _rate_settings(self) -> tuple[Any, ...]:
+        """Return the parameters that the probabilities depend on."""
 
     @property
     def n_chosen_(self) -> int:
@@ -54,6 +60,17 @@ class Explores(ABC):
         self._n_chosen = self.n_chosen_ + n_rows
         return rates
 
+    def _next_rate(self) -> float:
+        """Do as `_next_rates` for one row, from some that were found at once."""
+        row, settings = self.__dict__.get("_n_chosen", 0) + 1, self._rate_settings()
+        first, rates, made_by = self.__dict__.get("_kept_rates", (0, (), None))
+        if not first <= row < first + len(rates) or made_by != settings:
+            first, rates = row, self._rates(row, RATES_AT_ONCE).tolist()
+            self._kept_rates = first, rates, settings
+        self._n_chosen = row
+        rate: float = rates[row - first]
+        return rate
+
     def _next_draws(self, n_rows: int) -> NDArray[np.float64]:
         """Return two uniform draws per row: whether to explore, and what."""
         if "_random" not in self.__dict__:
@@ -63,8 +80,8 @@ class Explores(ABC):
 
     def _draw(self, greedy: int | None, n_actions: int) -> tuple[int, float]:
         """Return the position of the action to take, and its propensity; without a greedy one all are as likely."""
-        rate = float(self._next_rates(1)[0])
-        whether, which = self._next_draws(1)[0]
+        rate = self._next_rate()
+        whether, which = self._next_draws(1)[0].tolist()
         if greedy is None:
             return min(int(which * n_actions), n_actions - 1), 1 / n_actions
         action = min(int(which * n_actions), n_actions - 1) if whether < rate else greedy
@@ -142,7 +159,7 @@ class Explorer(Explores, BaseEstimator):
         return np.asarray(self.policy.predict(X) if available is None else self.policy.predict(X, available))
 
     def _check_policy(self) -> None:
-        if not isinstance(self.policy, BasePolicy) and not hasattr(self.policy, "decide"):
+        if not hasattr(self.policy, "decide"):
             raise ParameterError(
                 f"policy must be a policy, such as OnlineOffsetTree(actions=...); got {self.policy!r}."
             )
@@ -190,6 +207,9 @@ class EpsilonGreedy(Explorer):
 
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
         return np.full(n_rows, check_share(self.epsilon, "epsilon"))
+
+    def _rate_settings(self) -> tuple[Any, ...]:
+        return (self.epsilon,)
 
 
 class EpochGreedy(Explorer):
@@ -252,6 +272,9 @@ class EpochGreedy(Explorer):
             raise ParameterError(f"constant must be a number of at least 0; got {self.constant!r}.")
         row = np.arange(first, first + n_rows, dtype=np.float64)
         return np.minimum(1.0, float(self.constant) * row ** powers[self.exploration])
+
+    def _rate_settings(self) -> tuple[Any, ...]:
+        return self.exploration, self.constant
 
 
 def check_share(value: Any, name: str) -> float:
