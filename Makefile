@@ -24,7 +24,7 @@ lint: .venv/ready-dev
 # Figures go to benchmarks/results, from which docs/performance.md is made.
 RESULTS := benchmarks/results
 
-bench: .venv/ready-dev
+bench: .venv/ready-dev .venv-vowpal/ready
 	$(BIN)/python benchmarks/native_training.py --json $(RESULTS)/native_training.json
 	$(BIN)/python benchmarks/training_overhead.py --json $(RESULTS)/training_overhead.json
 	$(BIN)/python benchmarks/memory.py --json $(RESULTS)/memory.json
@@ -36,7 +36,7 @@ bench: .venv/ready-dev
 	$(BIN)/python benchmarks/path_filter.py --json $(RESULTS)/path_filter.json
 	$(BIN)/python benchmarks/forest_defaults.py --json $(RESULTS)/forest_defaults.json
 	$(BIN)/python benchmarks/offsets.py --json $(RESULTS)/offsets.json
-	$(BIN)/python benchmarks/online.py --json $(RESULTS)/online.json
+	$(BIN)/python benchmarks/online.py --rivals-python .venv-vowpal/bin/python --json $(RESULTS)/online.json
 	$(BIN)/python benchmarks/command_line.py --json $(RESULTS)/command_line.json
 	$(BIN)/python benchmarks/evaluation.py --json $(RESULTS)/evaluation.json
 	$(BIN)/python benchmarks/interval_coverage.py --json $(RESULTS)/interval_coverage.json
@@ -46,7 +46,6 @@ bench: .venv/ready-dev
 # Other libraries, in an environment of their own; building them needs a C compiler.
 bench-rivals: .venv/ready-dev .venv-rivals/ready
 	$(BIN)/python benchmarks/rivals.py --rivals-python .venv-rivals/bin/python --json $(RESULTS)/rivals.json
-	$(BIN)/python benchmarks/online.py --rivals-python .venv-rivals/bin/python --json $(RESULTS)/online.json
 	$(BIN)/python tools/performance_page.py
 
 # What policies are worth, beside those of other libraries, each in an environment of its own. Interrupted, it goes on
@@ -68,7 +67,7 @@ reproduce: .venv/ready-dev
 	$(BIN)/python tools/experiments_page.py
 
 clean:
-	rm -rf .venv .venv-rivals .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-rivals .venv-vowpal .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Debian's python3 comes without venv; virtualenv from pip does the same.
 .venv/bin/python:
@@ -82,6 +81,11 @@ clean:
 .venv/ready-dev: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch .venv/ready $@
+
+.venv-vowpal/ready: .venv/bin/python
+	$(PYTHON) -m venv .venv-vowpal || $(PYTHON) -m virtualenv .venv-vowpal
+	.venv-vowpal/bin/python -m pip install --quiet --disable-pip-version-check vowpalwabbit
+	touch $@
 
 # costsensitive and contextualbandits are built from source, against what is installed before.
 .venv-rivals/ready: .venv/bin/python

@@ -195,7 +195,7 @@ def main() -> None:
     core = max(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})
     if options.rivals_python is None:
-        print("no rivals: --rivals-python names the interpreter that holds them (make bench-rivals makes one)")
+        print("no rivals: --rivals-python names the interpreter that holds them (make bench makes one)")
     print(f"{options.rows:,} rows; thousands of rows a second, processor time of one core\n")
     print(
         f"{'learner':<36}{'problem':>11}{'training':>10}{'text':>10}{'cache':>10}{'predict':>10}{'text':>10}"

@@ -28,7 +28,7 @@ Figures = dict[str, Any]
 
 PAGE = """# Performance
 
-`make bench` measures what is on this page, `make bench-rivals` other libraries beside it, and
+`make bench` measures what is on this page, `make bench-rivals` other offset trees beside it, and
 `python tools/performance_page.py` writes it from their output in [benchmarks/results](../benchmarks/results). Seconds
 are processor time of one thread; every ratio is to a rival on the same work in the same run. The machine is shared, so
 that single figures were seen to vary by half and more from run to run, and ratios by a third; one seed each:

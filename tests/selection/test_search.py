@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,20 @@ def test_the_best_candidate_is_chosen_and_learned_from_all_rows(scoring: str) ->
     assert chosen.results_.column("value") == sorted(chosen.results_.column("value"))
     assert chosen.results_[2]["behind"] == 0
     np.testing.assert_array_equal(chosen.predict(log.X), log.X[:, 0])
+
+
+def test_an_estimate_that_leaves_rows_to_the_reward_model_says_so() -> None:
+    log = make_log(600)
+    arrays = log.arrays() | {"propensity": np.where(np.arange(600) % 50 == 0, 1e-3, 0.5)}
+    for scoring, is_said in (("switch", True), ("doubly_robust", False)):
+        search = PolicySearch([GOOD], scoring=scoring, reward_model=Ridge(), random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OffsetTreeWarning)  # such propensities cannot be right
+            search.fit(**arrays)
+        said = any(
+            "the choice's largest weights were left to the reward model" in text for text in search.estimate_.warnings
+        )
+        assert said == is_said
 
 
 def test_values_are_those_that_evaluate_gives_for_the_same_decisions() -> None:

@@ -239,6 +239,12 @@ def test_online_policies_decide_among_available_actions_but_do_not_learn_from_su
         np.testing.assert_array_equal(load(tmp_path / "policy.ot").predict(X, mask), chosen)
         first = np.asarray(log.X[0]) if X is log.X else X[:1]
         assert policy.decide(first, mask[0]) == chosen[0]
+        for row in range(30):
+            x = X[row] if X is log.X else X[row : row + 1]
+            labels = np.flatnonzero(mask[row]).tolist()
+            assert policy.decide(x, mask[row]) == policy.decide(x, labels) == chosen[row]
+        with pytest.raises(ActionError, match="at least one"):
+            policy.decide(first, np.zeros(3, dtype=bool))
         ranks = policy.rank(X, 3)
         np.testing.assert_array_equal(ranks[:, 0], plain)
         np.testing.assert_array_equal(np.sort(ranks, axis=1), np.tile([0, 1, 2], (len(log), 1)))

@@ -166,15 +166,18 @@ class OnlinePolicy(BasePolicy):
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context. An array of one dimension is the fastest.
         available : labels, or truth values in the order of `actions_`, optional
-            The actions there are to choose from. By default all.
+            The actions there are to choose from. By default all. An array of truth values is the fastest.
 
         Returns
         -------
         int or str
             A label of `actions_`, as a plain Python value.
         """
-        if available is None and "_known" in self.__dict__ and (row := self._row_for_kernel(x)) is not None:
-            position = self._kernels.choose_one(*self._model.for_choosing(), *row)
+        if "_known" in self.__dict__ and (row := self._row_for_kernel(x)) is not None:
+            model = self._model.for_choosing()
+            position = self._kernels.choose_one(*model, *row)
+            if position >= 0 and available is not None:
+                position = self._within_mask(position, model, row, available)
             if position >= 0:
                 return self._labels[position]
         with self._all_or_nothing():
@@ -272,6 +275,18 @@ class OnlinePolicy(BasePolicy):
         elif type(x) in CSR and x.shape == (1, n_features) and (data := x.data).dtype in KINDS:
             return *self._room_for_one(len(data)), data, x.indices, x.indptr
         return None
+
+    def _within_mask(self, position: int, model: Any, row: tuple[Any, ...], available: Any) -> int:
+        """Return the best that a plain mask leaves, `position` being the best of all; -1 where it needs more checks."""
+        if type(available) is not np.ndarray or available.dtype != bool or available.shape != (len(self._labels),):
+            return -1
+        if available[position]:
+            return position  # whoever wins against all wins against some
+        if not available.any():
+            return -1
+        out = np.empty(1, dtype=np.intp)
+        self._kernels.choose_within(*model, *row, np.ascontiguousarray(available[np.newaxis]), out)
+        return int(out[0])
 
     def _own_numbers(self) -> None:
         """Copy a model that cannot be written to, such as one mapped from a file, before learning goes on."""

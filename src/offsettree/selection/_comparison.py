@@ -162,7 +162,12 @@ def honest_estimate(
         max_weight=sums.largest,
         baseline=baseline,
         difference=_widened(difference, spreads[1]),
-        warnings=(*notes, *serious, *diagnostics.of_weights(weight, sums)),
+        warnings=(
+            *notes,
+            *serious,
+            *diagnostics.of_weights(weight, sums),
+            *diagnostics.of_method(method, max(compared[choice].terms.n_left_out for choice in choices), "choice"),
+        ),
     )
     return estimate, choices
 
