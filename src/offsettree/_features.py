@@ -144,6 +144,7 @@ def check_features(
     as_frame: bool | None = None,
     first_row: int = 0,
     within: float | None = None,
+    numbers: bool = True,
 ) -> Features:
     """Return X as the learners will see it: an array, a CSR matrix, or a frame.
 
@@ -151,9 +152,12 @@ def check_features(
     as it is, for learners that know what to do with nominal columns. NaN and infinity are refused where the learner
     says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame;
     `as_frame` tells whether the fitted X was left as a frame, and None leaves the question open. Rows are counted
-    from `first_row` on. Where numbers must not be larger than some size, `within` is that.
+    from `first_row` on. Where numbers must not be larger than some size, `within` is that. Without `numbers` those of
+    an array are not looked at.
     """
     if not reset and _is_plain(estimator, X, names_expected=names_expected):
+        if not numbers:
+            return X
         allow_nan, names = takes_missing(learner, sparse=False), getattr(estimator, "feature_names_in_", None)
         return check_numbers(X, names, allow_nan=allow_nan, first_row=first_row, within=within)
     # Here, as wherever logs are: to read one must not take as long as to import scikit-learn.
@@ -182,6 +186,8 @@ def check_features(
     else:
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
+    if not numbers and type(X) is np.ndarray:
+        return X
     allow_nan = takes_missing(learner, sparse=is_sparse(X))
     names = getattr(estimator, "feature_names_in_", None)
     return check_numbers(X, names, allow_nan=allow_nan, first_row=first_row, within=within)

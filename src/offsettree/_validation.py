@@ -116,6 +116,9 @@ def check_propensity(propensity: ArrayLike | None, n_rows: int, *, copy: bool = 
             "propensity must be one number per row; got a mapping. Look each row's action up in it first: "
             "[propensity[label] for label in action]."
         )
+    if np.ndim(propensity) == 0 and n_rows > 1 and not copy:
+        # Looked at once.
+        return np.broadcast_to(check_propensity(np.broadcast_to(np.asarray(propensity), 1), 1)[0], n_rows)
     if np.ndim(propensity) == 0:
         propensity = np.broadcast_to(np.asarray(propensity), n_rows)
     values = _as_column(propensity, n_rows, "propensity", PropensityError, copy=copy)

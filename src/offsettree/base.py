@@ -119,10 +119,11 @@ class BasePolicy(BaseEstimator, ABC):
         first: bool = True,
         names_expected: bool = True,
         checked: bool = False,
+        numbers: bool = True,
     ) -> list[Any]:
         """Return what `_fit` takes, in reverse. The `first` log settles columns and actions for those that follow.
 
-        What is `checked` is X, which then is taken as it is.
+        What is `checked` is X, which then is taken as it is; without `numbers` those of an array are not looked at.
         """
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
@@ -132,7 +133,7 @@ class BasePolicy(BaseEstimator, ABC):
         if first:
             X = check_features(self, X, learner=self._learner(), reset=True, within=self._largest_size)
         elif not checked:
-            X = self._checked(X, names_expected=names_expected)
+            X = self._checked(X, names_expected=names_expected, numbers=numbers)
         n_rows = count_rows(X)
         labels = check_actions(action, n_rows)
         reward = check_reward(reward, n_rows, copy=False)
@@ -313,7 +314,7 @@ class BasePolicy(BaseEstimator, ABC):
             position[:, place] = self._choose_within(X, left)
         return position
 
-    def _checked(self, X: Features, *, names_expected: bool = True) -> Features:
+    def _checked(self, X: Features, *, names_expected: bool = True, numbers: bool = True) -> Features:
         check_is_fitted(self)
         as_frame = self._frame_like is not None
         if as_frame and not is_frame(X):
@@ -329,6 +330,7 @@ class BasePolicy(BaseEstimator, ABC):
             names_expected=names_expected,
             as_frame=as_frame,
             within=self._largest_size,
+            numbers=numbers,
         )
 
     def _learner(self) -> Any:
@@ -364,7 +366,7 @@ def _warn_of_leaks(X: Features, reward: NDArray[np.float64], propensity: NDArray
     if len(reward) < 64:
         return  # too short to tell a slip from an accident
     for name, values in (("reward", reward), ("propensity", propensity)):
-        if (values != values[0]).any() and (column := equal_column(X, values)) is not None:
+        if values.strides != (0,) and (values != values[0]).any() and (column := equal_column(X, values)) is not None:
             warnings.warn(
                 f"{column} of X equals the {name} in every row. It will not be known when a decision is taken: "
                 "leave it out of X.",

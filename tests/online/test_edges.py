@@ -125,3 +125,28 @@ def test_masks_are_obeyed_by_trees_of_any_shape(shape: str) -> None:
         return left if weights[node] @ np.append(X[row] * scales[:5], 1.0) > 0 else right
 
     assert policy.predict(X, mask).tolist() == [winner(0, row) for row in range(400)]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 2e15, -1e300])
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("policy", [OnlineOffsetTree, OnlineRewardRegression, Banditron])
+def test_a_long_chunk_with_one_bad_number_leaves_no_trace(policy: Any, begun: bool, bad: float) -> None:
+    random = np.random.RandomState(0)
+    X, action = random.standard_normal((3000, 5)), random.randint(0, 4, 3000)
+    outcome: dict[str, Any] = {"reward": random.uniform(size=3000), "propensity": 0.25}
+    X[1700, 3] = bad
+    learner = policy(actions=range(4))
+    if begun:
+        learner.partial_fit(X[:200], action[:200], reward=outcome["reward"][:200], propensity=0.25)
+        assert policy is Banditron or learner._notices(X)
+    before = pickle.dumps(learner)
+    with pytest.raises(FeatureError, match=r"row 1700.*column 3|within 1e\+15"):
+        learner.partial_fit(X, action, **outcome)
+    assert pickle.dumps(learner) == before
+    X[1700, 3] = 1e15
+    learner.partial_fit(X, action, **outcome)
+    looked_at = policy(actions=range(4))  # before it learns, as the order is not that of the kernels
+    if begun:
+        looked_at.partial_fit(X[:200], action[:200], reward=outcome["reward"][:200], propensity=0.25)
+    looked_at.partial_fit(np.asfortranarray(X), action, **outcome)
+    assert numbers(looked_at) == numbers(learner)

@@ -114,12 +114,9 @@ class CompilablePolicy(BasePolicy):
         available: Any = None,
         *,
         first: bool = True,
-        names_expected: bool = True,
-        checked: bool = False,
+        **how: Any,
     ) -> list[Any]:
-        log = super()._check_log(
-            X, action, reward, propensity, available, first=first, names_expected=names_expected, checked=checked
-        )
+        log = super()._check_log(X, action, reward, propensity, available, first=first, **how)
         if first:
             self._prepare_anew()
         return log

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._available import Available
-from offsettree._features import Features, as_one_row, check_features, count_rows, is_frame
+from offsettree._features import Features, as_one_row, check_features, check_numbers, count_rows, is_frame
 from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.compiled import over_csr, over_tables
@@ -140,16 +140,58 @@ class OnlinePolicy(BasePolicy):
     ) -> Self:
         with self._all_or_nothing():
             is_first = "_model" not in self.__dict__
+            numbers = not _is_plain(X)
             if is_first:
-                X = self._begin(X)
+                X = self._begin(X, numbers=numbers)
             self._refuse_changes()
             self._remember()
             log = self._check_log(
-                X, action, reward, propensity, first=False, names_expected=names_expected, checked=is_first
+                X,
+                action,
+                reward,
+                propensity,
+                first=False,
+                names_expected=names_expected,
+                checked=is_first,
+                numbers=numbers,
             )
-        X, position, gain, chance, _ = reversed(log)
-        self._learn(X, position, gain, chance)
+            X, position, gain, chance, _ = reversed(log)
+            if not numbers and self._notices(X):
+                self._learn_looking(X, position, gain, chance)
+            else:
+                if not numbers:
+                    self._look_at(X)
+                self._learn(X, position, gain, chance)
         return self
+
+    def _notices(self, X: NDArray[Any]) -> bool:
+        """Tell whether what is no number leaves a trace in the model, and to copy that is faster than to look at X."""
+        size = sum(array.nbytes for array in self._model if array is not None)
+        return getattr(self._model, "scales", None) is not None and 4 * size <= X.nbytes
+
+    def _learn_looking(
+        self,
+        X: NDArray[Any],
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+    ) -> None:
+        """Learn from rows that nobody has looked at; where one was no row of numbers, put all back and refuse them."""
+        self._own_numbers()
+        before = [None if array is None else array.copy() for array in self._model]
+        self._learn(X, action, reward, propensity)
+        # What is too large has left a scale that is too small, and what is no number sums that are none.
+        smallest_scale = np.float32(1) / np.float32(self._largest_size)
+        if np.isfinite(self._model.totals).all() and self._model.scales.min() >= smallest_scale:
+            return
+        for array, copied in zip(self._model, before, strict=True):
+            if array is not None:
+                array[...] = copied
+        self._look_at(X)
+        raise FeatureError("X must hold finite numbers. Look for those that are not.")  # pragma: no cover
+
+    def _look_at(self, X: NDArray[Any]) -> None:
+        check_numbers(X, getattr(self, "feature_names_in_", None), allow_nan=False, within=self._largest_size)
 
     def choose(self, x: Any) -> tuple[Any, float]:
         """Return the action for one context, and the probability with which it was chosen: this policy is certain."""
@@ -203,14 +245,14 @@ class OnlinePolicy(BasePolicy):
         self._make_ready(X)
         self._learn(X, action, reward, propensity)
 
-    def _begin(self, X: Features) -> Features:
+    def _begin(self, X: Features, *, numbers: bool = True) -> Features:
         """Make an empty model for rows such as these, and return them checked."""
         if self.actions is None:
             raise ParameterError(
                 f"{type(self).__name__} must know all actions before the first row: name them, actions=[...]."
             )
         self.actions_ = find_actions(np.empty(0), self.actions)
-        X = check_features(self, X, learner=self._learner(), reset=True, within=self._largest_size)
+        X = check_features(self, X, learner=self._learner(), reset=True, within=self._largest_size, numbers=numbers)
         self._frame_like = None
         self._make_ready(X)
         return X
@@ -305,9 +347,8 @@ class OnlinePolicy(BasePolicy):
         propensity: NDArray[np.float64],
     ) -> None:
         self._own_numbers()
-        self._kernels.learn_rows(
-            *self._model, *table_of(self._model.layout, X), action, reward, np.ascontiguousarray(propensity)
-        )
+        table = table_of(self._model.layout, X)
+        self._kernels.learn_rows(*self._model, *table, action, reward, np.ascontiguousarray(propensity))
 
     def _run(
         self,
@@ -370,3 +411,8 @@ class OnlinePolicy(BasePolicy):
         table = np.empty((int(layout[N_FEATURES]) + 1, int(layout[N_MODELS])), dtype=np.float32)
         self._kernels.fold(layout, self._model.weights, self._model.scales, table)
         return table
+
+
+def _is_plain(X: Any) -> bool:
+    """Tell whether X is an array that kernels take as it is."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype in KINDS and X.flags.c_contiguous
