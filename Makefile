@@ -8,8 +8,9 @@ JOBS ?= 2
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
 
+# Each worker has a part of the tests of its own, as long as there is one: kernels are compiled by one of them.
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Counting lines takes a third of the time again: not in every run.
 coverage: .venv/ready-dev
@@ -75,11 +76,11 @@ clean:
 	$(PYTHON) -m venv .venv || { rm -rf .venv; $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv .venv; }
 
 .venv/ready: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[files]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[files]"
 	touch $@
 
 .venv/ready-dev: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[dev]"
 	touch .venv/ready $@
 
 .venv-vowpal/ready: .venv/bin/python

@@ -112,9 +112,20 @@ def test_chunks_however_cut_give_the_same_bits(cuts: list[int]) -> None:
     assert state(policy) == state(learned((X, action, reward)))
 
 
-@pytest.mark.parametrize("rate", ["adaptive", 0.05])
-@pytest.mark.parametrize("n_features", [7, MOST_COLUMNS + 40])
-@pytest.mark.parametrize("n_bits", [None, 12])
+def test_constant_rates_teach_lists_what_they_teach_rows_spread_out() -> None:
+    X, action, reward = make_log(150, MOST_COLUMNS + 40, density=0.1)
+    X[:, MOST_COLUMNS:] = 0
+    lists = learned((X, action, reward), learning_rate=0.05)
+    narrow = X[:, :MOST_COLUMNS]
+    spread_out = learned((narrow, action, reward), learning_rate=0.05)
+    np.testing.assert_allclose(lists.predict_rewards(X), spread_out.predict_rewards(narrow), atol=1e-5)
+
+
+# Each combination is compiled: those that differ in kind only.
+@pytest.mark.parametrize(
+    ("rate", "n_features", "n_bits"),
+    [("adaptive", 7, None), ("adaptive", MOST_COLUMNS + 40, None), ("adaptive", 7, 12), (0.05, 7, None)],
+)
 def test_single_rows_and_sparse_rows_give_the_same_bits(rate: Any, n_features: int, n_bits: int | None) -> None:
     X, action, reward = make_log(150, n_features, density=0.1)
     S = sp.csr_matrix(X)

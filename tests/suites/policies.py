@@ -54,7 +54,7 @@ POLICIES: dict[str, BasePolicy] = {
     "online offset tree": OnlineOffsetTree(random_state=0),
     "online offset tree, hashed": OnlineOffsetTree(loss="logistic", tree="random", n_bits=12, random_state=0),
     "online reward regression": OnlineRewardRegression(),
-    "online reward regression, hashed": OnlineRewardRegression(learning_rate=0.03, n_bits=12),
+    "online reward regression, hashed": OnlineRewardRegression(n_bits=12),
     "banditron": Banditron(random_state=0),
     "binary offset": BinaryOffset(random_state=0),
     "reward regression": RewardRegression(random_state=0),
