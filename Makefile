@@ -76,11 +76,11 @@ clean:
 	$(PYTHON) -m venv .venv || { rm -rf .venv; $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv .venv; }
 
 .venv/ready: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[files]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[files]"
 	touch $@
 
 .venv/ready-dev: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch .venv/ready $@
 
 .venv-vowpal/ready: .venv/bin/python
