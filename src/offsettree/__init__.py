@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ImportanceWeighted,
         OffsetForest,
         OffsetTree,
+        RewardBoosting,
         RewardRegression,
     )
     from offsettree.selection import PolicySearch
@@ -51,6 +52,7 @@ __all__ = [
     "PolicySearch",
     "ProgressiveResult",
     "PropensityEstimate",
+    "RewardBoosting",
     "RewardRegression",
     "TableEncoder",
     "estimate_propensity",
@@ -88,6 +90,7 @@ _HOMES = {
         "ImportanceWeighted",
         "OffsetForest",
         "OffsetTree",
+        "RewardBoosting",
         "RewardRegression",
     ),
     "selection": ("PolicySearch",),

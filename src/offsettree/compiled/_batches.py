@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["is_csr", "over_csr", "over_tables", "usable_threads"]
+__all__ = ["is_csr", "over_csr", "over_rows", "over_tables", "usable_threads"]
 
 ROWS_PER_THREAD = 10_000  # below, waking a thread costs more than it saves
 ROWS_PER_COPY = 4096
@@ -73,6 +73,17 @@ def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[np.dtype[Any], ...], n
         return found
 
     return _over_chunks(work, len(X), n_walks)
+
+
+def over_rows(walk: Callable[[NDArray[Any], slice], int], X: NDArray[Any], kinds: Any, begin: int, n_walks: int) -> int:
+    """Call `walk(table, rows)` until all rows are done; `rows` count from `begin`. See `over_tables`."""
+    width = X.shape[1]
+    return over_tables(
+        lambda values, first, last: walk(values.reshape(last - first, width), slice(begin + first, begin + last)),
+        X,
+        kinds,
+        n_walks,
+    )
 
 
 def over_csr(walk: WalkCsr, X: Any, kinds: tuple[np.dtype[Any], ...], n_walks: int = 1) -> None:

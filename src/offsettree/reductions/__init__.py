@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from offsettree.reductions.importance_weighted import ImportanceWeighted
     from offsettree.reductions.offset_forest import OffsetForest
     from offsettree.reductions.offset_tree import OffsetTree
+    from offsettree.reductions.reward_boosting import RewardBoosting
     from offsettree.reductions.reward_regression import RewardRegression
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "ImportanceWeighted",
     "OffsetForest",
     "OffsetTree",
+    "RewardBoosting",
     "RewardRegression",
 ]
 
@@ -32,6 +34,7 @@ __getattr__ = names_on_demand(
         "importance_weighted": ("ImportanceWeighted",),
         "offset_forest": ("OffsetForest",),
         "offset_tree": ("OffsetTree",),
+        "reward_boosting": ("RewardBoosting",),
         "reward_regression": ("RewardRegression",),
     },
 )

@@ -92,6 +92,21 @@ class Design:
         weights[:, self._columns[real]] = (slopes / self._deviation)[:, real]
         return weights, self._filling[:n_numbers]
 
+    def recipe(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], Any]:
+        """Return how a column is made of a row, for who makes it of one row alone: (source, is_flag, centre, scale, directions).
+
+        A column is ``(value - centre) * scale``, of a missing value 0; or of a flag, 1 where its source is missing.
+        Directions, if there are any, are applied last.
+        """
+        n_numbers = self._X.shape[1]
+        is_flag = self._columns >= n_numbers
+        source = np.where(
+            is_flag,
+            self._flagged[np.where(is_flag, self._columns - n_numbers, 0)] if len(self._flagged) else 0,
+            self._columns,
+        )
+        return source, is_flag, self._shift * self._deviation, 1 / self._deviation, self._directions
+
     def _raw(self, rows: NDArray[np.intp]) -> tuple[Any, Any]:
         """Return the values with NaN for all that is not finite, and where that is, both in the form of X."""
         block = take_rows(self._X, rows).astype(np.float64)

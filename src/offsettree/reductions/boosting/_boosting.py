@@ -1,0 +1,163 @@
+"""Boosting with trees that all actions share, stopped on rows held out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.reductions.boosting._shrunken import sigmoid
+
+__all__ = ["BoostedLog", "BoostedModel", "BoostingSettings", "boost", "loss_of"]
+
+MOST_SHARES = 128  # sums of gains; where there are more actions, several of them share one, others in every tree
+MOST_COLUMNS = 256  # tried by one tree
+
+
+class BoostedLog(NamedTuple):
+    """A log as boosting sees it: columns in bins for trees, standardised ones for linear models."""
+
+    codes: NDArray[np.uint8]  # of shape (n_columns, n_rows)
+    is_category: NDArray[np.bool_]
+    design: NDArray[np.float64]  # 1, then what linear models see
+    action: NDArray[np.int32]
+    reward: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+    n_actions: int
+    logistic: bool
+
+    def take(self, rows: NDArray[np.intp]) -> BoostedLog:
+        """Return some of the rows."""
+        return self._replace(
+            codes=np.ascontiguousarray(self.codes[:, rows]),
+            design=self.design[rows],
+            action=self.action[rows],
+            reward=self.reward[rows],
+            weight=None if self.weight is None else self.weight[rows],
+        )
+
+
+class BoostingSettings(NamedTuple):
+    """How trees are grown and when there are enough of them."""
+
+    n_trees: int
+    rate: float
+    depth: int
+    action_prior: float
+    leaf_prior: float
+    min_rows: int
+    columns: float  # the share of them that a tree may split on
+    patience: int
+
+
+class BoostedModel(NamedTuple):
+    """Scores ``weights[a] @ z`` plus the values of the leaves at which x ends."""
+
+    weights: NDArray[np.float64]
+    feature: NDArray[np.int32]  # of shape (n_trees, n_tests)
+    lowest: NDArray[np.uint8]
+    span: NDArray[np.uint8]
+    values: NDArray[np.float32]  # of shape (n_trees, n_leaves, n_actions)
+
+    def projected(self, basis: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the values of leaves in other coordinates than actions: their products with the basis's columns."""
+        return np.asarray(self.values @ basis)
+
+
+def loss_of(score: NDArray[Any], reward: NDArray[np.float64], logistic: bool) -> NDArray[np.float64]:
+    """Return the loss of each row."""
+    if logistic:
+        return np.asarray(np.logaddexp(0, score) - reward * score)
+    return np.asarray((reward - score) ** 2)
+
+
+def boost(
+    log: BoostedLog,
+    held_out: BoostedLog,
+    weights: NDArray[np.float64],
+    score: NDArray[np.float64],
+    settings: BoostingSettings,
+    seed: int,
+) -> BoostedModel:
+    """Add trees to linear models until rows held out gain nothing any more.
+
+    Parameters
+    ----------
+    log, held_out : BoostedLog
+        The rows to learn from and those to stop on.
+    weights : array of shape (n_actions, n_design)
+        The models to start from.
+    score : array of shape (n_rows,)
+        What they say of the rows to learn from; changed on the way.
+    settings : BoostingSettings
+        How.
+    seed : int
+        Draws the columns of each tree.
+    """
+    from offsettree.reductions.boosting import _kernels_grow as kernels
+
+    random = np.random.default_rng(seed)
+    n_rows, n_actions = len(log.reward), log.n_actions
+    n_columns = log.codes.shape[0]
+    n_tried = max(1, min(MOST_COLUMNS, n_columns, round(settings.columns * n_columns)))
+    n_shares = min(n_actions, MOST_SHARES)
+    n_tests = 2**settings.depth - 1
+    work = kernels.Work(
+        *np.empty((2, n_rows), dtype=np.int32),
+        *np.empty((2, n_rows), dtype=np.float32),
+        np.empty(n_rows, dtype=np.int32),
+        np.empty((2, 2 ** (settings.depth - 1), n_tried, kernels.N_BINS, n_shares, 2), dtype=np.float32),
+        np.empty((2, 2 ** (settings.depth - 1), n_tried, kernels.N_BINS), dtype=np.int32),
+    )
+    gradient, curvature = np.empty((2, n_rows), dtype=np.float32)
+    share = np.arange(n_actions, dtype=np.int32)
+    row_weight = np.empty(0) if log.weight is None else log.weight
+    score = np.ascontiguousarray(score)
+    outside = np.einsum("ip,ip->i", held_out.design, weights[held_out.action])
+    least, n_kept = _mean_loss(outside, held_out), 0
+    trees: list[Any] = []
+    for n_grown in range(1, settings.n_trees + 1):
+        columns = np.sort(random.permutation(n_columns)[:n_tried])
+        if n_actions > n_shares:
+            share = random.permutation(n_actions).astype(np.int32) % n_shares
+        scale = kernels.set_gradients(score, log.reward, row_weight, log.logistic, gradient, curvature)
+        tree = kernels.Tree(
+            np.empty(n_tests, dtype=np.int32),
+            *np.empty((2, n_tests), dtype=np.uint8),
+            np.empty((n_tests + 1, n_actions), dtype=np.float32),
+        )
+        kernels.grow(
+            kernels.Rows(log.codes, log.is_category, log.action, share, gradient, curvature),
+            work,
+            columns,
+            kernels.Settings(
+                settings.depth, settings.action_prior * scale, settings.leaf_prior * scale, settings.min_rows
+            ),
+            tree,
+            score,
+            settings.rate,
+        )
+        trees.append(tree)
+        kernels.add_to_own(held_out.codes, held_out.action, tree, outside)
+        loss = _mean_loss(outside, held_out)
+        if loss < least - 1e-7:
+            least, n_kept = loss, n_grown
+        elif n_grown - n_kept > settings.patience:
+            break
+    return _stacked(weights, trees[:n_kept], n_tests, n_actions)
+
+
+def _mean_loss(score: NDArray[np.float64], log: BoostedLog) -> float:
+    return float(np.average(loss_of(score, log.reward, log.logistic), weights=log.weight))
+
+
+def _stacked(weights: NDArray[np.float64], trees: list[Any], n_tests: int, n_actions: int) -> BoostedModel:
+    if not trees:
+        return BoostedModel(
+            weights,
+            np.zeros((0, n_tests), dtype=np.int32),
+            *np.zeros((2, 0, n_tests), dtype=np.uint8),
+            np.zeros((0, n_tests + 1, n_actions), dtype=np.float32),
+        )
+    return BoostedModel(weights, *(np.stack(parts) for parts in zip(*trees, strict=True)))

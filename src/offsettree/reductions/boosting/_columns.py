@@ -1,0 +1,66 @@
+"""A log's X as boosting sees it: bins for trees, standardised columns for linear models, and how both are made."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import Features, is_sparse
+from offsettree.learners._binning import Bins
+from offsettree.topology._design import BLOCK_ROWS, Design
+
+__all__ = ["Columns"]
+
+VALUE, FLAG = -2, -1
+
+
+class Columns(NamedTuple):
+    """How the columns of X become what models see."""
+
+    bins: Bins
+    source: NDArray[np.int32]
+    what: NDArray[np.int32]  # VALUE, FLAG where it is missing, or a category's code
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    directions: NDArray[np.float64]
+
+    @classmethod
+    def fit(cls, X: Features, random: np.random.RandomState) -> tuple[Columns, NDArray[np.uint8], NDArray[np.float64]]:
+        """Return the columns, the bins of every row by column, and what linear models see, 1 first."""
+        bins = Bins.fit(X)
+        numbers = bins.numbers(X)
+        codes = np.ascontiguousarray(bins.codes(numbers).T)
+        spelled, source, what = _spell_out(numbers, bins)
+        made = Design(spelled, random)
+        place, is_flag, centre, scale, directions = made.recipe()
+        design = np.empty((codes.shape[1], 1 + made.n_columns))
+        design[:, 0] = 1
+        for begin in range(0, len(design), BLOCK_ROWS):
+            rows = np.arange(begin, min(begin + BLOCK_ROWS, len(design)))
+            design[rows, 1:] = made.rows(rows)
+        columns = cls(
+            bins,
+            source[place],
+            np.where(is_flag, FLAG, what[place]).astype(np.int32),
+            centre,
+            scale,
+            np.empty((0, 0)) if directions is None else np.ascontiguousarray(directions),
+        )
+        return columns, codes, design
+
+
+def _spell_out(numbers: Any, bins: Bins) -> tuple[Any, NDArray[np.int32], NDArray[np.int32]]:
+    """Return the numbers with an indicator per category in the place of each nominal column, and what each is."""
+    if is_sparse(numbers) or not bins.is_category.any():
+        n_columns = numbers.shape[1]
+        return numbers, np.arange(n_columns, dtype=np.int32), np.full(n_columns, VALUE, dtype=np.int32)
+    parts, source, what = [], [], []
+    for column, is_category in enumerate(bins.is_category):
+        own = numbers[:, column : column + 1]
+        codes = range(len(bins.categories[column])) if is_category else [VALUE]
+        parts.append(own == np.arange(len(codes)) if is_category else own)
+        source += [column] * len(codes)
+        what += codes
+    return np.hstack(parts).astype(np.float64), np.array(source, dtype=np.int32), np.array(what, dtype=np.int32)

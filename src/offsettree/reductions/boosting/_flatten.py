@@ -1,0 +1,93 @@
+"""What was learned as flat arrays: everything after the trees is linear, and is multiplied out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.compiled.boosted import FIELDS, BoostedScores
+from offsettree.reductions.boosting._boosting import BoostedLog
+from offsettree.reductions.boosting._columns import Columns
+from offsettree.reductions.boosting._stacking import Finished, Stage, constant_scores
+
+__all__ = ["flatten_constant", "flatten_stages"]
+
+
+def flatten_constant(columns: Columns, log: BoostedLog) -> BoostedScores:
+    """Return the policy that knows nothing of x."""
+    return _without_trees(columns, constant_scores(log))
+
+
+def flatten_stages(columns: Columns, finished: Finished, use_x: bool) -> BoostedScores:
+    """Return the policy that was learned; where x is of no use, that of the best constant action."""
+    if not use_x:
+        return _without_trees(columns, finished.constant)
+    models, n_stages = finished.models.weights, len(finished.stages)
+    n_actions = len(models)
+    n_design = finished.stages[0].models[0].weights.shape[1]
+    n_columns = n_design + sum(stage.basis.shape[1] for stage in finished.stages)
+    weights = models[:, :n_design].copy()  # of 1 and x
+    of_directions, begin = [], n_design
+    for place, stage in enumerate(finished.stages):
+        n_directions = stage.basis.shape[1]
+        own = models[:, n_columns + place]
+        slopes = models[:, begin : begin + n_directions] / stage.scale + own[:, np.newaxis] * stage.basis
+        # The trees' sums are along the directions; what they start from is linear in x, and so is added to that.
+        linear = np.mean([model.weights for model in stage.models], axis=0).T @ stage.basis
+        weights += slopes @ linear.T
+        weights[:, 0] += own * stage.centre - slopes @ (stage.centre @ stage.basis)
+        of_directions.append(slopes)
+        begin += n_directions
+    return _assembled(columns, np.hstack([weights, *of_directions]).T, finished.stages, n_actions, n_stages)
+
+
+def _assembled(
+    columns: Columns, weights: NDArray[np.float64], stages: list[Stage], n_actions: int, n_stages: int
+) -> BoostedScores:
+    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in ("feature", "lowest", "span", "values", "output")}
+    first = 0
+    for stage in stages:
+        narrow = (stage.basis / len(stage.models)).astype(np.float32)
+        for model in stage.models:
+            parts["feature"].append(model.feature)
+            parts["lowest"].append(model.lowest)
+            parts["span"].append(model.span)
+            parts["values"].append(model.projected(narrow))
+            parts["output"].append(np.full(len(model.feature), first, dtype=np.int32))
+        first += stage.basis.shape[1]
+    return _flat(columns, weights, {name: np.concatenate(each) for name, each in parts.items()})
+
+
+def _without_trees(columns: Columns, constant: NDArray[np.float64]) -> BoostedScores:
+    nothing = columns._replace(
+        source=columns.source[:0],
+        what=columns.what[:0],
+        centre=columns.centre[:0],
+        scale=columns.scale[:0],
+        directions=np.empty((0, 0)),
+    )
+    trees = {
+        "feature": np.zeros((0, 1)),
+        "lowest": np.zeros((0, 1)),
+        "span": np.zeros((0, 1)),
+        "values": np.zeros((0, 2, 0)),
+        "output": np.zeros(0),
+    }
+    return _flat(nothing, constant[np.newaxis], trees)
+
+
+def _flat(columns: Columns, weights: NDArray[np.float64], trees: dict[str, NDArray[Any]]) -> BoostedScores:
+    arrays = {
+        "edges": columns.bins.edges,
+        "is_category": columns.bins.is_category,
+        **trees,
+        "column": columns.source,
+        "what": columns.what,
+        "centre": columns.centre,
+        "scale": columns.scale,
+        "directions": columns.directions,
+        "weights": weights,
+    }
+    return BoostedScores({name: np.ascontiguousarray(arrays[name], dtype=dtype) for name, dtype in FIELDS.items()})

@@ -1,0 +1,134 @@
+"""One linear model of the reward per action, all drawn from one normal distribution that the log itself tells."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ShrunkenModels", "fit_shrunken_models", "sigmoid"]
+
+ROUNDS = 15
+ROUNDS_OF_MANY = 6  # where there are so many actions that a round takes seconds
+MANY = 1 << 24  # numbers in the covariances of all actions
+GROUP_ROWS = 20.0  # actions that the mean variance of a group of columns counts for
+LEAST_CURVATURE = 0.01
+MOST_LEVERAGE = 0.9
+SETTLED = 1e-6
+
+
+class ShrunkenModels(NamedTuple):
+    """Models ``weights[a] @ z``, the mean that they are drawn around, and each row's score by a model without it."""
+
+    weights: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    left_out: NDArray[np.float64]
+
+
+def sigmoid(score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability that a score stands for."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(score, -500, 500))))
+
+
+def fit_shrunken_models(
+    design: NDArray[np.float64],
+    action: NDArray[np.int32],
+    reward: NDArray[np.float64],
+    n_actions: int,
+    *,
+    mean: NDArray[np.float64],
+    groups: list[slice],
+    logistic: bool,
+    weight: NDArray[np.float64] | None = None,
+) -> ShrunkenModels:
+    """Fit w_a ~ N(m, C) for every action a, with m, C and the noise found by expectation-maximisation.
+
+    Parameters
+    ----------
+    design : array of shape (n_rows, n_columns)
+        What rewards are linear in, given a row's own action.
+    action : array of shape (n_rows,)
+        Positions.
+    reward : array of shape (n_rows,)
+        In units of their standard deviation; 0 or 1 where `logistic`.
+    n_actions : int
+        How many there are.
+    mean : array of shape (n_columns,)
+        Where m is expected, with the covariance C.
+    groups : list of slice
+        Columns of one kind each, whose variances are pulled together; a column alone is free to have any mean.
+    logistic : bool
+        Whether scores are of the logistic function; C is found along with Newton's steps.
+    weight : array of shape (n_rows,), optional
+        Of each row, mean 1.
+    """
+    n_rows, n_columns = design.shape
+    order = np.argsort(action, kind="stable")
+    Z, y_own, own = design[order], reward[order], action[order]
+    counts = np.ones(n_rows) if weight is None else weight[order]
+    cut = np.searchsorted(own, np.arange(n_actions + 1))
+    rows = [slice(cut[a], cut[a + 1]) for a in range(n_actions)]
+    free = [group.start for group in groups if group.stop == group.start + 1]
+    noise = 1.0 if logistic else float(np.var(y_own)) + 1e-12
+    covariance, expected = np.eye(n_columns) * 0.1 * noise, mean
+    score, curvature, target = Z @ mean, counts, y_own
+    gram = product = None
+    for _ in range(ROUNDS if n_actions * n_columns**2 <= MANY else ROUNDS_OF_MANY):
+        if logistic:
+            probability = sigmoid(score)
+            spread = np.maximum(probability * (1 - probability), LEAST_CURVATURE)
+            curvature, target = counts * spread, score + (y_own - probability) / spread
+        if gram is None or logistic:
+            scaled = Z * curvature[:, np.newaxis]
+            gram = np.stack([scaled[here].T @ Z[here] for here in rows])
+            product = np.stack([scaled[here].T @ target[here] for here in rows])
+        inverse = np.linalg.inv(covariance)
+        posterior = np.linalg.inv(gram / noise + inverse)
+        mean = _find_mean(posterior, product / noise, inverse, covariance, expected, free, noise)
+        weights = np.einsum("apq,aq->ap", posterior, product / noise + inverse @ mean)
+        covariance = _find_covariance(posterior, weights - mean, groups, noise)
+        before, score = score, np.einsum("ip,ip->i", Z, weights[own])
+        if not logistic:
+            left = float((counts * (y_own - score) ** 2).sum() + np.einsum("apq,apq->", gram, posterior))
+            noise = max(left / float(counts.sum()), 1e-12)
+        if np.square(score - before).mean() <= SETTLED * score.var():
+            break
+    leverage = np.concatenate([((Z[here] @ posterior[a]) * Z[here]).sum(axis=1) for a, here in enumerate(rows)])
+    leverage = np.minimum(leverage * curvature / noise, MOST_LEVERAGE)
+    left_out = np.empty(n_rows)
+    left_out[order] = target - (target - score) / (1 - leverage)
+    return ShrunkenModels(weights, mean, left_out)
+
+
+def _find_mean(
+    posterior: NDArray[np.float64],
+    product: NDArray[np.float64],
+    inverse: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    expected: NDArray[np.float64],
+    free: list[int],
+    noise: float,
+) -> NDArray[np.float64]:
+    """Return the mean of all models, each model integrated out; `expected` with the covariance C is its own prior."""
+    own = covariance.copy()
+    own[free] = 0
+    own[:, free] = 0
+    own[free, free] = noise
+    prior = np.linalg.inv(own)
+    left = len(posterior) * inverse - inverse @ posterior.sum(axis=0) @ inverse + prior
+    return np.asarray(np.linalg.solve(left, inverse @ np.einsum("apq,aq->p", posterior, product) + prior @ expected))
+
+
+def _find_covariance(
+    posterior: NDArray[np.float64], off: NDArray[np.float64], groups: list[slice], noise: float
+) -> NDArray[np.float64]:
+    """Return how models vary around their mean: pulled towards columns that are independent and, by group, alike."""
+    n_actions, n_columns = off.shape
+    whole = posterior.sum(axis=0) + off.T @ off
+    own = np.diag(whole).copy()
+    alike = own.copy()
+    for group in groups:
+        alike[group] = own[group].mean()
+    pull = np.diag(own + GROUP_ROWS * alike / n_actions) / (n_actions + GROUP_ROWS)
+    return np.asarray((whole + n_columns * pull) / (n_actions + n_columns) + 1e-8 * noise * np.eye(n_columns))

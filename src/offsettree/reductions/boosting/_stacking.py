@@ -1,0 +1,228 @@
+"""From cross-fitted scores to the final ones: their leading directions, and one regression on top of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
+
+from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, BoostingSettings, boost, loss_of
+from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models
+
+__all__ = ["Finished", "Stage", "constant_scores", "fit_stages"]
+
+MOST_DIRECTIONS = 24
+FEW_DIRECTIONS = 12  # where there are so many actions that a regression per action must stay small
+MANY_ACTIONS = 4096
+BASIS_ROWS = 20_000
+BASIS_NUMBERS = 1 << 25
+STARTS = ("constant", "linear")
+
+
+class Stage(NamedTuple):
+    """What boosting from one start came to: a model per fold, and the directions of their scores."""
+
+    start: str
+    models: list[BoostedModel]
+    centre: NDArray[np.float64]
+    basis: NDArray[np.float64]  # of shape (n_actions, n_directions)
+    scale: NDArray[np.float64]
+
+
+class Finished(NamedTuple):
+    """All that decides: what each start came to, the regression on top, and how sure it is that x matters at all."""
+
+    stages: list[Stage]
+    models: ShrunkenModels
+    gain: float  # over the best constant scores, in standard errors
+    constant: NDArray[np.float64]  # those scores
+
+
+def fit_stages(
+    log: BoostedLog,
+    n_folds: int,
+    settings: BoostingSettings,
+    drop: float,
+    n_jobs: int | None,
+    random: np.random.RandomState,
+) -> Finished:
+    """Boost from both starts on all folds but one, and learn from the scores of rows left out how to use them."""
+    n_rows = len(log.reward)
+    fold = random.permutation(n_rows) % n_folds
+    seeds = random.randint(np.iinfo(np.int32).max, size=(n_folds, len(STARTS)))
+    expected = _constant_mean(log)
+    run = Parallel(n_jobs=n_jobs, prefer="threads")
+    first = run(
+        delayed(_fit_fold)(log, fold == 0, start, expected, settings, seeds[0, s]) for s, start in enumerate(STARTS)
+    )
+    live = _worth_going_on([losses for _, losses in first], drop)
+    jobs = [(f, s) for f in range(1, n_folds) for s in live]
+    rest = run(delayed(_fit_fold)(log, fold == f, STARTS[s], expected, settings, seeds[f, s]) for f, s in jobs)
+    stages, parts = [], []
+    for s in live:
+        models = [first[s][0], *(model for (_, own), (model, _) in zip(jobs, rest, strict=True) if own == s)]
+        stage = _find_directions(log, fold, STARTS[s], models, random)
+        stages.append(stage)
+        parts.append(_held_out_coordinates(log, fold, stage))
+    design, groups, mean = _final_design(log, stages, parts)
+    final = fit_shrunken_models(
+        design,
+        log.action,
+        log.reward,
+        log.n_actions,
+        mean=mean,
+        groups=groups,
+        logistic=log.logistic,
+        weight=log.weight,
+    )
+    constant = _constant_models(log)
+    gain = loss_of(constant.left_out, log.reward, log.logistic) - loss_of(final.left_out, log.reward, log.logistic)
+    sure = float(gain.mean() / (gain.std() / np.sqrt(n_rows) + 1e-12))
+    return Finished(stages, final, sure, constant.weights[:, 0])
+
+
+def constant_scores(log: BoostedLog) -> NDArray[np.float64]:
+    """Return a score per action, whatever x is; those of few rows are pulled towards the mean of all."""
+    return np.asarray(_constant_models(log).weights[:, 0])
+
+
+def _constant_models(log: BoostedLog) -> ShrunkenModels:
+    return fit_shrunken_models(
+        log.design[:, :1],
+        log.action,
+        log.reward,
+        log.n_actions,
+        mean=_constant_mean(log)[:1],
+        groups=[slice(0, 1)],
+        logistic=log.logistic,
+        weight=log.weight,
+    )
+
+
+def _constant_mean(log: BoostedLog) -> NDArray[np.float64]:
+    """Return the model that says the same of every action and row."""
+    mean = np.zeros(log.design.shape[1])
+    level = float(np.average(log.reward, weights=log.weight))
+    if log.logistic:
+        level = min(max(level, 1e-6), 1 - 1e-6)
+        level = float(np.log(level / (1 - level)))
+    mean[0] = level
+    return mean
+
+
+def _fit_fold(
+    log: BoostedLog,
+    is_out: NDArray[np.bool_],
+    start: str,
+    expected: NDArray[np.float64],
+    settings: BoostingSettings,
+    seed: int,
+) -> tuple[BoostedModel, NDArray[np.float64]]:
+    """Boost without a fold; return the model and its loss in the rows of the fold."""
+    learned, out = log.take(np.flatnonzero(~is_out)), log.take(np.flatnonzero(is_out))
+    weights = np.tile(expected, (log.n_actions, 1))
+    score = np.full(len(learned.reward), expected[0])
+    if start == "linear":
+        n_columns = log.design.shape[1]
+        weights, _, score = fit_shrunken_models(
+            learned.design,
+            learned.action,
+            learned.reward,
+            log.n_actions,
+            mean=expected,
+            groups=[slice(0, 1), slice(1, n_columns)],
+            logistic=log.logistic,
+            weight=learned.weight,
+        )
+    model = boost(learned, out, weights, score, settings, seed)
+    own = np.einsum("ip,ip->i", out.design, weights[out.action])
+    from offsettree.reductions.boosting import _kernels_grow as kernels
+
+    for tree in zip(*model[1:], strict=True):
+        kernels.add_to_own(out.codes, out.action, kernels.Tree(*tree), own)
+    return model, loss_of(own, out.reward, log.logistic)
+
+
+def _worth_going_on(losses: list[NDArray[np.float64]], drop: float) -> list[int]:
+    """Return the starts to go on with: both, unless one is clearly worse in the rows left out."""
+    off = losses[0] - losses[1]
+    z = off.mean() / (off.std() / np.sqrt(len(off)) + 1e-12)
+    return [0, 1] if abs(z) <= drop else [int(z > 0)]
+
+
+def _find_directions(
+    log: BoostedLog, fold: NDArray[np.intp], start: str, models: list[BoostedModel], random: np.random.RandomState
+) -> Stage:
+    """Find the principal directions, among actions, of the scores of rows left out."""
+    n_rows, n_actions = len(log.reward), log.n_actions
+    n_sampled = min(n_rows, BASIS_ROWS, max(1000, BASIS_NUMBERS // n_actions))
+    rows = np.sort(random.permutation(n_rows)[:n_sampled])
+    scores = np.empty((len(rows), n_actions), dtype=np.float32)
+    for f, model in enumerate(models):
+        here = np.flatnonzero(fold[rows] == f)
+        scores[here] = _all_scores(log, rows[here], model)
+    centre = scores.mean(axis=0, dtype=np.float64)
+    off = scores - centre.astype(np.float32)
+    n_directions = min(n_actions, MOST_DIRECTIONS if n_actions <= MANY_ACTIONS else FEW_DIRECTIONS)
+    if n_actions <= len(rows):
+        spread, basis = np.linalg.eigh((off.T @ off / len(rows)).astype(np.float64))
+    else:
+        spread, left = np.linalg.eigh((off @ off.T / len(rows)).astype(np.float64))
+        basis = off.T @ left / np.sqrt(np.maximum(spread, 1e-12) * len(rows))
+    spread, basis = spread[::-1][:n_directions], basis[:, ::-1][:, :n_directions]
+    scale = np.sqrt(np.maximum(spread, 1e-3 * spread[0] + 1e-9))
+    return Stage(start, models, centre, np.ascontiguousarray(basis, dtype=np.float64), scale)
+
+
+def _all_scores(log: BoostedLog, rows: NDArray[np.intp], model: BoostedModel) -> NDArray[np.float32]:
+    scores = (log.design[rows] @ model.weights.T).astype(np.float32)
+    _add_trees(np.ascontiguousarray(log.codes[:, rows]), model, model.values, scores)
+    return scores
+
+
+def _add_trees(
+    codes: NDArray[np.uint8], model: BoostedModel, values: NDArray[np.float32], out: NDArray[np.float32]
+) -> None:
+    from offsettree.compiled._kernels_boosted import Trees, add_leaves
+
+    nothing = np.empty((0, 0), dtype=np.float32)
+    output = np.zeros(len(values), dtype=np.int32)
+    trees = Trees(nothing, np.empty(0, dtype=bool), model.feature, model.lowest, model.span, values, output)
+    add_leaves(codes, trees, out)
+
+
+def _held_out_coordinates(log: BoostedLog, fold: NDArray[np.intp], stage: Stage) -> NDArray[np.float64]:
+    """Return where the scores of each row left out lie along the directions."""
+    found = np.empty((len(log.reward), stage.basis.shape[1]))
+    narrow = stage.basis.astype(np.float32)
+    for f, model in enumerate(stage.models):
+        rows = np.flatnonzero(fold == f)
+        linear = log.design[rows] @ (model.weights.T @ stage.basis) - stage.centre @ stage.basis
+        sums = np.zeros((len(rows), narrow.shape[1]), dtype=np.float32)
+        _add_trees(np.ascontiguousarray(log.codes[:, rows]), model, model.projected(narrow), sums)
+        found[rows] = linear + sums
+    return found
+
+
+def _final_design(
+    log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], list[slice], NDArray[np.float64]]:
+    """Return what the last regression sees: x, the directions, and the row's own action's score by them alone."""
+    n_design = log.design.shape[1]
+    groups = [slice(0, 1), slice(1, n_design)]
+    columns = [log.design]
+    begin = n_design
+    for stage, part in zip(stages, parts, strict=True):
+        columns.append(part / stage.scale)
+        groups.append(slice(begin, begin + part.shape[1]))
+        begin += part.shape[1]
+    for place, (stage, part) in enumerate(zip(stages, parts, strict=True)):
+        own = stage.centre[log.action] + np.einsum("iq,iq->i", part, stage.basis[log.action])
+        columns.append(own[:, np.newaxis])
+        groups.append(slice(begin + place, begin + place + 1))
+    design = np.hstack(columns)
+    mean = np.zeros(design.shape[1])
+    mean[begin:] = 1 / len(stages)
+    return design, groups, mean
