@@ -28,6 +28,7 @@ from offsettree import (
     OnlineOffsetTree,
     OnlineRewardRegression,
     PolicySearch,
+    RewardBoosting,
     RewardRegression,
     simulate_log,
 )
@@ -57,6 +58,7 @@ POLICIES: dict[str, BasePolicy] = {
     "online reward regression, hashed": OnlineRewardRegression(n_bits=12),
     "banditron": Banditron(random_state=0),
     "binary offset": BinaryOffset(random_state=0),
+    "reward boosting": RewardBoosting(random_state=0),
     "reward regression": RewardRegression(random_state=0),
     "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),
     "doubly robust": DoublyRobust(random_state=0),
@@ -197,6 +199,10 @@ class RewardRegressionAsClassifier(AsClassifier, RewardRegression):
     needs_failures = True
 
 
+class RewardBoostingAsClassifier(AsClassifier, RewardBoosting):
+    needs_failures = True
+
+
 class DoublyRobustAsClassifier(AsClassifier, DoublyRobust):
     needs_failures = True
 
@@ -219,6 +225,7 @@ def as_classifier(policy: BasePolicy) -> Any:
         BinaryOffset: BinaryOffsetAsClassifier,
         DoublyRobust: DoublyRobustAsClassifier,
         PolicySearch: PolicySearchAsClassifier,
+        RewardBoosting: RewardBoostingAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,
         ImportanceWeighted: ImportanceWeightedAsClassifier,
     }

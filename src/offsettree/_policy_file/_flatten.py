@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from offsettree._features import is_frame, numeric_columns
+from offsettree._policy_file._boosted import Boosted
 from offsettree._policy_file._flatten_classes import flatten_importance_weighted
 from offsettree._policy_file._flatten_contests import flatten_contests, flatten_native
 from offsettree._policy_file._flatten_rewards import flatten_doubly_robust, flatten_reward_regression
@@ -23,6 +24,7 @@ from offsettree.reductions import (
     ImportanceWeighted,
     OffsetForest,
     OffsetTree,
+    RewardBoosting,
     RewardRegression,
 )
 from offsettree.reductions._native import NativeContests
@@ -118,6 +120,7 @@ FLATTENED: dict[type[BasePolicy], Any] = {
     OffsetTree: _flatten_offset_tree,
     OffsetForest: _flatten_offset_forest,
     BinaryOffset: _flatten_binary_offset,
+    RewardBoosting: Boosted.of,
     RewardRegression: flatten_reward_regression,
     DoublyRobust: flatten_doubly_robust,
     ImportanceWeighted: flatten_importance_weighted,

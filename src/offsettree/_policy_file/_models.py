@@ -205,12 +205,13 @@ def describe(model: Any, where: str, arrays: dict[str, NDArray[Any]]) -> dict[st
 
 def read_model(part: Part, n_actions: int, n_columns: int) -> Model:
     """Read a model of any kind."""
+    from offsettree._policy_file._boosted import Boosted
     from offsettree._policy_file._online import OnlineBanditron, OnlineRegression, OnlineTree
     from offsettree._policy_file._pairs import Pairs
     from offsettree._policy_file._scores import Scores
     from offsettree._policy_file._tournaments import Tournaments
 
     online: tuple[type[Model], ...] = (OnlineTree, OnlineRegression, OnlineBanditron)
-    offline: tuple[type[Model], ...] = (Constant, Known, Votes, Tournaments, Pairs, Scores)
+    offline: tuple[type[Model], ...] = (Constant, Known, Votes, Tournaments, Pairs, Scores, Boosted)
     kinds = {each.kind: each for each in (*offline, *online)}
     return kinds[part.choice("kind", tuple(kinds))].read(part, n_actions, n_columns)

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._optional import require
+from offsettree._policy_file._boosted import Boosted
 from offsettree._policy_file._linear import Planes
 from offsettree._policy_file._not_flat import NotFlat
+from offsettree._policy_file._onnx_boosted import boosted_scores
 from offsettree._policy_file._onnx_trees import ensemble_of_contests, ensemble_of_means, ensemble_of_sums
 from offsettree._policy_file._plane_contests import PlaneContests
 from offsettree._policy_file._scores import LeafMeans, LinearScores, Scores, TreeScores
@@ -56,6 +58,8 @@ def as_onnx(model: Any, actions: NDArray[Any], n_features: int) -> Any:
         position = _tournaments(graph, model)
     elif isinstance(model, Scores):
         position = graph.step("ArgMax", _scores(graph, model), axis=1, keepdims=0)
+    elif isinstance(model, Boosted):
+        position = graph.step("ArgMax", boosted_scores(graph, model.flat), axis=1, keepdims=0)
     else:
         raise NotFlat(f"a policy that decides by {model.kind}")
     text = actions.dtype.kind == "U"

@@ -13,7 +13,7 @@ from offsettree._policy_file._split_contests import SplitContests
 from offsettree._policy_file._tree_sums import TreeSums
 from offsettree.compiled.graph import round_down
 
-__all__ = ["ensemble_of_contests", "ensemble_of_means", "ensemble_of_sums"]
+__all__ = ["ensemble", "ensemble_of_contests", "ensemble_of_means", "ensemble_of_sums"]
 
 
 def ensemble_of_contests(contests: SplitContests) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def ensemble_of_contests(contests: SplitContests) -> dict[str, Any]:
         n_columns = len(contests.centre)
         fields["feature"] = np.where(fields["feature"] == n_columns, n_columns + tree, fields["feature"])
     leaf = np.flatnonzero(contests.feature < 0)
-    return _ensemble(contests.start, fields, leaf, tree[leaf], contests.answer[leaf], contests.n_contests)
+    return ensemble(contests.start, fields, leaf, tree[leaf], contests.answer[leaf], contests.n_contests)
 
 
 def ensemble_of_sums(sums: TreeSums) -> dict[str, Any]:
@@ -36,17 +36,17 @@ def ensemble_of_sums(sums: TreeSums) -> dict[str, Any]:
     first = sums.output[_owner(sums.start)[leaf]]
     outputs = (first[:, np.newaxis] + np.arange(n_values)).ravel()
     values = sums.values[sums.value_of[leaf]].ravel()
-    return _ensemble(sums.start, sums.fields, np.repeat(leaf, n_values), outputs, values, sums.n_outputs)
+    return ensemble(sums.start, sums.fields, np.repeat(leaf, n_values), outputs, values, sums.n_outputs)
 
 
 def ensemble_of_means(means: LeafMeans, n_actions: int) -> dict[str, Any]:
     """Return the trees whose leaves hold numbers of some actions."""
     matrix, n_trees = means.means, len(means.start) - 1
     entry = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return _ensemble(means.start, means.fields, entry, matrix.indices, matrix.data / n_trees, n_actions)
+    return ensemble(means.start, means.fields, entry, matrix.indices, matrix.data / n_trees, n_actions)
 
 
-def _ensemble(
+def ensemble(
     start: NDArray[np.int64],
     fields: dict[str, NDArray[Any]],
     leaf: NDArray[Any],
@@ -54,6 +54,7 @@ def _ensemble(
     weights: NDArray[Any],
     n_outputs: int,
 ) -> dict[str, Any]:
+    """Return trees as attributes: tree t owns the entries from ``start[t]`` on; `leaf` adds `weights` to `outputs`."""
     tree = _owner(start)
     node = np.arange(len(tree)) - start[:-1][tree]
     is_leaf = fields["feature"] < 0

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from offsettree._jit import kernel
+from offsettree._jit import kernel, part
+from offsettree.compiled.boosted import FLAG, MISSING
 from offsettree.compiled.layout import HAS_INFINITY, HAS_NAN
 
 __all__ = ["Linear", "Trees", "add_leaves", "choose_one", "choose_rows", "score_rows"]
 
 BLOCK = 64  # rows that go through a tree at once
-MISSING = np.uint8(63)
-VALUE, FLAG = -2, -1
+NO_NUMBER = np.uint8(MISSING)
 
 
 class Trees(NamedTuple):
@@ -43,59 +43,62 @@ class Linear(NamedTuple):
     weights: Any  # of shape (1 + n_linear + n_outputs, n_actions): of 1, of those, of the trees' outputs
 
 
-@kernel
-def _find_leaves(codes: Any, feature: Any, lowest: Any, span: Any, reached: Any, leaf: Any) -> None:
-    """Find the leaf of a tree at which each row of a block ends: byte by byte, so that many rows go at once."""
-    n_rows, n_tests = leaf.shape[0], feature.shape[0]
-    for i in range(n_rows):
-        reached[0, i] = 1
-        leaf[i] = 0
-    n_nodes, first, step = 1, 0, np.uint8((n_tests + 1) // 2)
-    while first < n_tests:
-        for node in range(first, first + n_nodes):
-            column, low, wide = codes[feature[node]], lowest[node], span[node]
-            here, right = reached[node], reached[2 * node + 2]
-            left = reached[2 * node + 1]
-            for i in range(n_rows):
-                goes = np.uint8(np.uint8(column[i] - low) > wide) & here[i]
-                right[i] = goes
-                left[i] = here[i] - goes
-                leaf[i] += goes * step
-        first += n_nodes
-        n_nodes *= 2
-        step = np.uint8(step // 2)
+@part
+def _find_leaves(codes: Any, trees: Any, t: Any, leaf: Any) -> None:
+    """Find the leaf of tree t at which each row of a block ends, in ``leaf[0]``.
+
+    From the bottom up, all rows of the block at each node: bytes without branches, of which many are compared at once.
+    """
+    feature, lowest, span = trees.feature, trees.lowest, trees.span
+    n_tests, nothing = feature.shape[1], np.uint8(0)
+    end, half = n_tests, np.uint8(1)
+    while end > 0:
+        begin = end // 2  # the level of nodes from begin to end - 1, each with `half` leaves below its left side
+        for node in range(begin, end):
+            column, low, wide = feature[t, node], lowest[t, node], span[t, node]
+            if end == n_tests:
+                for i in range(BLOCK):
+                    leaf[node, i] = np.uint8(np.uint8(codes[column, i] - low) > wide)
+            else:
+                child = 2 * node + 1
+                for i in range(BLOCK):
+                    goes_right = np.uint8(np.uint8(codes[column, i] - low) > wide)
+                    left, right = leaf[child, i], np.uint8(leaf[child + 1, i] + half)
+                    leaf[node, i] = left ^ ((left ^ right) & np.uint8(nothing - goes_right))
+        half = np.uint8(half * 2) if end < n_tests else np.uint8(2)
+        end = begin
 
 
 @kernel
 def add_leaves(codes: Any, trees: Any, out: Any) -> None:
     """Add the numbers of each row's leaves, tree by tree; codes are of shape (n_columns, n_rows)."""
     n_rows, n_tests, n_directions = codes.shape[1], trees.feature.shape[1], trees.values.shape[2]
-    reached = np.empty((2 * n_tests + 1, BLOCK), np.uint8)
-    block = np.empty((codes.shape[0], BLOCK), np.uint8)
-    leaf = np.empty(BLOCK, np.uint8)
+    values, output = trees.values, trees.output
+    block = np.zeros((codes.shape[0], BLOCK), np.uint8)
+    leaf = np.empty((n_tests, BLOCK), np.uint8)
     for first in range(0, n_rows, BLOCK):
         n_here = min(BLOCK, n_rows - first)
         block[:, :n_here] = codes[:, first : first + n_here]
         for t in range(trees.feature.shape[0]):
-            _find_leaves(block, trees.feature[t], trees.lowest[t], trees.span[t], reached, leaf)
-            values, begin = trees.values[t], trees.output[t]
+            _find_leaves(block, trees, t, leaf)
+            begin = output[t]
             for i in range(n_here):
-                row, numbers = out[first + i], values[leaf[i]]
+                at = leaf[0, i]
                 for v in range(n_directions):
-                    row[begin + v] += numbers[v]
+                    out[first + i, begin + v] += values[t, at, v]
 
 
-@kernel
-def _code(x: Any, edges: Any, is_category: Any) -> Any:
+@part
+def _code(x: Any, trees: Any, column: Any) -> Any:
     """Return the bin of a number: how many edges are below it; a category's is its code."""
     value = np.float32(x)
     if value != value:
-        return MISSING
-    if is_category:
+        return NO_NUMBER
+    if trees.is_category[column]:
         return np.uint8(value)
     below = np.int32(0)
-    for e in range(edges.shape[0]):
-        below += np.int32(edges[e] < value)
+    for e in range(trees.edges.shape[1]):
+        below += np.int32(trees.edges[column, e] < value)
     return np.uint8(below)
 
 
@@ -110,45 +113,58 @@ def _find_codes(X: Any, trees: Any, codes: Any) -> Any:
                 found |= HAS_NAN
             elif np.abs(x) == np.inf:
                 found |= HAS_INFINITY
-            codes[c, i] = _code(x, trees.edges[c], trees.is_category[c])
+            codes[c, i] = _code(x, trees, c)
     return found
 
 
-@kernel
-def _make_columns(x: Any, linear: Any, made: Any, out: Any) -> None:
-    """Write what scores are linear in, of one row."""
+@part
+def _make_columns(X: Any, i: Any, linear: Any, made: Any, out: Any) -> None:
+    """Write what scores are linear in, of row i."""
     for e in range(linear.column.shape[0]):
-        value = np.float64(x[linear.column[e]])
-        what = linear.what[e]
+        value, what, centre = np.float64(X[i, linear.column[e]]), linear.what[e], linear.centre[e]
         missing = value != value
         if what == FLAG:
-            value = 1.0 if missing else 0.0
+            value = np.float64(missing)
         elif what >= 0:
-            value = 1.0 if value == what else 0.0
+            value = np.float64(value == what)
         elif missing:
-            value = linear.centre[e]
-        made[e] = (value - linear.centre[e]) * linear.scale[e]
+            value = centre
+        made[e] = (value - centre) * linear.scale[e]
     if linear.directions.shape[0] == 0:
-        out[:] = made
+        for e in range(made.shape[0]):
+            out[e] = made[e]
         return
-    out[:] = 0
+    for v in range(out.shape[0]):
+        out[v] = 0.0
     for e in range(made.shape[0]):
         if made[e] != 0:
             for v in range(out.shape[0]):
                 out[v] += made[e] * linear.directions[e, v]
 
 
-@kernel
-def _score(weights: Any, linear_part: Any, tree_part: Any, score: Any) -> None:
-    score[:] = weights[0]
-    n_linear = linear_part.shape[0]
+@part
+def _score(weights: Any, linear_part: Any, sums: Any, i: Any, score: Any, j: Any) -> None:
+    """Write into row j the scores of row i."""
+    n_linear, n_actions = linear_part.shape[0], weights.shape[1]
+    for a in range(n_actions):
+        score[j, a] = weights[0, a]
     for f in range(n_linear):
-        for a in range(score.shape[0]):
-            score[a] += linear_part[f] * weights[1 + f, a]
-    for f in range(tree_part.shape[0]):
-        value = np.float64(tree_part[f])
-        for a in range(score.shape[0]):
-            score[a] += value * weights[1 + n_linear + f, a]
+        value = linear_part[f]
+        for a in range(n_actions):
+            score[j, a] += value * weights[1 + f, a]
+    for f in range(sums.shape[1]):
+        value = np.float64(sums[i, f])
+        for a in range(n_actions):
+            score[j, a] += value * weights[1 + n_linear + f, a]
+
+
+@part
+def _largest(score: Any, i: Any) -> Any:
+    best = 0
+    for a in range(1, score.shape[1]):
+        if score[i, a] > score[i, best]:
+            best = a
+    return best
 
 
 @kernel
@@ -171,7 +187,7 @@ def _over_blocks(X: Any, trees: Any, linear: Any, scores: Any, chosen: Any) -> A
     codes = np.empty((n_columns, BLOCK), np.uint8)
     sums = np.empty((BLOCK, n_outputs - n_linear), np.float32)
     made, linear_part = np.empty(linear.column.shape[0]), np.empty(n_linear)
-    own = np.empty(linear.weights.shape[1])
+    own = np.empty((1, linear.weights.shape[1]))
     found = 0
     for first in range(0, n_rows, BLOCK):
         n_here = min(BLOCK, n_rows - first)
@@ -179,37 +195,53 @@ def _over_blocks(X: Any, trees: Any, linear: Any, scores: Any, chosen: Any) -> A
         sums[:] = 0
         add_leaves(codes[:, :n_here], trees, sums)
         for i in range(n_here):
-            _make_columns(X[first + i], linear, made, linear_part)
+            _make_columns(X, first + i, linear, made, linear_part)
             if scores.shape[0] > 0:
-                _score(linear.weights, linear_part, sums[i], scores[first + i])
+                _score(linear.weights, linear_part, sums, i, scores, first + i)
             else:
-                _score(linear.weights, linear_part, sums[i], own)
-                chosen[first + i] = own.argmax()
+                _score(linear.weights, linear_part, sums, i, own, 0)
+                chosen[first + i] = _largest(own, 0)
     return found
+
+
+@part
+def _add_one_row(codes: Any, trees: Any, leaf: Any, sums: Any) -> None:
+    """Add the numbers of one row's leaves: all trees take a step, then the next, so that none waits for another.
+
+    Indices are without sign: what could be negative would be looked at first.
+    """
+    feature, lowest, span, values = trees.feature, trees.lowest, trees.span, trees.values
+    n_trees, n_tests = np.uint64(feature.shape[0]), np.uint64(feature.shape[1])
+    one, level = np.uint64(1), np.uint64(1)
+    for t in range(n_trees):
+        leaf[t] = np.uint64(0)
+    while level <= n_tests:
+        for t in range(n_trees):
+            node = leaf[t]
+            code = np.uint8(codes[np.uint64(feature[t, node])] - lowest[t, node])
+            leaf[t] = node + node + one + np.uint64(code > span[t, node])
+        level += level
+    for t in range(n_trees):
+        at, begin = leaf[t] - n_tests, np.uint64(trees.output[t])
+        for v in range(np.uint64(values.shape[2])):
+            sums[begin + v] += values[t, at, v]
 
 
 @kernel
 def choose_one(x: Any, trees: Any, linear: Any, refused: Any) -> Any:
     """Decide on one row; -1 where it holds something that is refused."""
-    n_columns, n_tests, n_directions = x.shape[0], trees.feature.shape[1], trees.values.shape[2]
+    n_columns = x.shape[0]
     codes = np.empty(n_columns, np.uint8)
     for c in range(n_columns):
         value = x[c]
         if (refused & HAS_NAN and value != value) or (refused & HAS_INFINITY and np.abs(value) == np.inf):
             return -1
-        codes[c] = _code(value, trees.edges[c], trees.is_category[c])
+        codes[c] = _code(value, trees, c)
     n_linear = linear.column.shape[0] if linear.directions.shape[0] == 0 else linear.directions.shape[1]
     sums = np.zeros(linear.weights.shape[0] - 1 - n_linear, np.float32)
-    for t in range(trees.feature.shape[0]):
-        feature, lowest, span = trees.feature[t], trees.lowest[t], trees.span[t]
-        node = 0
-        while node < n_tests:
-            node = 2 * node + 1 + np.int64(np.uint8(codes[feature[node]] - lowest[node]) > span[node])
-        numbers, begin = trees.values[t, node - n_tests], trees.output[t]
-        for v in range(n_directions):
-            sums[begin + v] += numbers[v]
+    _add_one_row(codes, trees, np.empty(trees.feature.shape[0], np.uint64), sums)
     made, linear_part = np.empty(linear.column.shape[0]), np.empty(n_linear)
-    _make_columns(x, linear, made, linear_part)
-    score = np.empty(linear.weights.shape[1])
-    _score(linear.weights, linear_part, sums, score)
-    return score.argmax()
+    _make_columns(x.reshape(1, -1), 0, linear, made, linear_part)
+    score = np.empty((1, linear.weights.shape[1]))
+    _score(linear.weights, linear_part, sums.reshape(1, -1), 0, score, 0)
+    return _largest(score, 0)

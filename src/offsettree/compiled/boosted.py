@@ -13,7 +13,12 @@ from offsettree._available import best_of, pieces
 from offsettree.compiled._batches import is_csr, over_rows
 from offsettree.compiled.layout import CompiledTree, OneRow
 
-__all__ = ["FIELDS", "LINEAR_FIELDS", "TREE_FIELDS", "BoostedScores"]
+__all__ = ["FIELDS", "FLAG", "LINEAR_FIELDS", "MISSING", "TREE_FIELDS", "VALUE", "BoostedScores"]
+
+# What is made of a column for linear models: its value, or whether it is missing; or, from 0 on, whether it is the
+# category of that code. The last code is that of what is missing.
+VALUE, FLAG = -2, -1
+MISSING = 63
 
 # What kernels are compiled for; other numbers become the last of these.
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))

@@ -13,7 +13,6 @@ from offsettree._available import Available
 from offsettree._features import Features, is_frame
 from offsettree._validation import is_number
 from offsettree.compiled import CompilablePolicy, CompiledTree
-from offsettree.compiled.boosted import BoostedScores
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.reductions._offset import warn_of_unlogged

@@ -92,8 +92,8 @@ class Design:
         weights[:, self._columns[real]] = (slopes / self._deviation)[:, real]
         return weights, self._filling[:n_numbers]
 
-    def recipe(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], Any]:
-        """Return how a column is made of a row, for who makes it of one row alone: (source, is_flag, centre, scale, directions).
+    def recipe(self) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64], Any]:
+        """Return how columns are made, for who makes them of one row alone: source, is_flag, centre, scale, directions.
 
         A column is ``(value - centre) * scale``, of a missing value 0; or of a flag, 1 where its source is missing.
         Directions, if there are any, are applied last.

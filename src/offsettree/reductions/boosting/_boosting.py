@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.reductions.boosting._shrunken import sigmoid
-
 __all__ = ["BoostedLog", "BoostedModel", "BoostingSettings", "boost", "loss_of"]
 
 MOST_SHARES = 128  # sums of gains; where there are more actions, several of them share one, others in every tree
@@ -103,10 +101,13 @@ def boost(
     n_tried = max(1, min(MOST_COLUMNS, n_columns, round(settings.columns * n_columns)))
     n_shares = min(n_actions, MOST_SHARES)
     n_tests = 2**settings.depth - 1
+    order, other, shares = np.empty((3, n_rows), dtype=np.int32)
     work = kernels.Work(
-        *np.empty((2, n_rows), dtype=np.int32),
-        *np.empty((2, n_rows), dtype=np.float32),
-        np.empty(n_rows, dtype=np.int32),
+        order,
+        other,
+        np.empty(n_rows, dtype=np.float32),
+        np.empty(n_rows, dtype=np.float32),
+        shares,
         np.empty((2, 2 ** (settings.depth - 1), n_tried, kernels.N_BINS, n_shares, 2), dtype=np.float32),
         np.empty((2, 2 ** (settings.depth - 1), n_tried, kernels.N_BINS), dtype=np.int32),
     )
@@ -124,7 +125,8 @@ def boost(
         scale = kernels.set_gradients(score, log.reward, row_weight, log.logistic, gradient, curvature)
         tree = kernels.Tree(
             np.empty(n_tests, dtype=np.int32),
-            *np.empty((2, n_tests), dtype=np.uint8),
+            np.empty(n_tests, dtype=np.uint8),
+            np.empty(n_tests, dtype=np.uint8),
             np.empty((n_tests + 1, n_actions), dtype=np.float32),
         )
         kernels.grow(
@@ -157,7 +159,8 @@ def _stacked(weights: NDArray[np.float64], trees: list[Any], n_tests: int, n_act
         return BoostedModel(
             weights,
             np.zeros((0, n_tests), dtype=np.int32),
-            *np.zeros((2, 0, n_tests), dtype=np.uint8),
+            np.zeros((0, n_tests), dtype=np.uint8),
+            np.zeros((0, n_tests), dtype=np.uint8),
             np.zeros((0, n_tests + 1, n_actions), dtype=np.float32),
         )
     return BoostedModel(weights, *(np.stack(parts) for parts in zip(*trees, strict=True)))

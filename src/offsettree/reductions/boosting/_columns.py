@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features, is_sparse
+from offsettree.compiled.boosted import FLAG, VALUE
 from offsettree.learners._binning import Bins
 from offsettree.topology._design import BLOCK_ROWS, Design
 
 __all__ = ["Columns"]
-
-VALUE, FLAG = -2, -1
 
 
 class Columns(NamedTuple):
@@ -56,7 +55,9 @@ def _spell_out(numbers: Any, bins: Bins) -> tuple[Any, NDArray[np.int32], NDArra
     if is_sparse(numbers) or not bins.is_category.any():
         n_columns = numbers.shape[1]
         return numbers, np.arange(n_columns, dtype=np.int32), np.full(n_columns, VALUE, dtype=np.int32)
-    parts, source, what = [], [], []
+    parts: list[NDArray[Any]] = []
+    source: list[int] = []
+    what: list[int] = []
     for column, is_category in enumerate(bins.is_category):
         own = numbers[:, column : column + 1]
         codes = range(len(bins.categories[column])) if is_category else [VALUE]

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from offsettree._jit import kernel, kernel_reordering_sums
+from offsettree.compiled.boosted import MISSING
 
-__all__ = ["Rows", "Settings", "Shares", "Tree", "Work", "add_to_own", "grow", "set_gradients"]
+__all__ = ["Rows", "Settings", "Tree", "Work", "add_to_own", "grow", "set_gradients"]
 
-N_BINS = 64
-MISSING = 63
+N_BINS = MISSING + 1
 ALL = np.uint8(255)
 
 

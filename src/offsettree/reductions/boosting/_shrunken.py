@@ -73,20 +73,17 @@ def fit_shrunken_models(
     noise = 1.0 if logistic else float(np.var(y_own)) + 1e-12
     covariance, expected = np.eye(n_columns) * 0.1 * noise, mean
     score, curvature, target = Z @ mean, counts, y_own
-    gram = product = None
+    gram, product = _sums_by_action(Z, rows, curvature, target)  # of squared losses, once and for all
     for _ in range(ROUNDS if n_actions * n_columns**2 <= MANY else ROUNDS_OF_MANY):
         if logistic:
             probability = sigmoid(score)
             spread = np.maximum(probability * (1 - probability), LEAST_CURVATURE)
             curvature, target = counts * spread, score + (y_own - probability) / spread
-        if gram is None or logistic:
-            scaled = Z * curvature[:, np.newaxis]
-            gram = np.stack([scaled[here].T @ Z[here] for here in rows])
-            product = np.stack([scaled[here].T @ target[here] for here in rows])
-        inverse = np.linalg.inv(covariance)
-        posterior = np.linalg.inv(gram / noise + inverse)
+            gram, product = _sums_by_action(Z, rows, curvature, target)
+        inverse: NDArray[np.float64] = np.linalg.inv(covariance)
+        posterior: NDArray[np.float64] = np.linalg.inv(gram / noise + inverse)
         mean = _find_mean(posterior, product / noise, inverse, covariance, expected, free, noise)
-        weights = np.einsum("apq,aq->ap", posterior, product / noise + inverse @ mean)
+        weights = (posterior @ (product / noise + inverse @ mean)[:, :, np.newaxis])[:, :, 0]
         covariance = _find_covariance(posterior, weights - mean, groups, noise)
         before, score = score, np.einsum("ip,ip->i", Z, weights[own])
         if not logistic:
@@ -99,6 +96,14 @@ def fit_shrunken_models(
     left_out = np.empty(n_rows)
     left_out[order] = target - (target - score) / (1 - leverage)
     return ShrunkenModels(weights, mean, left_out)
+
+
+def _sums_by_action(
+    Z: NDArray[np.float64], rows: list[slice], curvature: NDArray[np.float64], target: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    scaled = Z * curvature[:, np.newaxis]
+    gram = np.stack([scaled[here].T @ Z[here] for here in rows])
+    return gram, np.stack([scaled[here].T @ target[here] for here in rows])
 
 
 def _find_mean(
