@@ -93,9 +93,9 @@ class Cell:
 def cells(grid: dict[str, Any]) -> Iterator[Cell]:
     """Yield all cells of a grid; where all rewards are equal there is nothing that could differ."""
     names = ("rewards", "n_actions", "logging", "policies", "n_rows", "differs")
-    for each in itertools.product(*(grid[name] for name in names)):
-        if not (each[0].startswith("always") and each[-1]):
-            yield Cell(*each, seed=grid["seed"])
+    for rewards, n_actions, logging, policy, n_rows, differs in itertools.product(*(grid[name] for name in names)):
+        if not (rewards.startswith("always") and differs):
+            yield Cell(rewards, n_actions, logging, policy, n_rows, differs, grid["seed"])
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _propensity(logging: str, rank: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _policy(name: str, rank: NDArray[np.int64], propensity: NDArray[np.float64]) -> NDArray[np.float64]:
     if name == "deterministic":
-        return (rank == 2) * 1.0
+        return np.asarray((rank == 2) * 1.0)
     if name == "stochastic":
         return np.asarray(0.4 / rank.shape[1] + 0.6 * (rank == 1))
     near = propensity.copy()  # but in one group of twenty, where it takes an action that the log takes rarely
