@@ -109,9 +109,13 @@ def _as_candidate(candidate: Any) -> Candidate:
 
 
 def prepare_candidates(
-    candidates: list[Candidate], actions: NDArray[Any], reward_range: tuple[float, float], random: np.random.RandomState
+    candidates: list[Candidate],
+    actions: NDArray[Any],
+    reward_range: tuple[float, float],
+    n_jobs: int | None,
+    random: np.random.RandomState,
 ) -> list[Candidate]:
-    """Return copies with the actions and rewards of the search, and a seed where they have none."""
+    """Return copies with the actions and rewards of the search, and a seed and workers where they have none."""
     seeds = random.randint(np.iinfo(np.int32).max, size=len(candidates)).tolist()
     prepared = []
     for (name, policy), seed in zip(candidates, seeds, strict=True):
@@ -127,8 +131,9 @@ def prepare_candidates(
                 "PolicySearch(reward_range=(low, high))."
             )
         settings: dict[str, Any] = {"actions": actions, "reward_range": reward_range}
-        if policy.get_params(deep=False).get("random_state", seed) is None:
-            settings["random_state"] = seed
+        for setting, value in (("random_state", seed), ("n_jobs", n_jobs)):
+            if policy.get_params(deep=False).get(setting, value) is None:
+                settings[setting] = value
         prepared.append(Candidate(name, clone(policy).set_params(**settings)))
     return prepared
 
