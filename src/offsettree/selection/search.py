@@ -31,6 +31,7 @@ from offsettree.selection.results import SearchResults
 
 __all__ = ["PolicySearch"]
 
+LEAD = 0.5  # standard errors by which one that looks at x must be ahead of the best constant action
 SCORINGS = ("doubly_robust", "snips", "ips", "switch")
 
 
