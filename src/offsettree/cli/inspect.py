@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from offsettree.cli._options import add_common_options, add_log_options, log_arguments
+from offsettree.cli._options import add_common_options, add_log_options, log_arguments, require_files
 from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes, shown
 from offsettree.cli._policy_text import features_of, learner_of, listed, mapping, number, text, tree_lines, worth_of
 
@@ -27,6 +27,7 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Look into the file, whichever it is."""
+    require_files(options.path)
     if is_policy_file(options.path):
         from offsettree.persistence import load
 
