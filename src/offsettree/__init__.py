@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from offsettree.reductions import (
         AllPairs,
         BinaryOffset,
+        ConstantPolicy,
         DoublyRobust,
         ImportanceWeighted,
         OffsetForest,
@@ -37,6 +38,7 @@ __all__ = [
     "AllPairs",
     "Banditron",
     "BinaryOffset",
+    "ConstantPolicy",
     "Costing",
     "DoublyRobust",
     "EpochGreedy",
@@ -86,6 +88,7 @@ _HOMES = {
     "reductions": (
         "AllPairs",
         "BinaryOffset",
+        "ConstantPolicy",
         "DoublyRobust",
         "ImportanceWeighted",
         "OffsetForest",

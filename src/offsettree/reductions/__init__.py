@@ -7,6 +7,7 @@ from offsettree._lazy import names_on_demand
 if TYPE_CHECKING:
     from offsettree.reductions.all_pairs import AllPairs
     from offsettree.reductions.binary_offset import BinaryOffset
+    from offsettree.reductions.constant_policy import ConstantPolicy
     from offsettree.reductions.doubly_robust import DoublyRobust
     from offsettree.reductions.importance_weighted import ImportanceWeighted
     from offsettree.reductions.offset_forest import OffsetForest
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AllPairs",
     "BinaryOffset",
+    "ConstantPolicy",
     "DoublyRobust",
     "ImportanceWeighted",
     "OffsetForest",
@@ -30,6 +32,7 @@ __getattr__ = names_on_demand(
     {
         "all_pairs": ("AllPairs",),
         "binary_offset": ("BinaryOffset",),
+        "constant_policy": ("ConstantPolicy",),
         "doubly_robust": ("DoublyRobust",),
         "importance_weighted": ("ImportanceWeighted",),
         "offset_forest": ("OffsetForest",),
