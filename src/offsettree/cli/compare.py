@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree.cli._options import add_common_options, add_log_options, policy_files, require_files
-from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes
+from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes
 from offsettree.cli.evaluate import add_evaluation_options
 
 __all__ = ["EXAMPLE", "configure"]
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     print_notes(found[0].notes)
     for row in rows:
         for warning in row["estimate"].warnings:
-            print_line(paragraph(f"Warning ({row['policy']}): {warning}", "  "))
+            print_line(paragraph(f"Warning ({row['policy']}): {as_options(warning)}", "  "))
     return 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree.cli._options import add_common_options, add_log_options, policy_files, require_files
-from offsettree.cli._output import paragraph, print_json, print_line, print_notes
+from offsettree.cli._output import as_options, paragraph, print_json, print_line, print_notes
 from offsettree.cli._require import add_require_option, exit_code
 
 __all__ = ["EXAMPLE", "configure"]
@@ -107,5 +107,5 @@ def run(options: argparse.Namespace) -> int:
     print_line(paragraph(advised.sentence))
     print_notes(own.notes)
     for warning in dict.fromkeys([*estimate.warnings, *(() if against is None else against.warnings)]):
-        print_line(paragraph(f"Warning: {warning}", "  "))
+        print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
     return exit_code(options, is_better=is_better)

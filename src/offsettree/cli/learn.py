@@ -27,7 +27,7 @@ __all__ = ["EXAMPLE", "configure"]
 EXAMPLE = "offsettree learn campaign.csv --action mail --reward visited --report report.html"
 LEARNERS = [
     "auto", "offset-tree", "offset-forest", "reward-regression", "importance-weighted", "doubly-robust",
-    "reward-boosting", "online", "online-regression",
+    "reward-boosting", "constant", "online", "online-regression",
 ]  # fmt: skip
 CLASSIFIERS = "boosting, extra-trees, forest, histogram-tree, j48, logistic, tree"
 REGRESSORS = "boosting, extra-trees, forest, m5p, reptree, ridge, tree"
@@ -240,7 +240,7 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
     print_line()
     print_line(paragraph(facts["conclusion"]))
     for warning in facts["warnings"]:
-        print_line(paragraph(f"Warning: {warning}", "  "))
+        print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
     print_line()
     written = [f"policy: {options.out}"] + ([f"report: {options.report}"] if options.report else [])
     print_line("Written " + ", ".join(written))

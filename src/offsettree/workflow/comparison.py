@@ -16,7 +16,7 @@ from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import OffsetTreeWarning
 from offsettree.logs import LoggedData
-from offsettree.reductions._offset import mean_rewards
+from offsettree.reductions import ConstantPolicy
 
 __all__ = ["Comparison", "best_constant", "compare_with_constant"]
 
@@ -53,7 +53,7 @@ class Comparison:
 
 
 def best_constant(log: LoggedData) -> Any:
-    """Return the action of the highest estimated value, the mean of its rewards weighted by 1 / propensity.
+    """Return the action that `ConstantPolicy` picks: of the highest estimated value, few rows not trusted too far.
 
     Parameters
     ----------
@@ -65,8 +65,10 @@ def best_constant(log: LoggedData) -> Any:
     >>> best_constant(LoggedData([[0.0]] * 4, ["a", "b", "a", "b"], reward=[0, 1, 1, 1], propensity=0.5))
     'b'
     """
-    labels, position = np.unique(log.action, return_inverse=True)
-    return labels[mean_rewards(position, log.reward, log.propensity, len(labels)).argmax()].item()
+    low, high = float(log.reward.min()), float(log.reward.max())
+    policy = ConstantPolicy(reward_range=(low, high if high > low else low + 1.0), actions=log.actions)
+    nothing = np.zeros((len(log), 1))  # it looks at no feature
+    return policy.fit(nothing, log.action, reward=log.reward, propensity=log.propensity).action_
 
 
 def compare_with_constant(

@@ -11,6 +11,7 @@ from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
 from offsettree.reductions import (
+    ConstantPolicy,
     DoublyRobust,
     ImportanceWeighted,
     OffsetForest,
@@ -31,6 +32,7 @@ LEARNERS: dict[str, str | None] = {
     "importance-weighted": "classifier",
     "doubly-robust": None,
     "reward-boosting": None,
+    "constant": None,
     "online": None,
     "online-regression": None,
 }
@@ -96,6 +98,8 @@ def make_policy(
         return OffsetForest(estimator, offset="mean" if offset is None else offset, **seeded)
     if name == "reward-boosting":
         return RewardBoosting(**seeded)
+    if name == "constant":
+        return ConstantPolicy(**_known(ConstantPolicy, seeded))
     if name == "reward-regression":
         return RewardRegression(estimator, **_known(RewardRegression, seeded))
     if name == "importance-weighted":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings as python_warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.logs import LoggedData, TableEncoder
 from offsettree.workflow.comparison import MOST_PREDICTIONS, Comparison, best_constant, compare_with_constant
 from offsettree.workflow.holdout import group_codes, split_rows, time_ranks
+from offsettree.workflow.leaks import find_leaks
 from offsettree.workflow.learners import make_policy
 
 __all__ = ["Learned", "learn_policy", "range_of"]
@@ -169,9 +170,12 @@ def learn_policy(
         )
     low_high = reward_range or range_of(float(log.reward.min()), float(log.reward.max()))
     features, train_rows, test_rows, notes = _hold_out(log, test_size, split_by_time, group, random_state)
-    encoder = TableEncoder.learn([_rows_of(features, train_rows)]) if is_frame(features) else None
+    encoder = kept_encoder = None
+    if is_frame(features):
+        kept_encoder = TableEncoder.learn([features])
+        encoder = _with_infinity_of(kept_encoder, TableEncoder.learn([_rows_of(features, train_rows)]))
     X = features if encoder is None else encoder.encode(features)
-    heard: list[str] = []
+    heard = find_leaks(features, log.action, log.reward)
     estimated = None
     propensity = log.propensity
     if estimated_propensity:
@@ -195,7 +199,8 @@ def learn_policy(
         )
     )
     started = time.perf_counter()
-    heard += _taught(policy, train)
+    # A leak that has been told of by its name is not told of again by its number.
+    heard += [said for said in _taught(policy, train) if not (heard and "of X equals the reward" in said)]
     seconds = time.perf_counter() - started
     few = len(test) <= MOST_ROWS_FOR_MODELS and len(test) * len(policy.actions_) <= MOST_PREDICTIONS
     decisions = policy.predict(test.X)
@@ -210,18 +215,17 @@ def learn_policy(
         reward_range=low_high,
         random_state=random_state,
     )
-    kept, kept_encoder = policy, encoder
+    kept = policy
     if refit:
         # Not the search again: what it chose.
         kept = clone(getattr(policy, "best_policy_", policy))
-        kept_encoder = None if encoder is None else TableEncoder.learn([features])
         everything = LoggedData(
             features if kept_encoder is None else kept_encoder.encode(features), log.action, log.reward, propensity
         )
-        heard += [said for said in _taught(kept, everything) if said not in heard]
+        heard += [said for said in _taught(kept, everything) if said not in heard and "of X equals" not in said]
     return Learned(
         policy=kept,
-        encoder=kept_encoder,
+        encoder=kept_encoder if refit else encoder,
         evaluated=policy,
         train=train,
         test=test,
@@ -292,6 +296,13 @@ def range_of(low: float, high: float) -> tuple[float, float]:
     if low >= 0 and high <= 1:
         return 0.0, 1.0
     return low, high if high > low else low + 1.0
+
+
+def _with_infinity_of(whole: TableEncoder, part: TableEncoder) -> TableEncoder:
+    """Let rows held out have infinite numbers where others do, as the whole log is one that such numbers occur in."""
+    odd = {column.name for column in whole.columns if column.infinite}
+    columns = [replace(column, infinite=column.name in odd) for column in part.columns]
+    return TableEncoder(columns, part.notes)
 
 
 def _rows_of(frame: Any, rows: NDArray[np.intp]) -> Any:

@@ -20,6 +20,7 @@ from offsettree.logs import LogScan, TableEncoder
 from offsettree.online import OnlineOffsetTree, OnlineRewardRegression
 from offsettree.workflow.facts import constant_facts, estimate_facts, tree_facts, versions
 from offsettree.workflow.inspection import doubts_of_propensities
+from offsettree.workflow.leaks import find_leaks
 from offsettree.workflow.learning import range_of
 from offsettree.workflow.running_value import RunningConstant, RunningValue
 from offsettree.workflow.verdict import advice, basis, verdict
@@ -75,6 +76,7 @@ def learn_from_stream(
     labels: Counter[Any] = Counter()
     sums: dict[Any, NDArray[np.float64]] = {}
     total_reward = 0.0
+    leaks: list[str] = []
     ends = [np.inf, -np.inf]
 
     def features() -> Any:
@@ -85,6 +87,8 @@ def learn_from_stream(
                     f"the rows of {path} name {log.X.shape[1]:,} features, more than the 1,024 that become columns. "
                     "Learn in Python: OnlineOffsetTree(n_bits=20).partial_fit on the chunks of LoggedData.scan(...)."
                 )
+            if not labels:
+                leaks.extend(find_leaks(log.X, log.action, log.reward))
             total_reward += float(log.reward.sum())
             ends[:] = min(ends[0], float(log.reward.min())), max(ends[1], float(log.reward.max()))
             found, position = np.unique(log.action, return_inverse=True)
@@ -183,7 +187,7 @@ def learn_from_stream(
         "weights": None,
         "tree": tree_facts(policy, last),
         "importance": [],
-        "warnings": list(estimate.warnings),
+        "warnings": [*leaks, *estimate.warnings],
         "reproduce": {"command": "", "seed": random_state, "versions": versions()},
     }
     return policy, encoder, facts, estimate
