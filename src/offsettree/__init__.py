@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         PolicyTree,
         RewardBoosting,
         RewardRegression,
+        distill,
     )
     from offsettree.selection import PolicySearch
     from offsettree.topology import ActionTree
@@ -59,6 +60,7 @@ __all__ = [
     "RewardBoosting",
     "RewardRegression",
     "TableEncoder",
+    "distill",
     "estimate_propensity",
     "evaluate",
     "export_onnx",
@@ -98,6 +100,7 @@ _HOMES = {
         "PolicyTree",
         "RewardBoosting",
         "RewardRegression",
+        "distill",
     ),
     "selection": ("PolicySearch",),
     "topology": ("ActionTree",),
