@@ -98,7 +98,7 @@ def distill(
     )
     nothing = np.full(len(score), student.reward_range[0], dtype=np.float64)
     checked = student._check_log(X, labels[score.argmax(axis=1)], nothing, 1.0)[-1]
-    means, similarity = partial(np.mean, score, axis=0), partial(_similarity, score, random)
+    means, similarity = partial(_means, score), partial(_similarity, score, random)
     student.tree_ = tree_from(tree, labels, means, similarity, random)
     student._fit_to(_Opinions(checked, score), random)
     student._trained_on = getattr(policy, "_trained_on", None)  # rows without rewards teach nothing of them
@@ -142,6 +142,10 @@ def _opinions(policy: Any, X: Features, actions: ArrayLike | None) -> tuple[NDAr
             )
         score[rows] = values
     return score, labels
+
+
+def _means(score: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(score.mean(axis=0))
 
 
 def _similarity(score: NDArray[np.float64], random: np.random.RandomState) -> RewardModels:
