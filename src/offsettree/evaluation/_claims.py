@@ -64,7 +64,8 @@ class Known:
     def of_logs(self, log: NDArray[np.intp]) -> Known:
         """Return what is known of each of the logs named; one that is alone stands for all."""
         low, high, least, most = (
-            np.broadcast_to(each, log.max() + 1)[log] for each in (self.low, self.high, self.least, self.most)
+            (each[log] if len(each) > 1 else np.broadcast_to(each, len(log)))
+            for each in (self.low, self.high, self.least, self.most)
         )
         return Known(low, high, least, most, self.is_range)
 
@@ -161,6 +162,11 @@ class Claims:
         """What is possible at all: values lie in the range of rewards."""
         known, gap = self.known, self.is_difference
         return np.stack([known.low - gap * known.high, known.high - gap * known.low])
+
+    def taken(self, which: NDArray[np.intp]) -> Claims:
+        """Return some of the claims."""
+        parts = {name: each[which] for name, each in vars(self).items() if name != "known"}
+        return Claims(**parts, known=self.known.of_logs(which))
 
 
 def claims_of(sums: LogSums, values: Numbers, known: Known, which: tuple[int, ...] = (0, 1, 2)) -> Claims:
