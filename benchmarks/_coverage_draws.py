@@ -1,5 +1,7 @@
 """Logs of a cell of the coverage grid, drawn and added up in machine code: thousands in a second."""
 
+# ruff: noqa: NPY002  numba's own generator has these names, and is the fastest there
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -98,14 +100,14 @@ def _gathered(
             scaled[:, 34::2] /= unit[:, np.newaxis] ** 2
             scaled[:, 35::2] /= unit[:, np.newaxis] ** 3
             zero = np.array([[method == "ips", method == "ips" and other == 1]]).repeat(len(facts), axis=0)
-            pairs.append(LogSums(scaled, sizes, lacking / unit[:, np.newaxis], unit, zero))
+            pairs.append(LogSums(scaled, sizes, np.tile(lacking, 2) / unit[:, np.newaxis], unit, zero))
         sums[method] = (pairs[0], pairs[1])
     effective = np.column_stack([size[:, 0], facts[:, 10], facts[:, 11]])
     return Drawn(sums, {m: values[:, i] for i, m in enumerate(METHODS)}, known, effective, total > 0)
 
 
-@numba.njit
-def _amount(kind: int) -> float:
+@numba.njit(cache=True)
+def _amount(kind: int) -> Any:
     if kind == 1:
         return np.random.exponential()
     if kind == 2:
@@ -119,7 +121,7 @@ def _amount(kind: int) -> float:
     return 1.0
 
 
-@numba.njit
+@numba.njit(cache=True)
 def _fit(total: Any, count: Any, model: Any) -> None:
     """Write what is predicted in each fold, by group and action: means of other folds, pulled to wider means."""
     n_folds, n_groups, k = total.shape
@@ -148,7 +150,7 @@ def _alias(chance: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     return share, alias
 
 
-@numba.njit
+@numba.njit(cache=True)
 def _draw(
     seed: Any,
     n: int,

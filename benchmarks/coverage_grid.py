@@ -5,7 +5,10 @@ the value of a policy, of its gain on what was logged, and of its gain on anothe
 robust with a reward model fitted on other folds. Cells that miss a goal are drawn again, ten times as many logs; those
 judge. What is done is kept in a file of records: a run that was stopped goes on.
 
-    python benchmarks/coverage_grid.py [--grid judging|tuning] [--records FILE] [--json FILE]
+    python benchmarks/coverage_grid.py [--grid judging|tuning] [--records FILE ...] [--part 0/2] [--json FILE]
+
+Several processes share the work if each is given its part and a file of its own, named first; one that is given all
+files and no part then does the rest, and sums up.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from offsettree.evaluation._mid_p import find_doubt, find_ends
 
 LEVEL = 0.95
 MOST_ROWS = 10_000_000  # drawn at a time
-FOR_WIDTHS = 200  # logs
+FOR_WIDTHS = 100  # logs
 QUANTITIES = ("value", "gain on the log", "gain on another")
 
 
@@ -70,7 +73,8 @@ def _facts(drawn: Drawn, method: str, quantity: int, truths: World, n_rows: int)
     low, high = find_ends(claims.taken(some), LEVEL)
     width[some] = np.minimum(high, claims.limits[1][some]) - np.maximum(low, claims.limits[0][some])
     half = _normal_half(sums, quantity, n_rows)
-    holds, at_zero = _holds(claims, truth), _holds(claims, 0.0)
+    holds = _holds(claims, truth)
+    at_zero = holds if quantity == 0 or truth == 0 else _holds(claims, 0.0)
     below, above = ~at_zero & (claims.value < 0), ~at_zero & (claims.value > 0)
     columns = [holds, np.abs(claims.value - truth) <= half + 1e-12, below, above, width, 2 * half]
     facts = np.column_stack([*columns, drawn.effective[:, quantity]]).astype(float)
@@ -82,7 +86,8 @@ def _facts(drawn: Drawn, method: str, quantity: int, truths: World, n_rows: int)
 def _holds(claims: Claims, number: float) -> NDArray[np.bool_]:
     """Tell whether each interval holds a number: ends lie no nearer to the estimate than to it."""
     theta = np.clip(np.full((2, len(claims.value)), number), *claims.limits)
-    doubt = np.where(number < claims.value, *find_doubt(claims, theta))
+    below, above = find_doubt(claims, theta)
+    doubt = np.where(number < claims.value, below, above)
     possible = (claims.limits[0] - 1e-9 <= number) & (number <= claims.limits[1] + 1e-9)
     return np.asarray(
         claims.is_open | (possible & ((doubt > (1 - LEVEL) / 2) | (np.abs(claims.value - number) < 1e-12)))
@@ -131,22 +136,21 @@ def misses(record: dict[str, Any]) -> list[str]:
     return found
 
 
-def records_of(grid: dict[str, Any], kept: Path | None, n_logs: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield the records of all cells, those kept first; cells that miss a goal twice, the second time with more logs."""
-    known: dict[str, list[dict[str, Any]]] = {}
-    if kept is not None and kept.exists():
-        known = dict(json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines())
+def records_of(
+    todo: list[Cell], kept: list[Path], n_logs: int, known: dict[str, list[dict[str, Any]]]
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the records of all cells; those that miss a goal once more, of more logs."""
     for again in (False, True):
-        for cell in cells(grid):
+        for cell in todo:
             first = f"{cell} {n_logs}"
             if again and not any(misses(record) for record in known[first]):
                 continue
-            logs = n_logs * GOALS["logs again"] // GOALS["logs"] if again else n_logs
+            logs = int(n_logs * GOALS["logs again"] / GOALS["logs"]) if again else n_logs
             key = f"{cell} {logs}"
             if key not in known:
                 known[key] = judge(cell, logs)
-                if kept is not None:
-                    with kept.open("a", encoding="utf-8") as file:
+                if kept:
+                    with kept[0].open("a", encoding="utf-8") as file:
                         file.write(json.dumps([key, known[key]]) + "\n")
             yield known[key]
 
@@ -190,12 +194,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grid", choices=("judging", "tuning"), default="judging")
     parser.add_argument("--logs", type=int, default=GOALS["logs"])
-    parser.add_argument("--records", type=Path, help="keep what is done in this file, and go on from there")
+    parser.add_argument("--records", type=Path, nargs="+", default=[], help="keep what is done here, and go on from it")
+    parser.add_argument("--part", default="0/1", help="of the cells, such as 0/2 and 1/2")
     parser.add_argument("--json", type=Path, help="write the summary to this file")
     options = parser.parse_args()
     grid = GRID if options.grid == "judging" else TUNING
+    part, n_parts = map(int, options.part.split("/"))
     started, found = time.perf_counter(), []
-    for records in records_of(grid, options.records, options.logs):
+    known: dict[str, list[dict[str, Any]]] = {}
+    for file in options.records:
+        if file.exists():
+            known |= dict(json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+    for records in records_of([*cells(grid)][part::n_parts], options.records, options.logs, known):
         found += records
         for r in records:
             for miss in misses(r):
@@ -207,7 +217,8 @@ def main() -> None:
                 )
     answer = summary(found)
     print(
-        "method        quantity          cells  least  median  <93 %  normal  <93 %  most seen  >97 %  ratio  worse better"
+        "method        quantity          cells  least  median  <93 %  normal  <93 %  most seen  >97 %  ratio  worse "
+        "better"
     )
     for each in answer["figures"]:
         print(
