@@ -31,6 +31,7 @@ def scan_tables(
     delimiter: str | None = None,
     decimal: str = ".",
     encoding: str = "utf-8",
+    header: bool = True,
     cost: str = "negative_reward",
 ) -> Iterator[Any]:
     r"""Read a file or a folder as pyarrow tables of at most `chunk_rows` rows, in bounded memory.
@@ -60,6 +61,8 @@ def scan_tables(
         The decimal point of CSV.
     encoding : str, default="utf-8"
         Of CSV and NDJSON.
+    header : bool, default=True
+        Whether the first line of CSV names the columns. Without, they are called column_1, column_2 and so on.
     cost : {"negative_reward", "one_minus_reward"}, default="negative_reward"
         What the costs of ``vw`` and ``dsjson`` are: rewards are then -cost, or 1 - cost.
 
@@ -87,6 +90,7 @@ def scan_tables(
         delimiter=delimiter,
         decimal=decimal,
         encoding=encoding,
+        header=header,
         cost=cost,
     )
     return (table_of(chunk) for chunk in reader.chunks(columns, chunk_rows))
@@ -123,10 +127,10 @@ def open_reader(
         raise ParameterError(f"cost must be one of {', '.join(COSTS)}; got {cost!r}.")
     if odd := [kind for kind in (types or {}).values() if kind not in ("number", "text")]:
         raise ParameterError(f'types must be "number" or "text" for each column; got {odd[0]!r}.')
-    if unknown := set(options) - {"first_pass", "delimiter", "decimal"}:
+    if unknown := set(options) - {"first_pass", "delimiter", "decimal", "header"}:
         raise ParameterError(
             f"there is no option {sorted(unknown)[0]!r}; those of reading are format, types, cost, encoding, "
-            "delimiter, decimal and first_pass."
+            "delimiter, decimal, header and first_pass."
         )
     for name in ("delimiter", "decimal"):
         value = options.get(name)
