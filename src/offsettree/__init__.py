@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ImportanceWeighted,
         OffsetForest,
         OffsetTree,
+        PolicyTree,
         RewardBoosting,
         RewardRegression,
     )
@@ -52,6 +53,7 @@ __all__ = [
     "OnlineOffsetTree",
     "OnlineRewardRegression",
     "PolicySearch",
+    "PolicyTree",
     "ProgressiveResult",
     "PropensityEstimate",
     "RewardBoosting",
@@ -93,6 +95,7 @@ _HOMES = {
         "ImportanceWeighted",
         "OffsetForest",
         "OffsetTree",
+        "PolicyTree",
         "RewardBoosting",
         "RewardRegression",
     ),

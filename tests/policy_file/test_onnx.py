@@ -17,6 +17,7 @@ from offsettree import (
     OffsetForest,
     OffsetTree,
     OnlineOffsetTree,
+    PolicyTree,
     RewardBoosting,
     RewardRegression,
     export_onnx,
@@ -33,13 +34,22 @@ EXPORTED: dict[str, Any] = {
     "offset forest": OffsetForest(n_trees=5, random_state=0),
     "forest of logistic": OffsetForest(LogisticRegression(), n_trees=3, random_state=0),
     "constant": ConstantPolicy(),
+    "policy tree": PolicyTree(random_state=0),
     "boosting": RewardBoosting(n_trees=30, random_state=0),
     "ridge": RewardRegression(Ridge()),
     "trees of rewards": RewardRegression(DecisionTreeRegressor(max_depth=4)),
     "extra-trees of rewards": RewardRegression(ExtraTreesRegressor(5, min_samples_leaf=5, random_state=0)),
     "doubly robust": DoublyRobust(ExtraTreesRegressor(5, min_samples_leaf=5), random_state=0),
 }
-TAKES_MISSING = ("offset tree", "decision trees", "logistic that fills", "offset forest", "boosting", "constant")
+TAKES_MISSING = (
+    "offset tree",
+    "decision trees",
+    "logistic that fills",
+    "offset forest",
+    "boosting",
+    "constant",
+    "policy tree",
+)
 
 
 @pytest.mark.parametrize("name", EXPORTED)

@@ -29,6 +29,7 @@ from offsettree import (
     OffsetTree,
     OnlineOffsetTree,
     PolicySearch,
+    PolicyTree,
     RewardBoosting,
     RewardRegression,
     load,
@@ -53,6 +54,8 @@ ONLINE = (
 )
 
 VARIANTS: dict[str, BasePolicy] = {
+    "boosted rewards": RewardBoosting(n_trees=20, random_state=0),
+    "policy tree": PolicyTree(random_state=0),
     "contests of boosting": OffsetTree(HistGradientBoostingClassifier(max_iter=4), random_state=0),
     "forest of boosting": OffsetForest(
         make_learner("boosting").set_params(histgradientboostingclassifier__max_iter=3), n_trees=2, random_state=0
@@ -177,7 +180,9 @@ def right_of(frame: pd.DataFrame) -> Any:
     return (frame["age"] > 0).to_numpy().astype(int) + (frame["colour"] == "red").to_numpy()
 
 
-@pytest.mark.parametrize("policy", [OffsetForest(n_trees=4), RewardBoosting(n_trees=20), ConstantPolicy()], ids=name_of)
+@pytest.mark.parametrize(
+    "policy", [OffsetForest(n_trees=4), RewardBoosting(n_trees=20), PolicyTree(), ConstantPolicy()], ids=name_of
+)
 def test_nominal_columns_of_polars_frames_are_known_again(policy: BasePolicy, tmp_path: Path) -> None:
     frame = pl.from_pandas(mixed_frame(0))
     log = simulate_log(frame, right_of(mixed_frame(0)), random_state=0)

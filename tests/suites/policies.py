@@ -29,6 +29,7 @@ from offsettree import (
     OnlineOffsetTree,
     OnlineRewardRegression,
     PolicySearch,
+    PolicyTree,
     RewardBoosting,
     RewardRegression,
     simulate_log,
@@ -60,6 +61,7 @@ POLICIES: dict[str, BasePolicy] = {
     "banditron": Banditron(random_state=0),
     "binary offset": BinaryOffset(random_state=0),
     "constant": ConstantPolicy(),
+    "policy tree": PolicyTree(random_state=0),
     "reward boosting": RewardBoosting(random_state=0),
     "reward regression": RewardRegression(random_state=0),
     "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),
@@ -203,6 +205,10 @@ class BinaryOffsetAsClassifier(AsClassifier, BinaryOffset):
     pass
 
 
+class PolicyTreeAsClassifier(AsClassifier, PolicyTree):
+    needs_failures = True
+
+
 class ConstantPolicyAsClassifier(AsClassifier, ConstantPolicy):
     needs_failures = True
 
@@ -238,6 +244,7 @@ def as_classifier(policy: BasePolicy) -> Any:
         ConstantPolicy: ConstantPolicyAsClassifier,
         DoublyRobust: DoublyRobustAsClassifier,
         PolicySearch: PolicySearchAsClassifier,
+        PolicyTree: PolicyTreeAsClassifier,
         RewardBoosting: RewardBoostingAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,
         ImportanceWeighted: ImportanceWeightedAsClassifier,

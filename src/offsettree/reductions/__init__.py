@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from offsettree.reductions.importance_weighted import ImportanceWeighted
     from offsettree.reductions.offset_forest import OffsetForest
     from offsettree.reductions.offset_tree import OffsetTree
+    from offsettree.reductions.policy_tree import PolicyTree
     from offsettree.reductions.reward_boosting import RewardBoosting
     from offsettree.reductions.reward_regression import RewardRegression
 
@@ -23,6 +24,7 @@ __all__ = [
     "ImportanceWeighted",
     "OffsetForest",
     "OffsetTree",
+    "PolicyTree",
     "RewardBoosting",
     "RewardRegression",
 ]
@@ -37,6 +39,7 @@ __getattr__ = names_on_demand(
         "importance_weighted": ("ImportanceWeighted",),
         "offset_forest": ("OffsetForest",),
         "offset_tree": ("OffsetTree",),
+        "policy_tree": ("PolicyTree",),
         "reward_boosting": ("RewardBoosting",),
         "reward_regression": ("RewardRegression",),
     },
