@@ -61,6 +61,8 @@ def _policy_facts(path: Path, policy: Any) -> dict[str, Any]:
 
 
 def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
+    from offsettree.workflow.rules import rule_lines
+
     known, labels = mapping(manifest.get("facts")), policy.actions_.tolist()
     log, training = mapping(known.get("log")), mapping(manifest.get("training"))
     print_line(f"{manifest['path']}: a policy of {manifest['bytes']:,} bytes, {len(labels):,} actions")
@@ -88,6 +90,11 @@ def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
             percent = number(100.0 * changes if isinstance(changes, float) else changes, ".1f")
             rows_of_table.append([shown(each.get("feature", "?")), f"{percent} %"])
         print_line(columns(rows_of_table))
+    if rules := rule_lines(known.get("rules")):
+        print_line()
+        print_line("The rules:")
+        for line in rules:
+            print_line(f"  {shown(line)}")
     tree, told = _tree_of(policy), known.get("tree")
     if tree is not None or mapping(told):
         print_line()

@@ -16,7 +16,7 @@ from offsettree.cli._options import (
     refuse_to_overwrite,
     require_files,
 )
-from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes
+from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes, shown
 from offsettree.cli._require import add_require_option, exit_code
 from offsettree.cli.evaluate import INTERVALS, METHODS
 from offsettree.cli.inspect import is_policy_file
@@ -27,7 +27,7 @@ __all__ = ["EXAMPLE", "configure"]
 EXAMPLE = "offsettree learn campaign.csv --action mail --reward visited --report report.html"
 LEARNERS = [
     "auto", "offset-tree", "offset-forest", "reward-regression", "importance-weighted", "doubly-robust",
-    "reward-boosting", "constant", "online", "online-regression",
+    "reward-boosting", "policy-tree", "constant", "online", "online-regression",
 ]  # fmt: skip
 CLASSIFIERS = "boosting, extra-trees, forest, histogram-tree, j48, logistic, tree"
 REGRESSORS = "boosting, extra-trees, forest, m5p, reptree, ridge, tree"
@@ -221,6 +221,8 @@ def _check_paths(options: argparse.Namespace) -> None:
 
 
 def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
+    from offsettree.workflow.rules import rule_lines
+
     log, policy = facts["log"], facts["policy"]
     print_line(
         f"Read {log['rows']:,} decisions among {len(log['actions']):,} actions from {log['path']}, "
@@ -237,6 +239,11 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
     print_line(paragraph(facts["basis"]))
     if policy["refit"]:
         print_line(paragraph(kept(facts)))
+    if lines := rule_lines(facts.get("rules")):
+        print_line()
+        print_line("The rules of the policy kept:")
+        for line in lines:
+            print_line(f"  {shown(line)}")
     print_line()
     print_line(paragraph(facts["conclusion"]))
     for warning in facts["warnings"]:

@@ -21,6 +21,7 @@ from offsettree.topology import ActionTree
 from offsettree.workflow.comparison import Comparison
 from offsettree.workflow.importance import feature_importance
 from offsettree.workflow.learning import Learned
+from offsettree.workflow.rules import rule_facts
 from offsettree.workflow.verdict import advice, basis, verdict
 
 __all__ = [
@@ -110,6 +111,7 @@ def learned_facts(
         "rule": getattr(search, "rule_", None),
         "weights": _weight_facts(test, learned.decisions),
         "tree": tree_facts(policy, learned.decisions),
+        "rules": rule_facts(getattr(learned.policy, "best_policy_", learned.policy), learned.encoder),
         "importance": _importance(learned, seed),
         "warnings": list(dict.fromkeys([*learned.warnings, *learned.estimate.warnings])),
         "reproduce": {"command": command, "seed": seed, "versions": versions()},
