@@ -74,8 +74,12 @@ def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
     if settings:
         print_line(paragraph(f"  settings  {settings}", " " * 12))
     if log:
-        rows = f"{number(log.get('train_rows'))} of {number(log.get('rows'))} rows"
-        print_line(f"  learned   from {rows} of {text(log.get('path')) or '?'}")
+        part, whole, path = number(log.get("train_rows")), number(log.get("rows")), text(log.get("path")) or "?"
+        if mapping(known.get("policy")).get("refit") is True:
+            said = f"from all {whole} rows of {path}; figures are of the policy learned from {part} of them"
+        else:
+            said = f"from {part} of {whole} rows of {path}"
+        print_line(paragraph(f"  learned   {said}", " " * 12))
     elif "n_rows_seen" in training:
         print_line(f"  learned   from {number(training['n_rows_seen'])} rows")
     features = _some(features_of(manifest)) or f"{policy.n_features_in_:,} numbers without names"

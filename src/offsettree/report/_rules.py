@@ -25,8 +25,8 @@ def rules_section(facts: Mapping[str, Any]) -> Html | None:
         "The whole policy, as rules",
         _drawn(rules, 0),
         paragraph(
-            "Beside each action stands what it is estimated to earn there, and the decisions of the log that come to it. "
-            "The rules were found by these very decisions, so that the estimates are somewhat too high.",
+            "Beside each action stands what it is estimated to earn there, and how many decisions of the log come to "
+            "it. The rules were found by these very decisions, so that the estimates are somewhat too high.",
             class_="note",
         ),
     )

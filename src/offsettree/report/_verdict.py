@@ -19,7 +19,7 @@ _HEADINGS = {
     "open": "No clear difference from what was done",
 }
 _ADVICE = {
-    "learned": "Use the new policy",
+    "learned": "Use the learned policy",
     "constant": "Always take one action",
     "logged": "Go on as before",
     "open": "No verdict yet",
@@ -131,7 +131,7 @@ def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None
     rows = [Row(name, interval_plot(scale, shown, kind=kind), *_figures(shown, places)) for name, shown, kind in worth]
     heads = ("What", "Drawn", "Earned per decision, and the interval")
     parts = [chart(rows, heads, scale=scale, names="9rem")]
-    differences = [("Gain on what was done", gain), ("Gain on the best constant", always[2])]
+    differences = [("Gain on the log", gain), ("Gain on constant", always[2])]
     known = [(name, shown) for name, shown in differences if shown is not None]
     if known:
         gains = scale_over([shown for _, shown in known], also=[0.0])
@@ -179,8 +179,8 @@ def _rests_on(estimate: Mapping[str, Any], facts: Mapping[str, Any]) -> Html | N
     all_rows, train = value(log, "rows"), value(log, "train_rows")
     if mapping(facts, "policy").get("refit") is True and all_rows and train:
         sentences.append(
-            f"The figures are of the policy learned from {count(train)} decisions ({percent(train / all_rows)}). The one "
-            f"kept was learned again, with the same settings, from all {count(all_rows)}."
+            f"The figures are of the policy learned from {count(train)} decisions ({percent(train / all_rows)}). The "
+            f"one kept was learned again, with the same settings, from all {count(all_rows)}."
         )
     if text(mapping(facts, "constant"), "picked_on") == "training rows":
         sentences.append("The best constant action was picked by the decisions learned from, and valued on these.")

@@ -241,21 +241,21 @@ def _candidate_facts(policy: Any) -> list[dict[str, Any]]:
 
 
 def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
-    if learned.test.X.shape[1] > WIDEST_FOR_IMPORTANCE:
+    if learned.test_X.shape[1] > WIDEST_FOR_IMPORTANCE:
         return []
-    origin = None if learned.test_encoder is None else learned.test_encoder.origin
+    origin = None if learned.encoder is None else learned.encoder.origin
     names = _feature_names(learned)
     try:
-        found = feature_importance(learned.evaluated, learned.test.X, names, origin, seed)
+        found = feature_importance(learned.policy, learned.test_X, names, origin, seed)
     except OffsetTreeError:  # a policy that cannot be asked about made-up rows
         return []
     return found[:MOST_IMPORTANT]
 
 
 def _feature_names(learned: Learned) -> list[str]:
-    if learned.test_encoder is not None:
-        return list(learned.test_encoder.names_in)
-    return [f"x{i}" for i in range(learned.test.X.shape[1])]
+    if learned.encoder is not None:
+        return list(learned.encoder.names_in)
+    return [f"x{i}" for i in range(learned.test_X.shape[1])]
 
 
 def versions() -> dict[str, str]:

@@ -9,13 +9,11 @@ from offsettree.logs._encoded_column import EncodedColumn
 
 __all__ = ["rule_facts", "rule_lines"]
 
-Conditions = tuple[str, str]
-
 
 def rule_facts(policy: Any, encoder: TableEncoder | None = None) -> dict[str, Any] | None:
     """Return the rules of a `PolicyTree` as plain values; None for other policies.
 
-    A test has `if`, `else` (in words, which rows go where), `then` and `otherwise`; a leaf `action`, `value` and `rows`.
+    A test has `if` and `else`, in words which rows go where, `then` and `otherwise`; a leaf `action`, `value`, `rows`.
 
     Parameters
     ----------
@@ -31,16 +29,16 @@ def rule_facts(policy: Any, encoder: TableEncoder | None = None) -> dict[str, An
     return _facts(root, made)
 
 
-def _facts(rule: Any, made: list[Conditions | None]) -> dict[str, Any]:
+def _facts(rule: Any, made: list[tuple[str, ...]]) -> dict[str, Any]:
     if rule.left is None or rule.right is None:
         action = rule.action.item() if hasattr(rule.action, "item") else rule.action
         return {"action": action, "value": float(rule.values.max()), "rows": int(rule.n_rows)}
     words = made[rule.column] if rule.column < len(made) else None
-    if isinstance(words, tuple) and len(words) == 1:
-        name = words[0]
-        conditions = [rule.condition(left).replace(rule.name, name, 1) for left in (True, False)]
-    else:
-        conditions = list(words) if words else [rule.condition(left) for left in (True, False)]
+    conditions = [rule.condition(left) for left in (True, False)]
+    if words is not None and len(words) == 1:
+        conditions = [said.replace(rule.name, words[0], 1) for said in conditions]
+    elif words is not None:
+        conditions = list(words)
     return {
         "if": conditions[0],
         "then": _facts(rule.left, made),
@@ -49,11 +47,11 @@ def _facts(rule: Any, made: list[Conditions | None]) -> dict[str, Any]:
     }
 
 
-def _made_of(column: EncodedColumn) -> list[Any]:
+def _made_of(column: EncodedColumn) -> list[tuple[str, ...]]:
     """Return, per column made of a raw one, what 0 and 1 in it mean; of numbers the name alone."""
     name = column.name
     if column.kind == "nominal":
-        found: list[Any] = [(f"{name} is not {level}", f"{name} is {level}") for level in column.levels]
+        found: list[tuple[str, ...]] = [(f"{name} is not {level}", f"{name} is {level}") for level in column.levels]
     elif column.kind == "date":
         found = [(f"{name} is not on a {day}", f"{name} is on a {day}") for day in column.levels]
         found += [] if column.constant else [(f"the hour of {name}",)]
@@ -67,8 +65,9 @@ def rule_lines(rules: Any, indent: str = "") -> list[str]:
 
     Examples
     --------
-    >>> leaves = [{"action": label, "value": 0.25, "rows": 100} for label in ("call", "mail")]
-    >>> print("\\n".join(rule_lines({"if": "age <= 50", "then": leaves[0], "else": "age > 50", "otherwise": leaves[1]})))
+    >>> call, mail = ({"action": label, "value": 0.25, "rows": 100} for label in ("call", "mail"))
+    >>> for line in rule_lines({"if": "age <= 50", "then": call, "else": "age > 50", "otherwise": mail}):
+    ...     print(line)
     if age <= 50:
         take call  (0.25 per decision estimated, 100 rows)
     else (age > 50):
