@@ -92,7 +92,11 @@ def configure(command: argparse.ArgumentParser) -> None:
     held_out.add_argument(
         "--group", metavar="COL", help="hold out whole groups, such as all rows of a customer; COL is then no feature"
     )
-    group.add_argument("--interval", choices=INTERVALS, help="(default: normal)")
+    group.add_argument(
+        "--interval",
+        choices=INTERVALS,
+        help=f"(default: {INTERVALS[0]}; online and online-regression have normal only)",
+    )
     group.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
     add_require_option(group)
     group = command.add_argument_group("output")
@@ -232,6 +236,8 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
     if facts["candidates"]:
         print_line()
         print_line(_candidate_table(facts["candidates"]))
+        if facts["rule"]:
+            print_line(paragraph(facts["rule"]))
     print_line()
     held_out = "decided on before they were learned from" if options.learner in ONLINE else "held out"
     print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} {held_out}.")
@@ -269,8 +275,7 @@ def _candidate_table(candidates: list[dict[str, Any]]) -> str:
         value = "" if each["value"] is None else f"{each['value']:.4f}"
         interval = "" if each["value"] is None else f"{each['low']:.4f} to {each['high']:.4f}"
         seconds = "" if each["seconds"] is None else f"{each['seconds']:.1f}"
-        outcome = "" if each["outcome"] == "compared" else each["outcome"]
-        if each["error"]:
-            outcome += f": {each['error']:.60}"
+        said = ["" if each["outcome"] == "compared" else each["outcome"], each["reason"], each["error"]]
+        outcome = ": ".join(f"{part:.60}" for part in said if part)
         rows.append([each["name"], value, interval, seconds, outcome])
     return columns(rows, right=(1, 3))

@@ -241,12 +241,12 @@ def _candidate_facts(policy: Any) -> list[dict[str, Any]]:
 
 
 def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
-    if learned.test_X.shape[1] > WIDEST_FOR_IMPORTANCE:
+    if learned.held_out.shape[1] > WIDEST_FOR_IMPORTANCE:
         return []
     origin = None if learned.encoder is None else learned.encoder.origin
     names = _feature_names(learned)
     try:
-        found = feature_importance(learned.policy, learned.test_X, names, origin, seed)
+        found = feature_importance(learned.policy, learned.held_out, names, origin, seed)
     except OffsetTreeError:  # a policy that cannot be asked about made-up rows
         return []
     return found[:MOST_IMPORTANT]
@@ -255,7 +255,7 @@ def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
 def _feature_names(learned: Learned) -> list[str]:
     if learned.encoder is not None:
         return list(learned.encoder.names_in)
-    return [f"x{i}" for i in range(learned.test_X.shape[1])]
+    return [f"x{i}" for i in range(learned.held_out.shape[1])]
 
 
 def versions() -> dict[str, str]:

@@ -52,7 +52,7 @@ class Learned:
         was picked on the training rows.
     decisions : array of shape (len(test),)
         What `evaluated` does in the rows held out.
-    test_X : array of shape (len(test), n_features)
+    held_out : array of shape (len(test), n_features)
         The rows held out as `policy` takes them.
     reward_range : (float, float)
         The range of rewards that was taken.
@@ -76,7 +76,7 @@ class Learned:
     test_encoder: TableEncoder | None
     compared: Comparison
     decisions: NDArray[Any]
-    test_X: Any
+    held_out: Any
     reward_range: tuple[float, float]
     propensity: PropensityEstimate | None
     seconds: float
@@ -218,7 +218,7 @@ def learn_policy(
         reward_range=low_high,
         random_state=random_state,
     )
-    kept, test_X = policy, test.X
+    kept, held_out = policy, test.X
     if refit:
         # Not the search again: what it chose.
         kept = clone(getattr(policy, "best_policy_", policy))
@@ -226,7 +226,7 @@ def learn_policy(
             features if kept_encoder is None else kept_encoder.encode(features), log.action, log.reward, propensity
         )
         heard += [said for said in _taught(kept, everything) if said not in heard and "of X equals" not in said]
-        test_X = take_rows(everything.X, test_rows)
+        held_out = take_rows(everything.X, test_rows)
     return Learned(
         policy=kept,
         encoder=kept_encoder if refit else encoder,
@@ -236,7 +236,7 @@ def learn_policy(
         test_encoder=encoder,
         compared=compared,
         decisions=decisions,
-        test_X=test_X,
+        held_out=held_out,
         reward_range=low_high,
         propensity=estimated,
         seconds=seconds,
