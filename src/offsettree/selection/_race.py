@@ -50,7 +50,7 @@ def plan_race(fold: NDArray[np.intp], random: np.random.RandomState, *, in_haste
     n_rows, n_folds = len(fold), len(folds)
     order = random.permutation(folds[0][0])
     sizes = [round(share * n_rows) for share in SHARES] if n_rows > SHORT else []
-    if in_haste and FIRST_ROWS < min(sizes, default=n_rows // 2):
+    if in_haste and min(sizes, default=n_rows // 2) > FIRST_ROWS:
         sizes.insert(0, FIRST_ROWS)
     rungs = []
     for size in sizes:
