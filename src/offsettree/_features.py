@@ -20,6 +20,7 @@ __all__ = [
     "check_features",
     "check_kind",
     "check_numbers",
+    "check_sparse",
     "count_rows",
     "equal_column",
     "is_finite",
@@ -215,8 +216,7 @@ def check_numbers(
 ) -> Features:
     """Return an array or a CSR matrix whose numbers may be used: none infinite, entries in order and in their place."""
     if is_sparse(X):
-        _refuse_stray_rows(X)
-        _refuse_stray_indices(X)
+        check_sparse(X)
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()  # the caller's stays as it is
         X.sum_duplicates()
@@ -231,31 +231,52 @@ def check_numbers(
     return X
 
 
-def _refuse_stray_rows(X: Features) -> None:
-    """Refuse rows that begin or end outside of what is stored."""
-    indptr, n_stored = X.indptr, min(len(X.data), len(X.indices))
-    if len(indptr) != X.shape[0] + 1 or indptr[0] != 0 or indptr[-1] > n_stored or (np.diff(indptr) < 0).any():
+def check_sparse(X: Any) -> None:
+    """Refuse a sparse matrix put together wrongly: kernels, and scipy's own, would read and write beside their arrays."""
+    if X.ndim != 2:
         raise FeatureError(
-            f"a CSR matrix must have an indptr of {X.shape[0] + 1:,} numbers that rise from 0 to at most the number of "
-            f"entries, here {n_stored:,} (data has {len(X.data):,}, indices {len(X.indices):,}); got {len(indptr):,} "
-            f"from {indptr.min(initial=0):,} to {indptr.max(initial=0):,}. Put it together anew: "
+            f"a sparse matrix must have rows and columns; got one of shape {X.shape}. Use X.reshape(1, -1) for one row."
+        )
+    if X.format in ("csr", "csc", "bsr"):
+        height, width = X.blocksize if X.format == "bsr" else (1, 1)
+        n_rows, n_columns = X.shape[0] // height, X.shape[1] // width
+        if X.format == "csc":
+            n_rows, n_columns = n_columns, n_rows
+        _refuse_stray_rows(X, n_rows)
+        _refuse_stray_indices(X, X.indices, n_columns)
+    elif X.format == "coo":
+        for axis, indices in enumerate(X.coords):
+            _refuse_stray_indices(X, indices, X.shape[axis])
+
+
+def _refuse_stray_rows(X: Features, n_rows: int) -> None:
+    """Refuse rows, or the columns of a CSC matrix, that begin or end outside of what is stored."""
+    indptr, n_stored = X.indptr, min(len(X.data), len(X.indices))
+    # Neighbours are compared: their difference would wrap around where one is near the largest number.
+    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] > n_stored or (indptr[1:] < indptr[:-1]).any():
+        raise FeatureError(
+            f"a {X.format.upper()} matrix must have an indptr of {n_rows + 1:,} numbers that rise from 0 to at most "
+            f"the number of entries, here {n_stored:,} (data has {len(X.data):,}, indices {len(X.indices):,}); got "
+            f"{len(indptr):,} from {indptr.min(initial=0):,} to {indptr.max(initial=0):,}. Put it together anew: "
             "scipy.sparse.csr_matrix((data, (row, column)))."
         )
 
 
-def _refuse_stray_indices(X: Features) -> None:
-    """Refuse a matrix put together wrongly: kernels would read and write beside their arrays."""
+def _refuse_stray_indices(X: Features, indices: NDArray[Any], end: int) -> None:
+    """Refuse entries where the shape has no place."""
     # Seen as unsigned, one below zero is the largest of all: one pass.
-    if X.nnz and X.indices.view(f"u{X.indices.itemsize}").max() >= X.shape[1]:
+    if len(indices) and indices.view(f"u{indices.itemsize}").max() >= end:
         raise FeatureError(
-            f"a CSR matrix must have column indices from 0 to {X.shape[1] - 1}, as its shape is {X.shape}; got some "
-            f"from {X.indices.min()} to {X.indices.max()}. Put it together with its true shape."
+            f"a {X.format.upper()} matrix must have indices from 0 to {end - 1}, as its shape is {X.shape}; got some "
+            f"from {indices.min()} to {indices.max()}. Put it together with its true shape."
         )
 
 
 def check_kind(X: Features) -> None:
     """Refuse what is no table, or one without rows or columns."""
-    if isinstance(X, Mapping) and not is_sparse(X):  # scipy's dok_matrix is both
+    if is_sparse(X):
+        check_sparse(X)
+    elif isinstance(X, Mapping):  # scipy's dok_matrix is both
         raise FeatureError("X must be a table of rows; got a mapping. Use decide for one context given by name.")
     if hasattr(X, "collect") and not hasattr(X, "shape"):  # polars' LazyFrame
         raise FeatureError(f"X must be a frame that is there; got a {type(X).__name__}. Call .collect() on it.")
