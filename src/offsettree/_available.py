@@ -109,9 +109,9 @@ def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted
     if is_sparse(available):
         try:
             check_sparse(available)
+            mask: Any = sp.csr_array(available).astype(bool)  # a copy: the caller's stays as it is
         except FeatureError as error:
             raise ActionError(f"available cannot be used: {error}") from None
-        mask: Any = sp.csr_array(available).astype(bool)  # a copy: the caller's stays as it is
         mask.sum_duplicates()
         mask.eliminate_zeros()
         mask.sort_indices()

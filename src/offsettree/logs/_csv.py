@@ -192,7 +192,11 @@ class CsvReader(Reader):
     ) -> Any:
         return pacsv.open_csv(
             open_stream(source),
-            read_options=pacsv.ReadOptions(use_threads=threads, block_size=BLOCK_SIZE, encoding=self.options.encoding),
+            read_options=pacsv.ReadOptions(
+                use_threads=threads,
+                block_size=max(BLOCK_SIZE, source.limits.max_line_bytes or 0),
+                encoding=self.options.encoding,
+            ),
             parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pacsv.ConvertOptions(
                 column_types=types,
