@@ -51,12 +51,15 @@ bench-rivals: .venv/ready-dev .venv-rivals/ready
 
 # What policies are worth, beside those of other libraries, each in an environment of its own. Interrupted, it goes on
 # where it was; without benchmarks/results/accuracy.records.jsonl it starts anew.
-ACCURACY_PEERS := .venv-accuracy-rivals/tried .venv-accuracy-obp/tried .venv-accuracy-econml/tried
+PEERS := rivals obp econml lightgbm
+ACCURACY_PEERS := $(PEERS:%=.venv-accuracy-%/tried)
 
 bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS)
 	$(BIN)/python benchmarks/accuracy.py --jobs $(JOBS) --json $(RESULTS)/accuracy.json --python \
-		$(foreach peer,rivals obp econml,$(peer)=.venv-accuracy-$(peer)/bin/python)
+		$(foreach peer,$(PEERS),$(peer)=.venv-accuracy-$(peer)/bin/python)
 	$(BIN)/python tools/choosing_page.py
+	$(BIN)/python benchmarks/boosting.py --python lightgbm=.venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting.json
+	$(BIN)/python benchmarks/boosting_speed.py --python .venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting_speed.json
 
 # The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.
 reproduce: .venv/ready-dev
@@ -103,6 +106,7 @@ PEER_rivals = $(PEER_PIP) scikit-learn cython setuptools wheel vowpalwabbit \
 PEER_obp = $(PEER_PIP) scikit-learn pandas scipy tqdm pyyaml matplotlib \
 	&& $(PEER_PIP) --no-deps --ignore-requires-python obp==0.5.7
 PEER_econml = $(PEER_PIP) econml
+PEER_lightgbm = $(PEER_PIP) lightgbm
 
 .venv-accuracy-%/tried:
 	$(PYTHON) -m venv .venv-accuracy-$* || $(PYTHON) -m virtualenv .venv-accuracy-$*

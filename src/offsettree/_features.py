@@ -378,7 +378,8 @@ def refuse_dates(frame: Features, nominal: list[Any]) -> None:
         if getattr(dtype, "kind", None) in ("m", "M") or str(dtype).startswith(("Date", "Duration", "Time")):
             raise FeatureError(
                 f"column {name!r} holds dates or times, neither numbers nor names. Make numbers of them, such "
-                "as the days since an event, or leave them out."
+                "as the days since an event, or leave them out; offsettree.TableEncoder.learn([frame]).encode(frame) "
+                "makes the day of the week and the hour of them, and numbers of all other columns."
             )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -33,11 +35,16 @@ __all__ = [
     "encode_actions",
     "find_actions",
     "is_number",
+    "refuse_scoring_without_log",
     "some_labels",
     "unique_labels",
 ]
 
+<<<<<<< HEAD
 LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
+=======
+DEEPEST_CALL = 12  # of a fit within scikit-learn's tools, such as that of a pipeline's last step
+>>>>>>> main
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
 
 
@@ -73,6 +80,36 @@ def check_reward(reward: ArrayLike | None, n_rows: int, *, copy: bool = True) ->
             "Drop rows whose outcome was never observed; do not count them as zero unless it was zero."
         )
     return values
+
+
+def refuse_scoring_without_log() -> None:
+    """Refuse a fit that scikit-learn's tools will score without rewards: every score would be NaN, after all the fits.
+
+    Without metadata routing `GridSearchCV` and its kin pass what `fit` is given to `fit` alone. A score that fails is
+    NaN to them, and no error.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(DEEPEST_CALL):
+        if frame is None:
+            return
+        if frame.f_code.co_name == "_fit_and_score":
+            known = frame.f_locals
+            if not known.get("score_params") and _needs_log(known.get("scorer")):
+                raise RewardError(
+                    "scikit-learn's tools must pass reward and propensity on to the scores as well, which they do only "
+                    "with metadata routing: call sklearn.set_config(enable_metadata_routing=True) first. Else every "
+                    "score is NaN."
+                )
+            return
+        frame = frame.f_back
+
+
+def _needs_log(scorer: Any) -> bool:
+    """Tell whether a scorer asks a policy what it is worth, which nothing but a log tells."""
+    parts = getattr(scorer, "_scorers", None)
+    if isinstance(parts, dict):
+        return any(map(_needs_log, parts.values()))
+    return type(scorer).__name__ in ("_PassthroughScorer", "PolicyScorer")
 
 
 def check_range(reward_range: Sequence[float]) -> tuple[float, float]:

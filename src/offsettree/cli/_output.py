@@ -14,8 +14,13 @@ __all__ = ["as_options", "columns", "paragraph", "print_json", "print_line", "pr
 
 WIDTH = 100
 OPTIONS = (
+<<<<<<< HEAD
     "action|reward|propensity|features|format|delimiter|decimal|encoding|cost|reward_range|method|interval|level"
     "|max_line_bytes|max_nesting|max_ratio"
+=======
+    "action|reward|propensity|features|format|delimiter|decimal|encoding|cost|reward_range|method|interval|level|"
+    "baseline|group|split_by_time|offset|test_size"
+>>>>>>> main
 )
 LONGEST = 2000
 # What moves a cursor, colours, reorders or breaks lines, or cannot be written at all: labels may come from a stranger.
@@ -51,6 +56,7 @@ def print_notes(notes: Sequence[str]) -> None:
 
 def as_options(text: str) -> str:
     """Write what Python calls ``reward=...`` as the option that it is on the command line."""
+    text = text.replace("header=False", "--no-header")
     text = re.sub(rf"\b({OPTIONS})=(\.\.\.|\[\.\.\.\])", lambda found: "--" + found[1].replace("_", "-"), text)
     return re.sub(
         rf"""\b({OPTIONS})=(?:'([^']*)'|"([^"]*)"|\(([^)]*)\))""",

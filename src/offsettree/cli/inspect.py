@@ -7,14 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from offsettree.cli._options import add_common_options, add_log_options, log_arguments
-from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes, shown
+from offsettree.cli._options import add_common_options, add_log_options, log_arguments, require_files
+from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes, shown
 from offsettree.cli._policy_text import features_of, learner_of, listed, mapping, number, text, tree_lines, worth_of
 
 __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree inspect campaign.csv"
 MOST_SHOWN = 20
+MOST_ALIKE = 10  # features of the same kind, with as many missing, that are named one by one
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -27,6 +28,7 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Look into the file, whichever it is."""
+    require_files(options.path)
     if is_policy_file(options.path):
         from offsettree.persistence import load
 
@@ -130,11 +132,28 @@ def _tell_log(facts: dict[str, Any]) -> None:
         print_line(f"... and {len(facts['actions']) - MOST_SHOWN:,} more")
     print_line()
     rows = [["feature", "kind", "missing", "encoded as"]]
-    for each in facts["features"][: 3 * MOST_SHOWN]:
-        rows.append([each["name"], each["kind"], f"{100 * each['missing']:.1f} %", each["encoded"]])
-    print_line(columns(rows, right=(2,)))
+    rows += _feature_rows(facts["features"])
+    print_line(columns(rows[: 3 * MOST_SHOWN], right=(2,)))
+    if len(rows) > 3 * MOST_SHOWN:
+        print_line(f"... and {len(rows) - 3 * MOST_SHOWN:,} more")
     for warning in facts["warnings"]:
-        print_line(paragraph(f"Warning: {warning}", "  "))
+        print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
+
+
+def _feature_rows(features: list[dict[str, Any]]) -> list[list[str]]:
+    """Return a line per feature; those of which all the same is to be said share one, where there are several."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for each in features:
+        said = (each["kind"], f"{100 * each['missing']:.1f} %", each["encoded"])
+        alike.setdefault(said, []).append(each["name"])
+    rows = []
+    for said, names in alike.items():
+        if len(names) > MOST_ALIKE:
+            first = ", ".join(map(shown, names[:3]))
+            rows.append([f"{first}, ... ({len(names):,} columns)", said[0], said[1], f"{said[2]} each"])
+        else:
+            rows += [[name, *said] for name in names]
+    return rows
 
 
 def _some(labels: list[Any], most: int = 30) -> str:

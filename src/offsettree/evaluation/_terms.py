@@ -19,12 +19,15 @@ MODEL_METHODS = ("direct", "doubly_robust", "switch")
 class Terms:
     """An estimate as a ratio of sums over the rows; a denominator of None counts every row once.
 
-    `n_left_out` rows with weight were left to the reward model, for all that was logged in them.
+    `n_left_out` rows with weight were left to the reward model, for all that was logged in them. `weight` is how often
+    each row's reward counts (None: once). With `from_zero` a row that the policy does not match counts as a reward 0.
     """
 
     numerator: NDArray[np.float64]
     denominator: NDArray[np.float64] | None = None
     n_left_out: int = 0
+    weight: NDArray[np.float64] | None = None
+    from_zero: bool = False
 
     @property
     def counted(self) -> NDArray[np.float64]:
@@ -37,16 +40,16 @@ def estimate_terms(
 ) -> Terms:
     """Return the terms of a method; those with a model take what it predicts."""
     if method == "ips":
-        return Terms(weight * reward)
+        return Terms(weight * reward, weight=weight, from_zero=True)
     if method == "snips" or predicted is None:
-        return Terms(weight * reward, weight)
+        return Terms(weight * reward, weight, weight=weight)
     if method == "direct":
         return Terms(predicted.on_policy)
     correction = weight * (reward - predicted.on_logged)
     if method == "switch":
         kept = weight <= switch_threshold(weight, predicted.on_policy, correction)
-        return Terms(predicted.on_policy + np.where(kept, correction, 0), n_left_out=int((~kept).sum()))
-    return Terms(predicted.on_policy + correction)
+        return Terms(predicted.on_policy + np.where(kept, correction, 0), None, int((~kept).sum()), weight)
+    return Terms(predicted.on_policy + correction, weight=weight)
 
 
 def switch_threshold(

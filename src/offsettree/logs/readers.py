@@ -33,6 +33,7 @@ def scan_tables(
     delimiter: str | None = None,
     decimal: str = ".",
     encoding: str = "utf-8",
+    header: bool = True,
     cost: str = "negative_reward",
     max_line_bytes: int | None = None,
     max_nesting: int = 64,
@@ -65,6 +66,8 @@ def scan_tables(
         The decimal point of CSV.
     encoding : str, default="utf-8"
         Of CSV and NDJSON.
+    header : bool, default=True
+        Whether the first line of CSV names the columns. Without, they are called column_1, column_2 and so on.
     cost : {"negative_reward", "one_minus_reward"}, default="negative_reward"
         What the costs of ``vw`` and ``dsjson`` are: rewards are then -cost, or 1 - cost.
     max_line_bytes : int, optional
@@ -99,6 +102,7 @@ def scan_tables(
         delimiter=delimiter,
         decimal=decimal,
         encoding=encoding,
+        header=header,
         cost=cost,
         max_line_bytes=max_line_bytes,
         max_nesting=max_nesting,
@@ -139,11 +143,18 @@ def open_reader(
         raise ParameterError(f"cost must be one of {', '.join(COSTS)}; got {cost!r}.")
     if odd := [kind for kind in (types or {}).values() if kind not in ("number", "text")]:
         raise ParameterError(f'types must be "number" or "text" for each column; got {odd[0]!r}.')
+<<<<<<< HEAD
     limits = Limits(**{name: options.pop(name) for name in LIMITS if name in options})
     if unknown := set(options) - {"first_pass", "delimiter", "decimal"}:
         raise ParameterError(
             f"there is no option {sorted(unknown)[0]!r}; those of reading are format, types, cost, encoding, "
             f"delimiter, decimal, first_pass, {', '.join(LIMITS)}."
+=======
+    if unknown := set(options) - {"first_pass", "delimiter", "decimal", "header"}:
+        raise ParameterError(
+            f"there is no option {sorted(unknown)[0]!r}; those of reading are format, types, cost, encoding, "
+            "delimiter, decimal, header and first_pass."
+>>>>>>> main
         )
     for name in ("delimiter", "decimal"):
         value = options.get(name)

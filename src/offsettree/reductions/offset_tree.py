@@ -58,8 +58,9 @@ class OffsetTree(CompilablePolicy):
         a chain of hundreds use an `ActionTree`: Python cannot copy pairs nested that deep.
     offset : float, "mean", "median" or regressor, default=0.5
         What a reward is compared with, as a share of `reward_range`: 0.5 is its middle. "mean" and "median" are those
-        of the logged rewards. A regressor is cross-fitted to predict the reward given x, and its prediction is the
-        offset of each row. Of all offsets the median reward given x minimises the regret bound.
+        of the logged rewards, rows weighted by 1 / propensity, as if actions had been drawn evenly. A regressor is
+        cross-fitted to predict the reward given x, and its prediction is the offset of each row. Of all offsets the
+        median reward given x minimises the regret bound.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     node_models : {"separate", "shared"}, default="separate"
@@ -393,7 +394,7 @@ class OffsetTree(CompilablePolicy):
             partial(RewardModels.fit, X, action, reward, n_actions, propensity=propensity, random_state=random),
             random,
         )
-        offset = resolve_offset(self.offset, X, reward, random)
+        offset = resolve_offset(self.offset, X, reward, random, propensity)
         self.offset_ = float(np.mean(offset))
         self.n_rounds_ = 1
         return offset

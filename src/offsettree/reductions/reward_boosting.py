@@ -29,6 +29,7 @@ DEEPEST = 7
 FEWEST_ROWS = 8  # to learn anything but constants from
 DROPPED = 2.0  # standard errors in the first fold
 SURE = 2.5  # standard errors by which x must help
+N_REPEATS = lambda n: 1
 HEAVIEST = 10.0  # weight of a row, in units of the mean
 
 
@@ -175,7 +176,7 @@ class RewardBoosting(CompilablePolicy):
             self._flat = flatten_constant(columns, log)
         else:
             finished = fit_stages(
-                log, self._folds(len(action)), self._settings(len(action)), DROPPED, self.n_jobs, random
+                log, self._folds(len(action)), N_REPEATS(len(action)), self._settings(len(action)), DROPPED, self.n_jobs, random
             )
             self.gain_, self.starts_ = finished.gain, [stage.start for stage in finished.stages]
             self._flat = flatten_stages(columns, finished, finished.gain >= SURE)

@@ -10,7 +10,11 @@ import numpy as np
 from offsettree.evaluation._diagnostics import FEW_ROWS
 from offsettree.exceptions import FeatureError, PropensityError
 from offsettree.logs import LogScan, TableEncoder
+<<<<<<< HEAD
 from offsettree.logs._other_columns import alike_but_for_blanks
+=======
+from offsettree.workflow.leaks import find_leaks
+>>>>>>> main
 
 __all__ = ["doubts_of_propensities", "inspect_log"]
 
@@ -34,10 +38,13 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
     sums: dict[Any, list[float]] = {}
     extremes = {"reward": [np.inf, -np.inf], "propensity": [np.inf, -np.inf]}
     squares = 0.0
+    warnings: list[str] = []
 
     def tables() -> Iterator[Any]:
         nonlocal squares
         for log in scan:
+            if not sums:
+                warnings.extend(find_leaks(log.X, log.action, log.reward))
             propensity = log.propensity if told else np.ones(len(log.action))
             labels, position = np.unique(log.action, return_inverse=True)
             n_rows = np.bincount(position)
@@ -96,7 +103,7 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
         else None,
         "features": features,
         "notes": notes,
-        "warnings": doubts_of_propensities(n_rows, len(sums), mean_inverse, squares, sums) if told else [],
+        "warnings": warnings + (doubts_of_propensities(n_rows, len(sums), mean_inverse, squares, sums) if told else []),
     }
 
 

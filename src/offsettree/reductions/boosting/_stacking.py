@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ class Finished(NamedTuple):
 def fit_stages(
     log: BoostedLog,
     n_folds: int,
+    n_repeats: int,
     settings: BoostingSettings,
     drop: float,
     n_jobs: int | None,
@@ -50,16 +51,19 @@ def fit_stages(
 ) -> Finished:
     """Boost from both starts on all folds but one, and learn from the scores of rows left out how to use them."""
     n_rows = len(log.reward)
-    fold = random.permutation(n_rows) % n_folds
-    seeds = random.randint(np.iinfo(np.int32).max, size=(n_folds, len(STARTS)))
+    fold = np.stack([random.permutation(n_rows) % n_folds + n_folds * r for r in range(n_repeats)])
+    n_models = n_folds * n_repeats
+    seeds = random.randint(np.iinfo(np.int32).max, size=(n_models, len(STARTS)))
     expected = _constant_mean(log)
     run = Parallel(n_jobs=n_jobs, prefer="threads")
-    first = run(
-        delayed(_fit_fold)(log, fold == 0, start, expected, settings, seeds[0, s]) for s, start in enumerate(STARTS)
-    )
+
+    def boosted(f: int, s: int) -> Any:
+        return _fit_fold(log, fold[f // n_folds] == f, STARTS[s], expected, settings, seeds[f, s])
+
+    first = run(delayed(boosted)(0, s) for s in range(len(STARTS)))
     live = _worth_going_on([losses for _, losses in first], drop)
-    jobs = [(f, s) for f in range(1, n_folds) for s in live]
-    rest = run(delayed(_fit_fold)(log, fold == f, STARTS[s], expected, settings, seeds[f, s]) for f, s in jobs)
+    jobs = [(f, s) for f in range(1, n_models) for s in live]
+    rest = run(delayed(boosted)(f, s) for f, s in jobs)
     stages, parts = [], []
     for s in live:
         models = [first[s][0], *(model for (_, own), (model, _) in zip(jobs, rest, strict=True) if own == s)]
@@ -159,10 +163,11 @@ def _find_directions(
     n_rows, n_actions = len(log.reward), log.n_actions
     n_sampled = min(n_rows, BASIS_ROWS, max(1000, BASIS_NUMBERS // n_actions))
     rows = np.sort(random.permutation(n_rows)[:n_sampled])
-    scores = np.empty((len(rows), n_actions), dtype=np.float32)
+    scores = np.zeros((len(rows), n_actions), dtype=np.float32)
     for f, model in enumerate(models):
-        here = np.flatnonzero(fold[rows] == f)
-        scores[here] = _all_scores(log, rows[here], model)
+        here = np.flatnonzero((fold[:, rows] == f).any(axis=0))
+        scores[here] += _all_scores(log, rows[here], model)
+    scores /= len(fold)
     centre = scores.mean(axis=0, dtype=np.float64)
     off = scores - centre.astype(np.float32)
     n_directions = min(n_actions, MOST_DIRECTIONS if n_actions <= MANY_ACTIONS else FEW_DIRECTIONS)
@@ -195,14 +200,14 @@ def _add_trees(
 
 def _held_out_coordinates(log: BoostedLog, fold: NDArray[np.intp], stage: Stage) -> NDArray[np.float64]:
     """Return where the scores of each row left out lie along the directions."""
-    found = np.empty((len(log.reward), stage.basis.shape[1]))
+    found = np.zeros((len(log.reward), stage.basis.shape[1]))
     narrow = stage.basis.astype(np.float32)
     for f, model in enumerate(stage.models):
-        rows = np.flatnonzero(fold == f)
+        rows = np.flatnonzero((fold == f).any(axis=0))
         linear = log.design[rows] @ (model.weights.T @ stage.basis) - stage.centre @ stage.basis
         sums = np.zeros((len(rows), narrow.shape[1]), dtype=np.float32)
         _add_trees(np.ascontiguousarray(log.codes[:, rows]), model, model.projected(narrow), sums)
-        found[rows] = linear + sums
+        found[rows] += (linear + sums) / len(fold)
     return found
 
 
