@@ -40,11 +40,8 @@ __all__ = [
     "unique_labels",
 ]
 
-<<<<<<< HEAD
 LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
-=======
 DEEPEST_CALL = 12  # of a fit within scikit-learn's tools, such as that of a pipeline's last step
->>>>>>> main
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
 
 

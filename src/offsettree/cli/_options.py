@@ -104,11 +104,17 @@ def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = No
 
 def reading_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return what `scan_tables` takes."""
-<<<<<<< HEAD
-    names = ("format", "delimiter", "decimal", "encoding", "cost", "max_line_bytes", "max_nesting", "max_ratio")
-=======
-    names = ("format", "delimiter", "decimal", "encoding", "header", "cost")
->>>>>>> main
+    names = (
+        "format",
+        "delimiter",
+        "decimal",
+        "encoding",
+        "header",
+        "cost",
+        "max_line_bytes",
+        "max_nesting",
+        "max_ratio",
+    )
     return {name: getattr(options, name) for name in names}
 
 

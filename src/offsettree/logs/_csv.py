@@ -202,14 +202,9 @@ class CsvReader(Reader):
             open_stream(source),
             read_options=pacsv.ReadOptions(
                 use_threads=threads,
-<<<<<<< HEAD
                 block_size=max(BLOCK_SIZE, source.limits.max_line_bytes or 0),
                 encoding=self.options.encoding,
-=======
-                block_size=BLOCK_SIZE,
-                encoding=self.options.encoding,
                 column_names=None if self.options.header else self._numbered(source),
->>>>>>> main
             ),
             parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pacsv.ConvertOptions(

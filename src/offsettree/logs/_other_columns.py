@@ -11,15 +11,10 @@ from numpy.typing import NDArray
 from offsettree.logs.guess import looks_like
 
 __all__ = [
-<<<<<<< HEAD
     "alike_but_for_blanks",
     "known_too_late",
     "left_out_as_action",
-=======
-    "known_too_late",
-    "left_out_as_action",
     "left_out_as_group",
->>>>>>> main
     "left_out_by_name",
     "left_out_by_type",
     "same_as_action",
@@ -97,7 +92,6 @@ def left_out_as_action(names: Sequence[str], action: str) -> str:
     )
 
 
-<<<<<<< HEAD
 def alike_but_for_blanks(labels: Iterable[Any]) -> list[str]:
     """Say which actions differ in the blanks around them only; nothing where none do."""
     alike: dict[str, list[str]] = {}
@@ -109,11 +103,11 @@ def alike_but_for_blanks(labels: Iterable[Any]) -> list[str]:
         return []
     shown = "; ".join(" and ".join(map(repr, group)) for group in pairs[:5]) + "; ..." * (len(pairs) > 5)
     return [f"Actions that differ in blanks only are different actions: {shown}. Trim them if one is meant."]
-=======
+
+
 def left_out_as_group(name: str) -> str:
     """Say that what tells groups apart is no feature."""
     return f"Left out of the features: {name!r}, which tells the groups apart, as an identifier does: {KEEP} it."
->>>>>>> main
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -143,18 +143,11 @@ def open_reader(
         raise ParameterError(f"cost must be one of {', '.join(COSTS)}; got {cost!r}.")
     if odd := [kind for kind in (types or {}).values() if kind not in ("number", "text")]:
         raise ParameterError(f'types must be "number" or "text" for each column; got {odd[0]!r}.')
-<<<<<<< HEAD
     limits = Limits(**{name: options.pop(name) for name in LIMITS if name in options})
-    if unknown := set(options) - {"first_pass", "delimiter", "decimal"}:
-        raise ParameterError(
-            f"there is no option {sorted(unknown)[0]!r}; those of reading are format, types, cost, encoding, "
-            f"delimiter, decimal, first_pass, {', '.join(LIMITS)}."
-=======
     if unknown := set(options) - {"first_pass", "delimiter", "decimal", "header"}:
         raise ParameterError(
             f"there is no option {sorted(unknown)[0]!r}; those of reading are format, types, cost, encoding, "
-            "delimiter, decimal, header and first_pass."
->>>>>>> main
+            f"delimiter, decimal, header, first_pass, {', '.join(LIMITS)}."
         )
     for name in ("delimiter", "decimal"):
         value = options.get(name)

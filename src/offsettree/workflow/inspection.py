@@ -10,11 +10,8 @@ import numpy as np
 from offsettree.evaluation._diagnostics import FEW_ROWS
 from offsettree.exceptions import FeatureError, PropensityError
 from offsettree.logs import LogScan, TableEncoder
-<<<<<<< HEAD
 from offsettree.logs._other_columns import alike_but_for_blanks
-=======
 from offsettree.workflow.leaks import find_leaks
->>>>>>> main
 
 __all__ = ["doubts_of_propensities", "inspect_log"]
 
