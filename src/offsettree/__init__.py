@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,10 @@ _HOMES = {
 }
 _FOLDERS = {*_HOMES, "datasets", "experiments", "report", "theory"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+if "joblib.externals.loky" in sys.modules:  # perhaps in one of its worker processes
+    import_module("offsettree._workers").end_with_parent()
 
 
 def __getattr__(name: str) -> Any:

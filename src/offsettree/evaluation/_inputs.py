@@ -24,9 +24,10 @@ from offsettree.evaluation._terms import METHODS
 from offsettree.exceptions import FeatureError, LogError, ParameterError
 from offsettree.reductions._reward_models import check_reward_model
 
-__all__ = ["INTERVALS", "Log", "check_settings", "find_range", "is_table", "rows_of"]
+__all__ = ["GUARANTEED", "INTERVALS", "Log", "check_settings", "find_range", "is_table", "rows_of"]
 
-INTERVALS = ("mid_p", "normal", "bootstrap", "bernstein", "betting")
+INTERVALS = ("mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime")
+GUARANTEED = ("bernstein", "betting", "anytime")
 FAR = 1e100  # numbers beyond, or below 1 / FAR, have squares that cannot be told from infinity, or from 0
 
 
@@ -138,7 +139,7 @@ def check_settings(
             "max_weight must be the largest weight, probability under the policy / propensity, that any row could "
             f"have: a number above 0; got {max_weight!r}. Leave it out for 1 / the smallest propensity of the log."
         )
-    if interval in ("bernstein", "betting") and method in ("direct", "switch"):
+    if interval in (*GUARANTEED, "empirical_likelihood") and method in ("direct", "switch"):
         raise ParameterError(
             f"interval={interval!r} holds for estimates without bias, and method={method!r} has that of its reward "
             "model. Use 'mid_p', 'normal' or 'bootstrap', or another method."

@@ -25,6 +25,7 @@ from offsettree.reductions._reward_models import RewardModel, check_reward_model
 __all__ = ["Predictions", "check_predictions", "forward_folds", "predict_rewards", "random_folds"]
 
 N_FOLDS = 5
+FIRST_MODEL = 100  # rows from which the first model learns, where models learn from earlier rows as they come
 FEW_ROWS = 5  # of an action: fewer have no regressor of their own
 MOST_ROWS = 20_000  # that a default tree learns from
 
@@ -47,9 +48,16 @@ def random_folds(n_rows: int, random: np.random.RandomState) -> Folds:
     return [(np.concatenate(parts[:i] + parts[i + 1 :]), np.sort(part)) for i, part in enumerate(parts)]
 
 
-def forward_folds(order: NDArray[np.intp]) -> Folds:
-    """Return folds in which every row is predicted by a model of rows before it; nothing is known to the first."""
-    cuts = np.unique((len(order) * np.array([0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])).astype(int))
+def forward_folds(order: NDArray[np.intp], *, is_anytime: bool = False) -> Folds:
+    """Return folds in which every row is predicted by a model of rows before it; nothing is known to the first.
+
+    With `is_anytime` further rows change nothing in what is learned for those before them.
+    """
+    if is_anytime:
+        doubled = FIRST_MODEL * 2 ** np.arange(40)
+        cuts = np.concatenate([[0], doubled[doubled < len(order)], [len(order)]])
+    else:
+        cuts = np.unique((len(order) * np.array([0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])).astype(int))
     return [(order[:start], order[start:stop]) for start, stop in pairwise(cuts)]
 
 

@@ -176,7 +176,13 @@ class RewardBoosting(CompilablePolicy):
             self._flat = flatten_constant(columns, log)
         else:
             finished = fit_stages(
-                log, self._folds(len(action)), N_REPEATS(len(action)), self._settings(len(action)), DROPPED, self.n_jobs, random
+                log,
+                self._folds(len(action)),
+                N_REPEATS(len(action)),
+                self._settings(len(action)),
+                DROPPED,
+                self.n_jobs,
+                random,
             )
             self.gain_, self.starts_ = finished.gain, [stage.start for stage in finished.stages]
             self._flat = flatten_stages(columns, finished, finished.gain >= SURE)

@@ -72,9 +72,7 @@ class Groups:
         return Stack(self.sum(stack.numerator), self.sum(stack.counted), stack.is_constant)
 
 
-def honest_choices(
-    choosers: list[Stack], fold: NDArray[np.intp], rule: Rule, weight: NDArray[np.float64]
-) -> list[int]:
+def honest_choices(choosers: list[Stack], fold: NDArray[np.intp], rule: Rule, weight: NDArray[np.float64]) -> list[int]:
     """Return, for each fold, who is chosen without its rows; by the terms that are there for that choice."""
     choices = []
     for each, stack in enumerate(choosers):

@@ -223,7 +223,7 @@ class PolicySearch(BasePolicy):
         rule = Rule(float(self.simpler_within), LEAD)
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
-        race = Race(candidates, log, scoring, rule, results, budget, len(action))
+        race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level)
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
             self.best_policy_, best = self._refit(race, whole, progress)
@@ -255,9 +255,9 @@ class PolicySearch(BasePolicy):
     def _refit(self, race: Race, log: Log, progress: Progress) -> tuple[BasePolicy, int]:
         """Learn the best from all rows, or, should that fail, the best of the others."""
         race.leave_unmatched()
-        while race.still_in:
+        while race.still_in or race.bring_back():
             place = race.choose()
-            race.describe(list(race.still_in), self.level)
+            race.describe(list(race.still_in))
             progress.begin(f"{race.results[place]['name']}, all {len(log.reward):,} rows")
             try:
                 return log.teach(race.still_in[place]), place
