@@ -104,7 +104,7 @@ def test_who_looks_again_and_again_is_wrong_at_most_as_often_as_said() -> None:
 def test_further_rows_only_narrow_an_interval_that_holds_at_any_time() -> None:
     log = a_log(600, 2, 0.4)
     for settings in ({}, {"max_weight": 20.0}, {"max_weight": 20.0, "method": "doubly_robust", "random_state": 0}):
-        found = [peeked(log, n, **settings) for n in (40, 200, 600)]  # type: ignore[arg-type]
+        found = [peeked(log, n, **settings) for n in (40, 200, 600)]
         assert found[0].low <= found[1].low + 1e-6
         assert found[1].low <= found[2].low + 1e-6
         assert found[0].high >= found[1].high - 1e-6

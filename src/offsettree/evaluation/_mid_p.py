@@ -56,9 +56,9 @@ def widened_by(
     No row is predicted by a model that learned from it, but the models of all folds learned from the same few rewards:
     what they predict, and what the rows say, then varies together.
     """
-    sums = sums_of(plainer, apart)
-    if not known.has_width or not sums.size.all():
+    if not known.has_width or not all(each.weight is None or each.weight.any() for each in plainer):
         return found
+    sums = sums_of(plainer, apart)
     plain = normal_intervals(plainer, level, sums.size[0, : len(plainer)].tolist())
     others = mid_p_intervals(plain, plainer, known, level, apart)
     values = np.resize([each.value for each in plain[: len(plainer)]], (1, 2))
@@ -101,9 +101,9 @@ def find_ends(claims: Claims, level: float) -> Numbers:
         return np.asarray(np.maximum(ndtri(find_doubt(claims, theta)), -40.0) - tail)
 
     slope = np.maximum(np.abs(claims.sums[:, 1:]).max(axis=1), 1e-300)
-    step = np.maximum(2 * np.sqrt(claims.squares[:, 0, 0]) / slope, 2.0**-30 * (limits[1] - limits[0])) * np.ones(
-        (2, 1)
-    )
+    step = np.maximum(
+        2 * np.sqrt(np.maximum(claims.squares[:, 0, 0], 0.0)) / slope, 2.0**-30 * (limits[1] - limits[0])
+    ) * np.ones((2, 1))
     inside, above = np.broadcast_to(value, limits.shape), np.full(limits.shape, 40.0)
     while True:
         outside = np.clip(value + SIGNS * step, *limits)
