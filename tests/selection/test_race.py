@@ -6,7 +6,7 @@ import io
 import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def search(candidates: Any, **settings: Any) -> PolicySearch:
-    return PolicySearch(candidates, **{"scoring": "snips", "nested": False, "random_state": 0} | settings)
+    defaults: dict[str, Any] = {"scoring": "snips", "nested": False, "random_state": 0}
+    return PolicySearch(candidates, **defaults | settings)
 
 
 @given(st.integers(200, 4000), st.integers(2, 6), st.booleans(), st.integers(0, 99))
@@ -91,8 +92,8 @@ def test_those_far_behind_are_dropped_after_a_small_part_and_the_others_go_on(sh
     assert clock.learned["fair"] == [60, 180, 480, 480]
     assert clock.learned["good"] == [60, 180, 480, 480, 600]
     poor = found.results_[0]
-    assert (poor["outcome"], poor["reason"]) == ("dropped", f"behind by {poor['behind']:.3g} +- "
-        f"{poor['behind_stderr']:.2g} after 60 rows")
+    assert poor["outcome"] == "dropped"
+    assert poor["reason"] == f"behind by {poor['behind']:.3g} +- {poor['behind_stderr']:.2g} after 60 rows"
     assert poor["behind"] > 3 * poor["behind_stderr"] > 0
     assert poor["low"] < poor["value"] < poor["high"]
 
@@ -139,7 +140,9 @@ def test_a_race_that_is_decided_ends_after_one_fold_of_a_long_log(short: None, c
     assert clock.learned == {"poor": [60], "good": [60, 180, 480, 600]}
 
 
-def test_one_fold_that_no_policy_has_seen_makes_an_honest_estimate(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_fold_that_no_policy_has_seen_makes_an_honest_estimate(
+    short: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_race, "ENOUGH", 100)
     found = search([("fair", Scripted(0.99)), ("good", Scripted(1.0))]).fit(**make_log(600).arrays())
     assert found.estimate_.n_rows == 120
@@ -231,7 +234,7 @@ class Pipe(io.StringIO):
 
 
 @pytest.fixture
-def waiting() -> Iterator[Callable[[Pipe, str], Callable[[int], None]]]:
+def waiting() -> Callable[[Pipe, str], Callable[[int], None]]:
     """A script of a candidate that learns until a text was written."""
     import time
 
@@ -243,7 +246,7 @@ def waiting() -> Iterator[Callable[[Pipe, str], Callable[[int], None]]]:
 
         return script
 
-    yield until
+    return until
 
 
 def test_a_pipe_gets_a_line_while_a_candidate_takes_its_time(
