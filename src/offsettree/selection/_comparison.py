@@ -110,7 +110,12 @@ def honest_estimate(
     choices = honest_choices(choosers, fold, rule, np.ones(len(fold)))
     rows = np.flatnonzero(fold != UNUSED)
     weight = _spliced(valued.weight, fold, choices)[rows]
-    mixed = Terms(_spliced(stack.numerator, fold, choices)[rows], _spliced(stack.counted, fold, choices)[rows])
+    mixed = Terms(
+        _spliced(stack.numerator, fold, choices)[rows],
+        _spliced(stack.counted, fold, choices)[rows],
+        weight=weight,
+        from_zero=method == "ips",
+    )
     if not mixed.counted.any():
         raise LogError(
             f"the value of the choice cannot be estimated: in none of the {len(rows):,} rows was an action logged "

@@ -26,8 +26,8 @@ class Evidence:
     All that are still in a race were tried on the same parts of the log, and so have been valued in the same rows.
     """
 
-    def __init__(self, is_constant: NDArray[np.bool_], log: Log) -> None:
-        self.log, self.is_constant = log, is_constant
+    def __init__(self, is_constant: NDArray[np.bool_], log: Log, method: str) -> None:
+        self.log, self.is_constant, self.method = log, is_constant, method
         self.numerator, self.tamed, self.counted, self.weight = np.zeros((4, len(is_constant), len(log.reward)))
         self.is_valued = np.zeros(len(log.reward), dtype=bool)
         self.n_left_out = np.zeros(len(is_constant), dtype=int)
@@ -53,7 +53,15 @@ class Evidence:
     def intervals(self, places: Sequence[int], level: float) -> list[Interval]:
         """Return what some candidates are worth."""
         rows = self.is_valued
-        terms = [Terms(self.numerator[place, rows], self.counted[place, rows]) for place in places]
+        terms = [
+            Terms(
+                self.numerator[place, rows],
+                self.counted[place, rows],
+                weight=self.weight[place, rows],
+                from_zero=self.method == "ips",
+            )
+            for place in places
+        ]
         sizes = [WeightSums.of(self.weight[place, rows]).effective_rows for place in places]
         plain = [normal_intervals([each], level, [size])[0] for each, size in zip(terms, sizes, strict=True)]
         low, high = self.log.reward_range

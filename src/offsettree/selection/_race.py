@@ -101,7 +101,7 @@ class Race:
         self.n_refitted, self.level = n_refitted, level
         self.still_in: dict[int, BasePolicy] = {place: each.policy for place, each in enumerate(candidates)}
         is_constant = np.array([isinstance(each.policy, ConstantPolicy) for each in candidates])
-        self.evidence = Evidence(is_constant, log)
+        self.evidence = Evidence(is_constant, log, scoring.method)
         self.dropped: dict[int, BasePolicy] = {}
         self.folds: list[int] = []
         self._tried: dict[int, set[int]] = {place: set() for place in self.still_in}
