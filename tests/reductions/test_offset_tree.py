@@ -469,7 +469,7 @@ def test_columns_that_are_not_numbers_need_a_learner_that_takes_them() -> None:
     frame = pd.DataFrame({"town": ["a", "b"] * 50, "since": pd.Timestamp("2026-01-01"), "age": 3.0})
     with pytest.raises(FeatureError, match=r"town, since.*DecisionTreeClassifier takes numbers only.*encodes them"):
         OffsetTree(DecisionTreeClassifier()).fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
-    with pytest.raises(FeatureError, match="'since' holds dates or times.*offsettree.TableEncoder.learn"):
+    with pytest.raises(FeatureError, match=r"'since' holds dates or times.*offsettree\.TableEncoder\.learn"):
         OffsetTree().fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
     boosted = OffsetTree(HistGradientBoostingClassifier(max_iter=5))
     frame = frame.astype({"town": "category"})[["town", "age"]]
