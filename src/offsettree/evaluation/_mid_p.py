@@ -19,20 +19,27 @@ from offsettree.evaluation.estimate import Interval
 
 __all__ = ["find_ends", "mid_p_intervals", "mid_p_values"]
 
-SHARE = 0.6  # of the doubt with one further row at its best; the rest is that with one at its worst
+SHARE = 0.75  # of the doubt with one further row at its best; the rest is that with one at its worst
 NEARLY_NORMAL = 2e-3  # skewness, below which a gamma is too long to be computed
-CLOSE = 1e-9  # how exact ends are, as a share of their distance to the estimate
+CLOSE = 1e-7  # how exact ends are, as a share of their distance to the estimate
 SIGNS = np.array([[-1.0], [1.0]])  # of a claim below the estimate, and of one above
 Numbers = NDArray[np.float64]
 
 
-def mid_p_intervals(plain: list[Interval], terms: list[Terms], known: Known, level: float) -> list[Interval]:
+def mid_p_intervals(
+    plain: list[Interval],
+    terms: list[Terms],
+    known: Known,
+    level: float,
+    apart: NDArray[np.bool_] | None = None,
+) -> list[Interval]:
     """Replace the ends of the interval of one estimate; or of two, and of their difference.
 
+    `apart` are the rows in which two policies do different things: in others nothing can be missing of a difference.
     Where all rewards are equal and their range is not known there is no interval: its ends are NaN.
     """
     values = np.resize([each.value for each in plain[: len(terms)]], (1, 2))
-    return _replaced(plain, sums_of(terms), values, (0, 1, 2)[: len(plain)], known, level)
+    return _replaced(plain, sums_of(terms, apart), values, (0, 1, 2)[: len(plain)], known, level)
 
 
 def mid_p_values(plain: list[Interval], terms: list[Terms], known: Known, level: float) -> list[Interval]:

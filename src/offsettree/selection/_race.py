@@ -78,6 +78,8 @@ class Race:
         The time there is.
     n_refitted : int
         From how many rows the one chosen is to be learned in the end.
+    level : float
+        Of the intervals in the table.
     """
 
     def __init__(
@@ -89,12 +91,14 @@ class Race:
         results: SearchResults,
         budget: Budget,
         n_refitted: int,
+        level: float,
     ) -> None:
         self.log, self.scoring, self.rule, self.results, self.budget = log, scoring, rule, results, budget
-        self.n_refitted = n_refitted
+        self.n_refitted, self.level = n_refitted, level
         self.still_in: dict[int, BasePolicy] = {place: each.policy for place, each in enumerate(candidates)}
         is_constant = np.array([isinstance(each.policy, ConstantPolicy) for each in candidates])
         self.evidence = Evidence(is_constant, log)
+        self.dropped: dict[int, BasePolicy] = {}
         self.folds: list[int] = []
         self.n_learned = 0
 
@@ -108,8 +112,8 @@ class Race:
                 break
             is_decided = self._drop_hopeless()
             progress.total = progress.done + len(self.still_in) * sum(each.n_learned for each in rungs[place + 1 :])
-            if is_decided and self.folds:
-                break
+            if is_decided and self.folds and len(self.log.reward) > SHORT:
+                break  # shorter ones go on: it costs little, and makes the estimate better
 
     def try_all(self, rung: Rung, progress: Progress) -> None:
         """Let all that are still in learn from one part and decide in the other."""
@@ -150,25 +154,28 @@ class Race:
                 text = "in none of the rows was an action logged that it would take"
                 self.leave(place, "failed", "it cannot be valued", text)
 
-    def describe(self, places: Sequence[int], level: float) -> None:
+    def describe(self, places: Sequence[int]) -> None:
         """Write what some of those still in are worth into their rows of the table."""
         gaps = self.evidence.stack(list(self.still_in)).gaps(self.evidence.counts)
         for i, place in enumerate(self.still_in):
             if place in places:
-                interval = self.evidence.interval(place, level)
+                interval = self.evidence.interval(place, self.level)
                 behind = {"behind": float(gaps.behind[i]), "behind_stderr": float(gaps.stderr[i])}
                 self.results[place].update(vars(interval) | behind)
 
     def choose(self) -> int:
         """Return the one to take; where time is short, of those that can still be learned from all rows."""
-        while True:
-            places = list(self.still_in)
-            place = places[self.rule.choose(self.evidence.stack(places), self.evidence.counts)]
-            seconds = self.budget.expected(place, self.n_refitted)
-            fastest = min(self.budget.expected(each, self.n_refitted) for each in places)
-            if seconds <= max(self.budget.left, fastest):
-                return place
-            self.leave(place, "left out", f"learning it from all rows would take about {seconds:.0f} s")
+        self._leave_unaffordable()
+        places = list(self.still_in)
+        return places[self.rule.choose(self.evidence.stack(places), self.evidence.counts)]
+
+    def bring_back(self) -> bool:
+        """Let the best of those that were dropped in again, for all others have failed; tell whether there is one."""
+        if self.dropped:
+            place = max(self.dropped, key=lambda each: self.results[each]["value"])
+            self.still_in[place] = self.dropped.pop(place)
+            self.results[place].update(outcome="compared", reason="")
+        return bool(self.still_in)
 
     def complete(self, fold: NDArray[np.intp], progress: Progress) -> bool:
         """Let those still in learn without every fold that is left; tell whether there was time for it."""
@@ -211,24 +218,24 @@ class Race:
         predictions value all others.
         """
         places = list(self.still_in)
-        stack, counts = self.evidence.stack(places), self.evidence.counts
-        gaps = stack.gaps(counts)
-        are_hopeless = self.rule.are_hopeless(stack, counts)
+        hopeless = [
+            places[i] for i in np.flatnonzero(self.rule.are_hopeless(self.evidence.stack(places), self.evidence.counts))
+        ]
         shared = self.scoring.shared(self.still_in)
-        for i in np.flatnonzero(are_hopeless):
-            place = places[i]
-            if place != shared and not self.evidence.is_constant[place]:
-                found = {"behind": float(gaps.behind[i]), "behind_stderr": float(gaps.stderr[i])}
-                self.results[place].update(found)
-                text = f"behind by {gaps.behind[i]:.3g} +- {gaps.stderr[i]:.2g} after {self.n_learned:,} rows"
-                self.leave(place, "dropped", text)
-        return int(are_hopeless.sum()) >= len(places) - 1
+        going = [place for place in hopeless if place != shared and not self.evidence.is_constant[place]]
+        self.describe(going)
+        for place in going:
+            behind, stderr = (self.results[place][key] for key in ("behind", "behind_stderr"))
+            self.dropped[place] = self.still_in[place]
+            self.leave(place, "dropped", f"behind by {behind:.3g} +- {stderr:.2g} after {self.n_learned:,} rows")
+        return len(hopeless) == len(places) - 1
 
     def _make_affordable(self, rung: Rung) -> bool:
         """Let the worst go until there is time for the others to learn from a part; tell whether there is.
 
         The one chosen must then be learned once more, from all rows.
         """
+        self._leave_unaffordable()
         value = self.evidence.stack(list(self.still_in)).gaps(self.evidence.counts).value
         worst_first = [list(self.still_in)[each] for each in np.argsort(value, kind="stable")]
         for place in worst_first:
@@ -238,5 +245,14 @@ class Race:
             if place == self.scoring.shared(self.still_in) or len(self.still_in) <= 2:
                 break
             if not self.evidence.is_constant[place]:
+                self.describe([place])
                 self.leave(place, "left out", f"no time to learn from more than {self.n_learned:,} rows")
         return False
+
+    def _leave_unaffordable(self) -> None:
+        """Let those go that there is no time left to learn from all rows; the fastest stays in any case."""
+        seconds = {place: self.budget.expected(place, self.n_refitted) for place in self.still_in}
+        going = [place for place, each in seconds.items() if each > max(self.budget.left, min(seconds.values()))]
+        self.describe(going)
+        for place in going:
+            self.leave(place, "left out", f"learning it from all rows would take about {seconds[place]:.2g} s")

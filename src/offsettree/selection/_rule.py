@@ -13,6 +13,7 @@ from offsettree.evaluation._terms import Terms
 __all__ = ["Gaps", "Rule", "Stack"]
 
 HOPELESS = 3.0  # standard errors behind the one to be chosen at which a candidate leaves the race
+FEWEST = 100  # rows: of fewer, standard errors say too little to give a candidate up
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Rule:
     def are_hopeless(self, stack: Stack, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Tell which are so far behind the one to be chosen that more rows will not change it."""
         gaps = stack.gaps(weight, self.choose(stack, weight))
-        return np.asarray(gaps.behind > HOPELESS * gaps.stderr)
+        return np.isfinite(gaps.value) & (gaps.behind > HOPELESS * gaps.stderr) & (weight.sum() >= FEWEST)
 
     def __str__(self) -> str:
         simpler = (
