@@ -38,8 +38,8 @@ def main() -> None:
     print(
         f"\nA simulation knows the truth: on {options.rows:,} new customers what was logged earns "
         f"{campaign.value(campaign.columns['mail']):.3f} per mail, always {always!r} "
-        f"{campaign.value(np.full(options.rows, always)):.3f}, the learned policy {campaign.value(decided):.3f}; no policy "
-        f"can earn more than {campaign.value(best):.3f}."
+        f"{campaign.value(np.full(options.rows, always)):.3f}, the learned policy {campaign.value(decided):.3f}; "
+        f"no policy can earn more than {campaign.value(best):.3f}."
     )
     print(f"The report, for any browser: {report}")
 

@@ -164,7 +164,7 @@ def test_every_learner_has_a_name_and_offsets_are_for_some() -> None:
     for name in LEARNERS:
         if not name.startswith("online"):
             make_policy(name)
-    assert make_policy("offset-tree").offset == "mean"  # type: ignore[attr-defined]
-    assert make_policy("offset-forest", offset=0.25).offset == 0.25  # type: ignore[attr-defined]
+    assert make_policy("offset-tree").offset == "mean"
+    assert make_policy("offset-forest", offset=0.25).offset == 0.25
     with pytest.raises(ParameterError, match="an offset is for offset-tree and offset-forest; got one for 'constant'"):
         make_policy("constant", offset="median")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -22,10 +24,9 @@ def test_sums_of_chunks_give_what_evaluate_gives() -> None:
     for rows in np.array_split(np.arange(N), 7):
         running.add(decision[rows] == action[rows], action[rows] == 2, reward[rows], propensity[rows])
     found = running.compared(2, 0.9)
-    rows = {"X": np.zeros((N, 1)), "action": action, "reward": reward, "propensity": propensity}
-    same = {"interval": "normal", "level": 0.9}
-    alone = evaluate(decision, **rows, **same)  # type: ignore[arg-type]
-    beside = evaluate(decision, **rows, **same, baseline=2)  # type: ignore[arg-type]
+    log: dict[str, Any] = {"X": np.zeros((N, 1)), "action": action, "reward": reward, "propensity": propensity}
+    alone = evaluate(decision, **log, interval="normal", level=0.9)
+    beside = evaluate(decision, **log, interval="normal", level=0.9, baseline=2)
     assert found.estimate.value == pytest.approx(alone.value)
     assert found.estimate.stderr == pytest.approx(alone.stderr, rel=0.01)
     assert alone.difference is not None

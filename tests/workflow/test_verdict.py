@@ -104,6 +104,8 @@ def test_values_are_said_with_what_they_are_compared_with() -> None:
     assert "The learned policy earns 0.150 per decision [0.140, 0.160]" in text
     assert "the logged one earned 0.100" in text
     assert "Always 'mail M', the best constant action, earns 0.120 [0.110, 0.130]; gain on it +0.030" in text
+    same = verdict(estimate(0.15, BETTER), compared(BETTER, around(0.0, 0.0), BETTER, same=True))
+    assert same.endswith("It always takes 'mail M', the best constant action.")
     assert "always 'x' earned" in verdict(estimate(0.15, BETTER), baseline="always 'x'")
     assert "better than always 'x'" in conclusion(estimate(0.15, BETTER), baseline="always 'x'")
     assert "worse than always 'x'" in conclusion(estimate(0.15, WORSE), baseline="always 'x'")
