@@ -13,8 +13,8 @@ from offsettree.cli._require import add_require_option, exit_code
 __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree evaluate policy.ot next-week.csv"
-METHODS = ["snips", "ips", "doubly_robust", "switch", "direct"]
-INTERVALS = ["mid_p", "normal", "bootstrap", "bernstein", "betting"]
+METHODS = ["snips", "ips", "doubly_robust", "switch", "direct", "log_smoothing"]
+INTERVALS = ["mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime"]
 
 
 def configure(command: argparse.ArgumentParser) -> None:

@@ -52,6 +52,8 @@ def verdict(estimate: Estimate, compared: Comparison | None = None, *, baseline:
         text += f"; gain {with_interval(estimate.difference, digits, sign=True)}"
     if compared is not None:
         constant, gain = with_interval(compared.constant, digits), with_interval(compared.gain, digits, sign=True)
+        if compared.same:
+            return f"{text}. It always takes {compared.action!r}, the best constant action."
         text += f". Always {compared.action!r}, the best constant action, earns {constant}; gain on it {gain}"
     return text + "."
 
