@@ -17,7 +17,9 @@ MOST_DIRECTIONS = 24
 FEW_DIRECTIONS = 12  # where there are so many actions that a regression per action must stay small
 MANY_ACTIONS = 4096
 BASIS_ROWS = 20_000
-BASIS_NUMBERS = 1 << 25
+BASIS_NUMBERS = 1 << 24
+EXACT_ACTIONS = 128  # up to so many, directions are found exactly
+ITERATIONS = 6
 STARTS = ("constant", "linear")
 SURE = 3.0  # standard errors by which what x tells must help
 
@@ -184,16 +186,26 @@ def _find_directions(
         here = np.flatnonzero(fold[rows] == f)
         scores[here] = _all_scores(log, rows[here], model)
     centre = scores.mean(axis=0, dtype=np.float64)
-    off = scores - centre.astype(np.float32)
+    scores -= centre.astype(np.float32)
     n_directions = min(n_actions, MOST_DIRECTIONS if n_actions <= MANY_ACTIONS else FEW_DIRECTIONS)
-    if n_actions <= len(rows):
-        spread, basis = np.linalg.eigh((off.T @ off / len(rows)).astype(np.float64))
-    else:
-        spread, left = np.linalg.eigh((off @ off.T / len(rows)).astype(np.float64))
-        basis = off.T @ left / np.sqrt(np.maximum(spread, 1e-12) * len(rows))
-    spread, basis = spread[::-1][:n_directions], basis[:, ::-1][:, :n_directions]
+    spread, basis = _leading_directions(scores, n_directions, random)
     scale = np.sqrt(np.maximum(spread, 1e-3 * spread[0] + 1e-9))
     return Stage(start, models, centre, np.ascontiguousarray(basis, dtype=np.float64), scale)
+
+
+def _leading_directions(
+    centred: NDArray[np.float32], n_directions: int, random: np.random.RandomState
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the variances along the leading principal directions, and these; by subspace iteration if many."""
+    n_actions = centred.shape[1]
+    among = np.eye(n_actions, dtype=np.float32)
+    if n_actions > EXACT_ACTIONS:
+        among = random.standard_normal((n_actions, n_directions + 8)).astype(np.float32)
+        for _ in range(ITERATIONS):
+            among = np.linalg.qr(centred.T @ (centred @ among))[0]
+    along = centred @ among
+    spread, rotation = np.linalg.eigh((along.T @ along / len(along)).astype(np.float64))
+    return spread[::-1][:n_directions], (among @ rotation[:, ::-1])[:, :n_directions]
 
 
 def _all_scores(log: BoostedLog, rows: NDArray[np.intp], model: BoostedModel) -> NDArray[np.float32]:
