@@ -64,7 +64,7 @@ def estimates(**settings: Any) -> list[Estimate]:
 def test_an_interval_without_ends_is_not_drawn_as_certainty(tmp_path: Path) -> None:
     sure = evaluate(0, **log.arrays())
     rows = np.append(np.flatnonzero(log.action == 1)[:1], np.flatnonzero(log.action == 0)[:50])
-    unsure = evaluate(1, **log[rows].arrays())
+    unsure = evaluate(1, **log[rows].arrays(), interval="normal")
     assert unsure.high == np.inf
     axes = saved(plot_values({"sure": sure, "unsure": unsure}), tmp_path)
     edges = axes.get_xlim()

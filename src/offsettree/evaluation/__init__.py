@@ -1,12 +1,13 @@
 """What a policy is worth, how sure that is, and what speaks against it: estimates from logs."""
 
-from offsettree.evaluation.estimate import Estimate, Interval
+from offsettree.evaluation.estimate import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.evaluation.evaluate import evaluate
 from offsettree.evaluation.plots import plot_calibration, plot_prefix, plot_values, plot_weights
 from offsettree.evaluation.propensity import PropensityEstimate, estimate_propensity
 from offsettree.evaluation.scoring import PolicyScorer, make_policy_scorer
 
 __all__ = [
+    "DEFAULT_INTERVAL",
     "Estimate",
     "Interval",
     "PolicyScorer",

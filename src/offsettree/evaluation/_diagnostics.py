@@ -16,16 +16,21 @@ from offsettree.evaluation._targets import Target
 
 __all__ = [
     "WeightSums",
+    "of_equal_rewards",
     "of_inverse_propensities",
     "of_mean_weight",
     "of_method",
     "of_propensities",
+    "of_rewards",
     "of_support",
     "of_training_rows",
     "of_weights",
 ]
 
 FEW_EFFECTIVE_ROWS = 50
+FEW_DIFFERING = 20  # rewards unlike the rest, in rows of equal weight: of fewer, sums are far from normal
+NEXT_TO_NONE = 3
+FOR_LONG_LOGS = ("normal", "bootstrap")
 HEAVY_SHARE = 0.01  # of the matched rows; if these carry more than half of the weight, they are too few
 FEW_ROWS = 500  # of fewer, what propensities add up to says little
 SURE = 5.0  # standard errors
@@ -58,7 +63,9 @@ class WeightSums:
         return self.mean * float(np.sqrt(max(1 / self.effective_rows - 1 / self.n_rows, 0))) if self.n_matched else 0.0
 
 
-def of_weights(weight: NDArray[np.float64], sums: WeightSums, what: str = "policy") -> list[str]:
+def of_weights(
+    weight: NDArray[np.float64], sums: WeightSums, what: str = "policy", interval: str = "normal"
+) -> list[str]:
     """Tell of too few rows that count, and of a few that count for most."""
     found = []
     n_rows, n_matched, effective_rows = len(weight), sums.n_matched, sums.effective_rows
@@ -69,10 +76,13 @@ def of_weights(weight: NDArray[np.float64], sums: WeightSums, what: str = "polic
         )
         return [text]
     if effective_rows < FEW_EFFECTIVE_ROWS:
+        too_few = (
+            "too few for the normal and the bootstrap interval, which are too narrow then. Use interval='mid_p', or "
+        )
+        effect = too_few if interval in FOR_LONG_LOGS else "the interval is as wide as that makes it. Use "
         found.append(
-            f"the {n_rows:,} rows tell as much of this {what} as {effective_rows:.1f} of its own would: too few for "
-            "the normal and the bootstrap interval, which are too narrow then. Use a log with more rows or more "
-            "exploration, or interval='betting', which holds for every size."
+            f"the {n_rows:,} rows tell as much of this {what} as {effective_rows:.1f} of its own would: {effect}a log "
+            "with more rows or more exploration."
         )
     n_heavy = max(1, int(HEAVY_SHARE * n_matched))
     positive = weight[weight > 0]
@@ -85,6 +95,43 @@ def of_weights(weight: NDArray[np.float64], sums: WeightSums, what: str = "polic
             "less on them."
         )
     return found
+
+
+def of_rewards(
+    weight: NDArray[np.float64], reward: NDArray[np.float64], interval: str, what: str = "policy"
+) -> list[str]:
+    """Tell of too few rewards that differ from the rest, among the rows that count."""
+    matched = weight > 0
+    if not matched.any():
+        return []
+    values, counts = reward[matched], weight[matched]
+    usual = np.partition(values, len(values) // 2)[len(values) // 2]  # that of more than half of the rows, if any is
+    differs = values != usual
+    n_differing = int(differs.sum())
+    worth = WeightSums.of(counts[differs]).effective_rows if n_differing else 0.0
+    if worth >= (FEW_DIFFERING if interval in FOR_LONG_LOGS else NEXT_TO_NONE):
+        return []
+    seen = f"{n_differing:,} of {len(values):,} rewards" if n_differing else f"none of {len(values):,} rewards"
+    equal = f", worth {worth:.1f} of equal weight," if n_differing > worth * 1.05 else ""
+    effect = "too few to tell how rewards vary"
+    if interval in FOR_LONG_LOGS:
+        effect = (
+            f"too few for the {interval} interval, which is too narrow then and leans to one side. Use interval='mid_p'"
+        )
+    text = (
+        f"{seen}{equal} in rows that tell of the {what} differ from the usual one, {usual:g}: {effect}. More "
+        "rows would help."
+    )
+    return [text]
+
+
+def of_equal_rewards(reward: NDArray[np.float64]) -> list[str]:
+    """Tell that there is no interval, of rewards that are all equal and have no known range."""
+    text = (
+        f"all {len(reward):,} rewards of the log are {reward[0]:g}, and nothing tells how far others may be from that: "
+        "there is no interval. Pass reward_range=(low, high), the smallest and the largest possible reward."
+    )
+    return [text]
 
 
 def of_support(target: Target, count: NDArray[np.int64], space: NDArray[Any], what: str = "policy") -> list[str]:

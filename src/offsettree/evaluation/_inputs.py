@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +11,23 @@ from numpy.typing import NDArray
 
 from offsettree._available import Available, check_available, check_available_to_log
 from offsettree._features import Features, count_rows, is_frame, is_sparse
-from offsettree._traits import check_learner
-from offsettree._validation import check_actions, check_propensity, check_range, check_reward, is_number
+from offsettree._validation import (
+    check_actions,
+    check_propensity,
+    check_range,
+    check_reward,
+    check_reward_within,
+    is_number,
+)
 from offsettree.evaluation._labels import find_space, table_columns
 from offsettree.evaluation._terms import METHODS
 from offsettree.exceptions import FeatureError, LogError, ParameterError
+from offsettree.reductions._reward_models import check_reward_model
 
-__all__ = ["Log", "check_settings", "is_table", "rows_of"]
+__all__ = ["GUARANTEED", "INTERVALS", "Log", "check_settings", "find_range", "is_table", "rows_of"]
 
-INTERVALS = ("normal", "bootstrap", "bernstein", "betting")
+INTERVALS = ("mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime")
+GUARANTEED = ("bernstein", "betting", "anytime")
 FAR = 1e100  # numbers beyond, or below 1 / FAR, have squares that cannot be told from infinity, or from 0
 
 
@@ -90,6 +99,24 @@ def _unit(reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> float
     return float(np.exp2(np.floor(np.log2(largest))))  # by which division is exact
 
 
+def find_range(policy: Any, reward_range: Any, reward: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return the range of rewards as far as it is known.
+
+    It is the one given; or the policy's, if all rewards are within; or (0, 1) if they are within that. Of rewards that
+    are all equal the last would be a guess.
+    """
+    if reward_range is not None:
+        low, high = check_range(reward_range)
+        check_reward_within(reward, (low, high))
+        return low, high
+    smallest, largest = float(reward.min()), float(reward.max())
+    with suppress(ParameterError):  # others may mean something else by the name
+        low, high = check_range(getattr(policy, "reward_range", None))  # type: ignore[arg-type]
+        if low <= smallest and largest <= high:
+            return low, high
+    return (0.0, 1.0) if 0 <= smallest < largest <= 1 else None
+
+
 def is_table(reward_model: Any) -> bool:
     """Tell predicted rewards from a regressor."""
     return isinstance(reward_model, np.ndarray | list) or is_frame(reward_model)
@@ -104,7 +131,7 @@ def check_settings(
     if not (is_number(level) and 0 < level < 1):
         raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
     if reward_model is not None and not is_table(reward_model):
-        check_learner(reward_model, "regressor", "reward_model")
+        check_reward_model(reward_model)
     if reward_range is not None:
         check_range(reward_range)
     if max_weight is not None and not (is_number(max_weight) and max_weight > 0):
@@ -112,10 +139,10 @@ def check_settings(
             "max_weight must be the largest weight, probability under the policy / propensity, that any row could "
             f"have: a number above 0; got {max_weight!r}. Leave it out for 1 / the smallest propensity of the log."
         )
-    if interval in ("bernstein", "betting") and method in ("direct", "switch"):
+    if interval in (*GUARANTEED, "empirical_likelihood") and method in ("direct", "switch"):
         raise ParameterError(
             f"interval={interval!r} holds for estimates without bias, and method={method!r} has that of its reward "
-            "model. Use 'normal' or 'bootstrap', or another method."
+            "model. Use 'mid_p', 'normal' or 'bootstrap', or another method."
         )
     if interval == "bernstein" and method == "doubly_robust":
         raise ParameterError(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-__all__ = ["Estimate", "Interval"]
+__all__ = ["DEFAULT_INTERVAL", "Estimate", "Interval"]
+
+DEFAULT_INTERVAL = "mid_p"
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Interval:
     stderr : float
         Its standard error: by the method's own formula, or by resampling for ``interval="bootstrap"``.
     low, high : float
-        Ends of the interval.
+        Ends of the interval; NaN where there is none, because all rewards are equal and their range is not known.
     """
 
     value: float
@@ -32,8 +35,18 @@ class Interval:
             return self
         return Interval(unit * self.value, unit * self.stderr, unit * self.low, unit * self.high)
 
+    def moved(self, value: float) -> Interval:
+        """Return the interval of the same width around another number."""
+        off = value - self.value
+        return Interval(value, self.stderr, self.low + off, self.high + off)
+
+    @property
+    def ends(self) -> str:
+        """The two ends in words."""
+        return "no interval" if math.isnan(self.low) else f"{self.low:.4g} to {self.high:.4g}"
+
     def __str__(self) -> str:
-        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+        return f"{self.value:.4g} ({self.ends})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,6 +80,8 @@ class Estimate(Interval):
         the two agree.
     warnings : tuple of str
         What speaks against trusting the estimate, in plain words.
+    serious : tuple of str
+        Those of the warnings while which no definite verdict stands, neither "better" nor "worse".
 
     Examples
     --------
@@ -85,13 +100,14 @@ class Estimate(Interval):
     baseline: Interval | None = None
     difference: Interval | None = None
     warnings: tuple[str, ...] = ()
+    serious: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return repr(self)
 
     def __repr__(self) -> str:
-        level = f"{100 * self.level:g} % interval"
-        lines = [f"{self.value:.4g}, {level} {self.low:.4g} to {self.high:.4g} ({self.method}, {self.interval})"]
+        ends = self.ends if math.isnan(self.low) else f"{100 * self.level:g} % interval {self.ends}"
+        lines = [f"{self.value:.4g}, {ends} ({self.method}, {self.interval})"]
         if self.baseline is not None and self.difference is not None:
             lines.append(f"baseline {self.baseline}, difference {self.difference}")
         lines.append(

@@ -11,9 +11,13 @@ from sklearn.utils import check_random_state
 
 from offsettree._features import Features
 from offsettree.evaluation import _diagnostics as diagnostics
+from offsettree.evaluation._claims import Known
+from offsettree.evaluation._empirical_likelihood import likelihood_intervals
+from offsettree.evaluation._findings import WHAT, find_warnings
 from offsettree.evaluation._finite_sample import Scale, guaranteed, largest_weight
-from offsettree.evaluation._inputs import Log, check_settings, is_table
+from offsettree.evaluation._inputs import GUARANTEED, Log, check_settings, find_range, is_table
 from offsettree.evaluation._intervals import bootstrap_values, bootstrapped, normal_intervals
+from offsettree.evaluation._mid_p import mid_p_intervals
 from offsettree.evaluation._reward_models import (
     Predictions,
     check_predictions,
@@ -23,12 +27,10 @@ from offsettree.evaluation._reward_models import (
 )
 from offsettree.evaluation._targets import Target, find_target
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
-from offsettree.evaluation.estimate import Estimate
+from offsettree.evaluation.estimate import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.exceptions import LogError, OffsetTreeWarning
 
 __all__ = ["evaluate"]
-
-WHAT = ("policy", "baseline")
 
 
 def evaluate(
@@ -41,7 +43,7 @@ def evaluate(
     method: str = "snips",
     reward_model: Any = None,
     level: float = 0.95,
-    interval: str = "normal",
+    interval: str = DEFAULT_INTERVAL,
     baseline: Any = "logging",
     actions: ArrayLike | None = None,
     available: Any = None,
@@ -69,15 +71,17 @@ def evaluate(
         The probability with which the logging policy chose it, in (0, 1]. Must be given.
     method : {"snips", "ips", "direct", "doubly_robust", "switch"}, default="snips"
         The estimator; see the notes.
-    reward_model : regressor or array of shape (n_rows, n_actions), optional
+    reward_model : regressor, "boosting", "linear" or array of shape (n_rows, n_actions), optional
         Predicts rewards for the last three methods: copies of it are trained per action and cross-fitted, so that no
         row is predicted by a model that learned from it. By default randomised trees; ridge regression for sparse X.
+        "boosting" is `RewardBoosting`, one for all actions; "linear" are linear models that learn from each other.
         An array or frame holds predictions of your own, by models that did not learn from the rows; its columns follow
         `actions`, or else the sorted labels of the log, or are known by their names.
     level : float, default=0.95
         How likely the interval is to hold the true value.
-    interval : {"normal", "bootstrap", "bernstein", "betting"}, default="normal"
-        The first two hold for long logs, the last two for every length; see the notes.
+    interval : {"mid_p", "normal", "bootstrap", "bernstein", "betting"}, default="mid_p"
+        The first holds for rare rewards and heavy weights as well, the next two for long logs, the last two are
+        guaranteed for every length; see the notes.
     baseline : "logging", policy or None, default="logging"
         What the policy is compared with: what was logged, or another policy in any of the forms above.
     actions : array of shape (n_actions,), optional
@@ -87,8 +91,9 @@ def evaluate(
         `actions_`, or else of the sorted labels of the log. Policies of this package choose among them; of others, and
         of arrays, an answer that the mask excludes is refused. By default all.
     reward_range : (float, float), optional
-        Smallest and largest possible reward, for "bernstein" and "betting". By default the policy's `reward_range`;
-        for other policies (0, 1) if all rewards are within.
+        Smallest and largest possible reward: estimates and the ends of most intervals stay within. By default the
+        policy's `reward_range`; else (0, 1) if all rewards are within, and not all equal. "bernstein" and "betting"
+        cannot do without; for "mid_p" the extremes of the log stand in where no range is known.
     max_weight : float, optional
         The largest weight that any row could have, for "bernstein" and "betting". By default 1 / the smallest
         propensity of the log: true if no row could have had a smaller one. "betting" takes infinity: no assumption.
@@ -119,14 +124,21 @@ def evaluate(
     - "switch": doubly robust, but rows of the largest weights are left to the model where the data do not show that
       the estimate is moved by it. For those rows the interval is as blind as that of "direct".
 
+    An estimate by "ips" or "doubly_robust" that no policy could have, because it is outside of the known range of
+    rewards, is moved to the nearest end of the range.
+
+    "mid_p" is a mid-P interval for weighted rows: right on average where "normal" and "bootstrap" are too narrow and
+    shifted, because few of the matched rewards differ from the rest, and as wide as they are for long logs. It needs
+    rewards that differ, or their range. With "direct" and "switch" it is as blind to the model's errors as any.
+
     "bernstein" (Maurer and Pontil) and "betting" (Waudby-Smith and Ramdas) hold for every number of rows if rows are
     independent, rewards are in `reward_range` and propensities are true; around "snips" they are intervals of the
     value, made of unbiased terms, not of that estimator's distribution. "betting" is the narrower one. For
     "doubly_robust" it trains every model on earlier rows only, in random order. "bernstein" is not offered there, and
     neither is for the methods that a wrong model makes biased.
 
-    Warnings that make the estimate worthless (rows trained on, impossible propensities, actions never logged) are also
-    issued as `OffsetTreeWarning`.
+    `serious` has the warnings that forbid a definite verdict. Those that make the estimate worthless (rows trained on,
+    impossible propensities, actions never logged, no interval) are also issued as `OffsetTreeWarning`.
 
     Examples
     --------
@@ -147,17 +159,21 @@ def evaluate(
         for each, what in zip(policies, WHAT, strict=False)
     ]
     weights = [target.on_logged / log.propensity for target in targets]
-    if method in ("ips", "snips"):
+    if method not in MODEL_METHODS:
         _refuse_unmatched(weights)
     n_rows = len(log.logged)
     rewards = log.reward if log.unit == 1 else log.reward / log.unit
-    order = random.permutation(n_rows) if interval == "betting" else np.arange(0)
+    known = find_range(policy, reward_range, log.reward)
+    limits = None if known is None else (known[0] / log.unit, known[1] / log.unit)
+    order = random.permutation(n_rows) if interval == "betting" else np.arange(n_rows * (interval == "anytime"))
     scale = None
-    if interval in ("bernstein", "betting"):
+    if interval in GUARANTEED:
         scale = Scale.of(policy, reward_range, log.reward).in_units(log.unit)
     predicted: list[Predictions | None] = [None] * len(targets)
     if method in MODEL_METHODS:
-        folds = forward_folds(order) if interval == "betting" else random_folds(n_rows, random)
+        folds = random_folds(n_rows, random)
+        if interval in ("betting", "anytime"):
+            folds = forward_folds(order, is_anytime=interval == "anytime")
         prior = scale.low + 0.5 * scale.width if scale is not None else 0.0
         model = reward_model
         if is_table(reward_model):
@@ -165,20 +181,34 @@ def evaluate(
         predicted = [*predict_rewards(model, log.X, log.logged, rewards, len(log.space), targets, folds, random, prior)]
         if scale is not None:
             predicted = [scale.clipped(each) for each in predicted]
-    terms = [estimate_terms(method, w, rewards, q) for w, q in zip(weights, predicted, strict=True)]
+    terms = [estimate_terms(method, w, rewards, q, limits) for w, q in zip(weights, predicted, strict=True)]
+    pessimistic = [float(each.numerator.mean()) for each in terms] if method == "log_smoothing" else []
+    if pessimistic:  # the interval is of the value, and so made of terms that are not smoothed
+        terms = [estimate_terms("snips", w, rewards, None) for w in weights]
     sums = [diagnostics.WeightSums.of(w) for w in weights]
-    found = _find_warnings(policies, log, targets, weights, method, terms, sums)
     if _is_logging(baseline):
         terms.append(Terms(rewards))
     every_row = [float(n_rows)] * 2
     # Models speak of every row, and so does what was logged.
     sizes = (every_row if method == "direct" else [*(each.effective_rows for each in sums), *every_row])[: len(terms)]
-    intervals = normal_intervals(terms, level, sizes)
-    if interval == "bootstrap":
+    intervals = _within(normal_intervals(terms, level, sizes), limits)
+    if interval == "mid_p":
+        intervals = mid_p_intervals(intervals, terms, Known.of(rewards, limits), level, _apart(targets))
+    elif interval == "empirical_likelihood":
+        bound = largest_weight(max_weight, weights, log.propensity, interval)
+        intervals = likelihood_intervals(
+            intervals, weights, predicted, rewards, Known.of(rewards, limits), bound, sizes, level
+        )
+    elif interval == "bootstrap":
         intervals = bootstrapped(intervals, bootstrap_values(terms, random), level)
     elif scale is not None:
         bound = largest_weight(max_weight, weights, log.propensity, interval)
         intervals = guaranteed(intervals, interval, level, weights, predicted, rewards, scale, bound, order)
+    if pessimistic:
+        intervals = _with_values(intervals, pessimistic)
+    worthless, serious, others = find_warnings(policies, log, targets, weights, method, interval, terms, sums, known)
+    for text in worthless:
+        warnings.warn(text, OffsetTreeWarning, stacklevel=2)
     intervals = [each.times(log.unit) for each in intervals]
     return Estimate(
         **vars(intervals[0]),
@@ -191,8 +221,25 @@ def evaluate(
         max_weight=sums[0].largest,
         baseline=intervals[1] if len(terms) == 2 else None,
         difference=intervals[2] if len(terms) == 2 else None,
-        warnings=found,
+        warnings=(*worthless, *serious, *others),
+        serious=(*worthless, *serious),
     )
+
+
+def _with_values(intervals: list[Interval], values: list[float]) -> list[Interval]:
+    """Put other estimates into intervals, which hold them; what was logged keeps its own."""
+    values = [*values, *(each.value for each in intervals[len(values) : 2])]
+    values = [*values, values[0] - values[-1]][: len(intervals)]
+    return [
+        Interval(value, each.stderr, min(each.low, value), max(each.high, value))
+        for each, value in zip(intervals, values, strict=True)
+    ]
+
+
+def _apart(targets: list[Target]) -> NDArray[np.bool_] | None:
+    """Return the rows in which two policies take different actions, where that is known."""
+    chosen = [target.chosen for target in targets]
+    return None if len(chosen) < 2 or chosen[0] is None or chosen[1] is None else chosen[0] != chosen[1]
 
 
 def _is_logging(baseline: Any) -> bool:
@@ -209,27 +256,9 @@ def _refuse_unmatched(weights: list[NDArray[np.float64]]) -> None:
             )
 
 
-def _find_warnings(
-    policies: list[Any],
-    log: Log,
-    targets: list[Target],
-    weights: list[NDArray[np.float64]],
-    method: str,
-    terms: list[Terms],
-    sums: list[diagnostics.WeightSums],
-) -> tuple[str, ...]:
-    """Tell of what speaks against the policy's estimate, and against the baseline's."""
-    count = np.bincount(log.logged, minlength=len(log.space))
-    impossible = diagnostics.of_inverse_propensities(log.logged, count, log.propensity, log.space, log.available)
-    serious, others = [*impossible], []
-    for i, what in enumerate(WHAT[: len(targets)]):
-        support = diagnostics.of_support(targets[i], count, log.space, what)
-        serious += [*diagnostics.of_training_rows(policies[i], log.X, log.reward, what), *support]
-        if not impossible and not support:
-            serious += diagnostics.of_mean_weight(sums[i], log.propensity, what)
-        if method != "direct" or sums[i].n_matched == 0:
-            others += diagnostics.of_weights(weights[i], sums[i], what)
-        others += diagnostics.of_method(method, terms[i].n_left_out, what)
-    for text in serious:
-        warnings.warn(text, OffsetTreeWarning, stacklevel=3)
-    return (*serious, *others)
+def _within(intervals: list[Interval], limits: tuple[float, float] | None) -> list[Interval]:
+    """Move estimates that no policy could have, and the difference with them, to the nearest possible value."""
+    if limits is None or all(limits[0] <= each.value <= limits[1] for each in intervals[:2]):
+        return intervals
+    values = [min(max(each.value, limits[0]), limits[1]) for each in intervals[:2]]
+    return [each.moved(to) for each, to in zip(intervals, [*values, values[0] - values[-1]], strict=False)]

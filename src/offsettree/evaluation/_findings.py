@@ -1,0 +1,51 @@
+"""All that speaks against an estimate and its baseline, by how much that matters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.evaluation import _diagnostics as diagnostics
+from offsettree.evaluation._inputs import Log
+from offsettree.evaluation._targets import Target
+from offsettree.evaluation._terms import Terms
+
+__all__ = ["WHAT", "find_warnings"]
+
+WHAT = ("policy", "baseline")
+NEED_A_RANGE = ("mid_p", "empirical_likelihood")  # or rewards that differ, in place of it
+
+
+def find_warnings(
+    policies: list[Any],
+    log: Log,
+    targets: list[Target],
+    weights: list[NDArray[np.float64]],
+    method: str,
+    interval: str,
+    terms: list[Terms],
+    sums: list[diagnostics.WeightSums],
+    reward_range: tuple[float, float] | None,
+) -> tuple[list[str], list[str], list[str]]:
+    """Tell of what makes an estimate worthless; of what forbids a definite verdict all the same; and of the rest."""
+    count = np.bincount(log.logged, minlength=len(log.space))
+    impossible = diagnostics.of_inverse_propensities(log.logged, count, log.propensity, log.space, log.available)
+    worthless, too_few, others = [*impossible], [], []
+    is_for_long_logs = interval in diagnostics.FOR_LONG_LOGS
+    if interval in NEED_A_RANGE and reward_range is None and log.reward.min() == log.reward.max():
+        worthless += diagnostics.of_equal_rewards(log.reward)
+    for i, what in enumerate(WHAT[: len(targets)]):
+        support = diagnostics.of_support(targets[i], count, log.space, what)
+        worthless += [*diagnostics.of_training_rows(policies[i], log.X, log.reward, what), *support]
+        if not impossible and not support:
+            worthless += diagnostics.of_mean_weight(sums[i], log.propensity, what)
+        if method != "direct" or sums[i].n_matched == 0:
+            others += diagnostics.of_weights(weights[i], sums[i], what, interval)
+        if method != "direct":
+            few = diagnostics.of_rewards(weights[i], log.reward, interval, what)
+            too_few += few if is_for_long_logs else []
+            others += [] if is_for_long_logs else few
+        others += diagnostics.of_method(method, terms[i].n_left_out, what)
+    return worthless, too_few, others
