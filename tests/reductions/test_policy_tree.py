@@ -170,7 +170,7 @@ def test_levels_that_are_noise_are_left_out() -> None:
     X = random.normal(size=(2000, 5))
     action = random.randint(2, size=2000)
     reward = (random.random_sample(2000) < np.array([0.3, 0.4])[action]).astype(float)
-    log = {"action": action, "reward": reward, "propensity": 0.5}
+    log: dict[str, Any] = {"action": action, "reward": reward, "propensity": 0.5}
     assert PolicyTree(random_state=0).fit(X, **log).root_.is_leaf
     assert not PolicyTree(prune=False, random_state=0).fit(X, **log).root_.is_leaf
     useful = simulate_log(X, (X[:, 2] > 0).astype(int), random_state=0)
