@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test coverage lint bench bench-rivals bench-accuracy reproduce clean
+.PHONY: demo test coverage fuzz lint bench bench-rivals bench-accuracy reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -15,6 +15,16 @@ test: lint
 # Counting lines takes a third of the time again: not in every run.
 coverage: .venv/ready-dev
 	$(BIN)/python -m pytest -n $(JOBS) --cov
+
+# Files, tables and masks made wrong at random, for an hour; then the tests of kernels, with bounds checks as well.
+FUZZ_SECONDS ?= 3600
+FUZZ_SEED ?= 0
+
+fuzz: .venv/ready-dev
+	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+	mkdir -p -m 700 .fuzz/kernels
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.fuzz/kernels $(BIN)/python -m pytest -n 0 tests/compiled tests/online \
+		tests/learners tests/policy_file tests/reductions tests/suites/test_available_contract.py
 
 lint: .venv/ready-dev
 	$(BIN)/ruff check .
@@ -51,12 +61,15 @@ bench-rivals: .venv/ready-dev .venv-rivals/ready
 
 # What policies are worth, beside those of other libraries, each in an environment of its own. Interrupted, it goes on
 # where it was; without benchmarks/results/accuracy.records.jsonl it starts anew.
-ACCURACY_PEERS := .venv-accuracy-rivals/tried .venv-accuracy-obp/tried .venv-accuracy-econml/tried
+PEERS := rivals obp econml lightgbm
+ACCURACY_PEERS := $(PEERS:%=.venv-accuracy-%/tried)
 
 bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS)
 	$(BIN)/python benchmarks/accuracy.py --jobs $(JOBS) --json $(RESULTS)/accuracy.json --python \
-		$(foreach peer,rivals obp econml,$(peer)=.venv-accuracy-$(peer)/bin/python)
+		$(foreach peer,$(PEERS),$(peer)=.venv-accuracy-$(peer)/bin/python)
 	$(BIN)/python tools/choosing_page.py
+	$(BIN)/python benchmarks/boosting.py --python lightgbm=.venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting.json
+	$(BIN)/python benchmarks/boosting_speed.py --python .venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting_speed.json
 
 # The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.
 reproduce: .venv/ready-dev
@@ -68,7 +81,7 @@ reproduce: .venv/ready-dev
 	$(BIN)/python tools/experiments_page.py
 
 clean:
-	rm -rf .venv .venv-rivals .venv-vowpal .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .fuzz .venv .venv-rivals .venv-vowpal .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Debian's python3 comes without venv; virtualenv from pip does the same.
 .venv/bin/python:
@@ -103,6 +116,7 @@ PEER_rivals = $(PEER_PIP) scikit-learn cython setuptools wheel vowpalwabbit \
 PEER_obp = $(PEER_PIP) scikit-learn pandas scipy tqdm pyyaml matplotlib \
 	&& $(PEER_PIP) --no-deps --ignore-requires-python obp==0.5.7
 PEER_econml = $(PEER_PIP) econml
+PEER_lightgbm = $(PEER_PIP) lightgbm
 
 .venv-accuracy-%/tried:
 	$(PYTHON) -m venv .venv-accuracy-$* || $(PYTHON) -m virtualenv .venv-accuracy-$*

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,15 @@ if TYPE_CHECKING:
     from offsettree.reductions import (
         AllPairs,
         BinaryOffset,
+        ConstantPolicy,
         DoublyRobust,
         ImportanceWeighted,
         OffsetForest,
         OffsetTree,
+        PolicyTree,
         RewardBoosting,
         RewardRegression,
+        distill,
     )
     from offsettree.selection import PolicySearch
     from offsettree.topology import ActionTree
@@ -37,6 +41,7 @@ __all__ = [
     "AllPairs",
     "Banditron",
     "BinaryOffset",
+    "ConstantPolicy",
     "Costing",
     "DoublyRobust",
     "EpochGreedy",
@@ -50,11 +55,13 @@ __all__ = [
     "OnlineOffsetTree",
     "OnlineRewardRegression",
     "PolicySearch",
+    "PolicyTree",
     "ProgressiveResult",
     "PropensityEstimate",
     "RewardBoosting",
     "RewardRegression",
     "TableEncoder",
+    "distill",
     "estimate_propensity",
     "evaluate",
     "export_onnx",
@@ -86,18 +93,25 @@ _HOMES = {
     "reductions": (
         "AllPairs",
         "BinaryOffset",
+        "ConstantPolicy",
         "DoublyRobust",
         "ImportanceWeighted",
         "OffsetForest",
         "OffsetTree",
+        "PolicyTree",
         "RewardBoosting",
         "RewardRegression",
+        "distill",
     ),
     "selection": ("PolicySearch",),
     "topology": ("ActionTree",),
 }
 _FOLDERS = {*_HOMES, "datasets", "experiments", "report", "theory"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+if "joblib.externals.loky" in sys.modules:  # perhaps in one of its worker processes
+    import_module("offsettree._workers").end_with_parent()
 
 
 def __getattr__(name: str) -> Any:

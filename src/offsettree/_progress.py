@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from threading import Event, Lock, Thread
+from typing import Self, TextIO
 
 __all__ = ["Progress"]
+
+INTERVAL = 10.0  # seconds between lines where they are kept
 
 
 class Progress:
     """Counts work done against work to do, both in the same unit, and estimates the time left.
+
+    A terminal shows one line that changes. A pipe or a file gets a line after every `interval`, also while a single
+    task takes longer than that; work that is done before gets none.
 
     Parameters
     ----------
@@ -18,43 +24,66 @@ class Progress:
         All the work, in any unit in which tasks can be compared.
     stream : text file, optional
         Where to write; standard error if not given.
-    interval : float, default=30.0
-        Seconds between lines where the stream is not a terminal.
+    interval : float, optional
+        Seconds between lines where the stream is not a terminal; 10 if not given.
     """
 
-    def __init__(self, total: float, *, stream: TextIO | None = None, interval: float = 30.0) -> None:
-        self._total = total
+    def __init__(self, total: float, *, stream: TextIO | None = None, interval: float | None = None) -> None:
+        self.total = total
         self._stream = sys.stderr if stream is None else stream
         self._live = self._stream.isatty()
-        self._interval = interval
-        self._started = self._shown = time.monotonic()
-        self._done = 0.0
+        self._interval = INTERVAL if interval is None else interval
+        self._started = time.monotonic()
+        self.done = 0.0
+        self._what = "starting"
+        self._lock = Lock()
+        self._closed = Event()
+        if total and self._live:
+            self._show()
         if total:
-            self._show(self._line(self._started, "starting"))
+            Thread(target=self._show_now_and_then, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self, what: str) -> None:
+        """Say what is being done."""
+        self.advance(0.0, what)
 
     def advance(self, work: float, what: str) -> None:
         """Count work as done, and say so."""
-        self._done += work
-        now = time.monotonic()
-        if self._live or now - self._shown >= self._interval:
-            self._shown = now
-            self._show(self._line(now, what))
-
-    def _show(self, line: str) -> None:
-        self._stream.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
-        self._stream.flush()
+        self.done += work
+        self._what = what
+        if self._live:
+            self._show()
 
     def close(self) -> None:
-        """Clear the line of a terminal."""
+        """Say nothing more; clear the line of a terminal."""
+        self._closed.set()
         if self._live:
-            self._stream.write("\r\x1b[K")
+            self._write("\r\x1b[K")
+
+    def _show_now_and_then(self) -> None:
+        while not self._closed.wait(self._interval):
+            self._show()
+
+    def _show(self) -> None:
+        line = self._line(time.monotonic())
+        self._write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        with self._lock:
+            self._stream.write(text)
             self._stream.flush()
 
-    def _line(self, now: float, what: str) -> str:
-        share = self._done / self._total if self._total else 1.0
+    def _line(self, now: float) -> str:
+        share = min(self.done / self.total, 1.0) if self.total else 1.0
         elapsed = now - self._started
-        left = elapsed / share - elapsed if share > 0 else 0.0
-        return f"{100 * share:3.0f} %  {clock(elapsed)} gone, about {clock(left)} left  ({what})"
+        left = f", about {clock(elapsed / share - elapsed)} left" if share > 0 else ""
+        return f"{100 * share:3.0f} %  {clock(elapsed)} gone{left}  ({self._what})"
 
 
 def clock(seconds: float) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from offsettree.exceptions import (
 )
 
 __all__ = [
+    "LARGEST_WHOLE",
     "as_random_state",
     "check_actions",
     "check_labels",
@@ -32,10 +35,13 @@ __all__ = [
     "encode_actions",
     "find_actions",
     "is_number",
+    "refuse_scoring_without_log",
     "some_labels",
     "unique_labels",
 ]
 
+LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
+DEEPEST_CALL = 12  # of a fit within scikit-learn's tools, such as that of a pipeline's last step
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
 
 
@@ -71,6 +77,36 @@ def check_reward(reward: ArrayLike | None, n_rows: int, *, copy: bool = True) ->
             "Drop rows whose outcome was never observed; do not count them as zero unless it was zero."
         )
     return values
+
+
+def refuse_scoring_without_log() -> None:
+    """Refuse a fit that scikit-learn's tools will score without rewards: every score would be NaN, after all the fits.
+
+    Without metadata routing `GridSearchCV` and its kin pass what `fit` is given to `fit` alone. A score that fails is
+    NaN to them, and no error.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(DEEPEST_CALL):
+        if frame is None:
+            return
+        if frame.f_code.co_name == "_fit_and_score":
+            known = frame.f_locals
+            if not known.get("score_params") and _needs_log(known.get("scorer")):
+                raise RewardError(
+                    "scikit-learn's tools must pass reward and propensity on to the scores as well, which they do only "
+                    "with metadata routing: call sklearn.set_config(enable_metadata_routing=True) first. Else every "
+                    "score is NaN."
+                )
+            return
+        frame = frame.f_back
+
+
+def _needs_log(scorer: Any) -> bool:
+    """Tell whether a scorer asks a policy what it is worth, which nothing but a log tells."""
+    parts = getattr(scorer, "_scorers", None)
+    if isinstance(parts, dict):
+        return any(map(_needs_log, parts.values()))
+    return type(scorer).__name__ in ("_PassthroughScorer", "PolicyScorer")
 
 
 def check_range(reward_range: Sequence[float]) -> tuple[float, float]:
@@ -188,6 +224,7 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
     if values.dtype.kind == "f":
         return _whole_numbers(values, what)
     if values.dtype.kind in "UT":
+        _refuse_blank(values.tolist(), what)
         return values.astype(object)
     labels = values.tolist()
     missing = [row for row, label in enumerate(labels) if label is None or label != label]
@@ -197,11 +234,13 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
         )
     kinds = set(map(type, labels))
     if kinds == {str}:
+        _refuse_blank(labels, what)
         return values
     if all(issubclass(kind, str) for kind in kinds):  # numpy's strings, enumerations of strings
+        _refuse_blank(labels, what)
         return np.array([str.__str__(label) for label in labels], dtype=object)
     if all(issubclass(kind, int | np.integer) for kind in kinds):
-        return values.astype(np.int64)
+        return _integers(labels, what)
     if all(issubclass(kind, int | float | np.number) for kind in kinds):
         return _whole_numbers(values.astype(np.float64), what)
     row, label = _first_odd_label(labels)
@@ -209,6 +248,25 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
         f"{what} must be all integers or all strings; row {row} has {_show(label)} ({type(label).__name__}), row 0 has "
         f"{_show(labels[0])} ({type(labels[0]).__name__}). Make the labels of one kind."
     )
+
+
+def _integers(labels: list[Any], what: str) -> NDArray[np.int64]:
+    try:
+        return np.array(labels, dtype=np.int64)
+    except OverflowError:
+        row = next(row for row, label in enumerate(labels) if not -(2**63) <= int(label) < 2**63)
+        raise ActionError(
+            f"{what} must be whole numbers that 64 bits hold; row {row} has {str(labels[row])[:40]}. Pass strings."
+        ) from None
+
+
+def _refuse_blank(labels: list[str], what: str) -> None:
+    if not all(map(str.strip, labels)):
+        rows = [row for row, label in enumerate(labels) if not label.strip()]
+        raise ActionError(
+            f"{what} is missing in row {rows[0]}, which has {labels[rows[0]]!r} ({_count(len(rows), 'row')} in all). "
+            "Drop such rows, or name what happened there."
+        )
 
 
 def _first_odd_label(labels: list[Any]) -> tuple[int, Any]:
@@ -229,6 +287,13 @@ def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[np.int64]:
         raise ActionError(
             f"{what} must be integers or strings, not continuous numbers (Unknown label type); row {row} has "
             f"{values[row]} ({_count(odd.sum(), 'row')} in all). Name the actions, or number them."
+        )
+    large = np.abs(values) > LARGEST_WHOLE
+    if large.any():
+        row = int(large.argmax())
+        raise ActionError(
+            f"{what} must be whole numbers up to 2**53 where they are floats, which beyond no longer tell neighbours "
+            f"apart; row {row} has {values[row]} ({_count(large.sum(), 'row')} in all). Pass integers or strings."
         )
     return values.astype(np.int64)
 

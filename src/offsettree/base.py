@@ -35,6 +35,7 @@ from offsettree._validation import (
     check_weight,
     encode_actions,
     find_actions,
+    refuse_scoring_without_log,
 )
 from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning, ParameterError
 
@@ -92,6 +93,7 @@ class BasePolicy(BaseEstimator, ABC):
             Which actions there were to choose from in each row, in the order of `actions_` (see `actions`). The logged
             one must be among them. By default all.
         """
+        refuse_scoring_without_log()
         with self._all_or_nothing():
             log = self._check_log(X, action, reward, propensity, available)
             # Handed over, not held here: what _fit has used up can be freed while it goes on.

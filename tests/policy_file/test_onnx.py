@@ -11,7 +11,17 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from offsettree import DoublyRobust, OffsetForest, OffsetTree, OnlineOffsetTree, RewardRegression, export_onnx
+from offsettree import (
+    ConstantPolicy,
+    DoublyRobust,
+    OffsetForest,
+    OffsetTree,
+    OnlineOffsetTree,
+    PolicyTree,
+    RewardBoosting,
+    RewardRegression,
+    export_onnx,
+)
 from offsettree.exceptions import PolicyFileError
 from offsettree.learners import make_learner
 from tests.policy_file.forgery import contexts, small_log
@@ -23,12 +33,24 @@ EXPORTED: dict[str, Any] = {
     "logistic that fills": OffsetTree(make_learner("logistic"), random_state=0),
     "offset forest": OffsetForest(n_trees=5, random_state=0),
     "forest of logistic": OffsetForest(LogisticRegression(), n_trees=3, random_state=0),
+    "constant": ConstantPolicy(),
+    "policy tree": PolicyTree(random_state=0),
+    "boosting": RewardBoosting(n_trees=30, random_state=0),
     "ridge": RewardRegression(Ridge()),
     "trees of rewards": RewardRegression(DecisionTreeRegressor(max_depth=4)),
     "extra-trees of rewards": RewardRegression(ExtraTreesRegressor(5, min_samples_leaf=5, random_state=0)),
+    "doubly robust by boosting": DoublyRobust(ExtraTreesRegressor(3, min_samples_leaf=5), "boosting", random_state=0),
     "doubly robust": DoublyRobust(ExtraTreesRegressor(5, min_samples_leaf=5), random_state=0),
 }
-TAKES_MISSING = ("offset tree", "decision trees", "logistic that fills", "offset forest")
+TAKES_MISSING = (
+    "offset tree",
+    "decision trees",
+    "logistic that fills",
+    "offset forest",
+    "boosting",
+    "constant",
+    "policy tree",
+)
 
 
 @pytest.mark.parametrize("name", EXPORTED)

@@ -20,6 +20,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from offsettree import (
+    ConstantPolicy,
     Costing,
     DoublyRobust,
     EpsilonGreedy,
@@ -28,11 +29,14 @@ from offsettree import (
     OffsetTree,
     OnlineOffsetTree,
     PolicySearch,
+    PolicyTree,
+    RewardBoosting,
     RewardRegression,
     load,
     save,
     simulate_log,
 )
+from offsettree._policy_file._not_flat import name_of
 from offsettree._policy_file._saved import SavedPolicy
 from offsettree.base import BasePolicy
 from offsettree.learners import make_learner
@@ -50,6 +54,8 @@ ONLINE = (
 )
 
 VARIANTS: dict[str, BasePolicy] = {
+    "boosted rewards": RewardBoosting(n_trees=20, random_state=0),
+    "policy tree": PolicyTree(random_state=0),
     "contests of boosting": OffsetTree(HistGradientBoostingClassifier(max_iter=4), random_state=0),
     "forest of boosting": OffsetForest(
         make_learner("boosting").set_params(histgradientboostingclassifier__max_iter=3), n_trees=2, random_state=0
@@ -72,6 +78,7 @@ VARIANTS: dict[str, BasePolicy] = {
         HistGradientBoostingClassifier(max_iter=3), n_draws=None, all_pairs=False
     ),
     "pairs of logistic": ImportanceWeighted(make_learner("logistic"), n_draws=None, random_state=0),
+    "doubly robust by boosting": DoublyRobust(RandomForestRegressor(3), "boosting", random_state=0),
     "doubly robust by trees": DoublyRobust(DecisionTreeRegressor(max_depth=3), Ridge(), random_state=0),
     "doubly robust by forests": DoublyRobust(RandomForestRegressor(5), RandomForestRegressor(3), random_state=0),
 }
@@ -174,13 +181,19 @@ def right_of(frame: pd.DataFrame) -> Any:
     return (frame["age"] > 0).to_numpy().astype(int) + (frame["colour"] == "red").to_numpy()
 
 
-def test_nominal_columns_of_polars_frames_are_known_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "policy", [OffsetForest(n_trees=4), RewardBoosting(n_trees=20), PolicyTree(), ConstantPolicy()], ids=name_of
+)
+def test_nominal_columns_of_polars_frames_are_known_again(policy: BasePolicy, tmp_path: Path) -> None:
     frame = pl.from_pandas(mixed_frame(0))
     log = simulate_log(frame, right_of(mixed_frame(0)), random_state=0)
-    policy = OffsetForest(n_trees=4, random_state=0).fit(**log.arrays())
+    policy = clone(policy).fit(**log.arrays())
     saved = round_trip(policy, tmp_path)
     asked = pl.from_pandas(mixed_frame(1))
     np.testing.assert_array_equal(saved.predict(asked), policy.predict(asked))
+    mask = some_sets(len(asked), 3)
+    np.testing.assert_array_equal(saved.predict(asked, mask), policy.predict(asked, mask))
+    np.testing.assert_array_equal(saved.rank(asked, 3), policy.rank(asked, 3))
     assert saved.decide(asked.row(5, named=True)) == policy.decide(asked.row(5, named=True))
 
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length
 from offsettree import (
     Banditron,
     BinaryOffset,
+    ConstantPolicy,
     DoublyRobust,
     ImportanceWeighted,
     LoggedData,
@@ -28,6 +29,7 @@ from offsettree import (
     OnlineOffsetTree,
     OnlineRewardRegression,
     PolicySearch,
+    PolicyTree,
     RewardBoosting,
     RewardRegression,
     simulate_log,
@@ -58,6 +60,8 @@ POLICIES: dict[str, BasePolicy] = {
     "online reward regression, hashed": OnlineRewardRegression(n_bits=12),
     "banditron": Banditron(random_state=0),
     "binary offset": BinaryOffset(random_state=0),
+    "constant": ConstantPolicy(),
+    "policy tree": PolicyTree(random_state=0),
     "reward boosting": RewardBoosting(random_state=0),
     "reward regression": RewardRegression(random_state=0),
     "reward regression, one for all": RewardRegression(RandomForestRegressor(20), per_action=False, random_state=0),
@@ -91,8 +95,14 @@ VARIANTS = (
 
 def worth_at_least(policy: BasePolicy) -> float:
     """What a policy is worth after a fair number of rows of `make_log`, where chance has a third."""
-    # No intercept and one pass: of the three actions it can tell apart the outer two.
-    return 0.4 if isinstance(policy, Banditron) else 0.85
+    if isinstance(policy, Banditron):
+        return 0.4  # no intercept and one pass: of the three actions it can tell apart the outer two
+    return 0.85 if looks_at_x(policy) else 0.2
+
+
+def looks_at_x(policy: BasePolicy) -> bool:
+    """Whether its decisions depend on the context at all."""
+    return not isinstance(policy, ConstantPolicy)
 
 
 def n_actions_of(policy: BasePolicy) -> int:
@@ -195,6 +205,14 @@ class BinaryOffsetAsClassifier(AsClassifier, BinaryOffset):
     pass
 
 
+class PolicyTreeAsClassifier(AsClassifier, PolicyTree):
+    needs_failures = True
+
+
+class ConstantPolicyAsClassifier(AsClassifier, ConstantPolicy):
+    needs_failures = True
+
+
 class RewardRegressionAsClassifier(AsClassifier, RewardRegression):
     needs_failures = True
 
@@ -223,8 +241,10 @@ def as_classifier(policy: BasePolicy) -> Any:
         OnlineRewardRegression: OnlineRewardRegressionAsClassifier,
         Banditron: BanditronAsClassifier,
         BinaryOffset: BinaryOffsetAsClassifier,
+        ConstantPolicy: ConstantPolicyAsClassifier,
         DoublyRobust: DoublyRobustAsClassifier,
         PolicySearch: PolicySearchAsClassifier,
+        PolicyTree: PolicyTreeAsClassifier,
         RewardBoosting: RewardBoostingAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,
         ImportanceWeighted: ImportanceWeightedAsClassifier,

@@ -9,8 +9,9 @@ from offsettree._policy_file._boosted import Boosted
 from offsettree._policy_file._flatten_classes import flatten_importance_weighted
 from offsettree._policy_file._flatten_contests import flatten_contests, flatten_native
 from offsettree._policy_file._flatten_rewards import flatten_doubly_robust, flatten_reward_regression
+from offsettree._policy_file._flatten_rules import flatten_policy_tree
 from offsettree._policy_file._inputs import Inputs
-from offsettree._policy_file._models import Model
+from offsettree._policy_file._models import Constant, Model
 from offsettree._policy_file._not_flat import NotFlat, name_of
 from offsettree._policy_file._online import OnlineBanditron, OnlineRegression, OnlineTree
 from offsettree._policy_file._space import ColumnSpace
@@ -20,10 +21,12 @@ from offsettree.base import BasePolicy
 from offsettree.online import Banditron, OnlineOffsetTree, OnlineRewardRegression
 from offsettree.reductions import (
     BinaryOffset,
+    ConstantPolicy,
     DoublyRobust,
     ImportanceWeighted,
     OffsetForest,
     OffsetTree,
+    PolicyTree,
     RewardBoosting,
     RewardRegression,
 )
@@ -120,6 +123,8 @@ FLATTENED: dict[type[BasePolicy], Any] = {
     OffsetTree: _flatten_offset_tree,
     OffsetForest: _flatten_offset_forest,
     BinaryOffset: _flatten_binary_offset,
+    ConstantPolicy: Constant.of,
+    PolicyTree: flatten_policy_tree,
     RewardBoosting: Boosted.of,
     RewardRegression: flatten_reward_regression,
     DoublyRobust: flatten_doubly_robust,

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._policy_file._reading import Part
+from offsettree._policy_file._reading import Part, must_hold
+from offsettree._policy_file._space import ColumnSpace
 from offsettree.compiled.layout import CompiledTree
 
 __all__ = ["Constant", "Known", "Model", "Votes", "describe", "read_model"]
@@ -77,22 +78,39 @@ class Model(ABC):
 
 
 class Constant(Model):
-    """Always the same action, unless it is not available."""
+    """Always the same action; where it is not available, the next in an order of all actions."""
 
     kind = "constant"
 
-    def __init__(self, answer: int, n_actions: int) -> None:
+    def __init__(self, answer: int, n_actions: int, order: NDArray[np.int64] | None = None) -> None:
         self.answer = answer
         self.n_actions = n_actions
+        self.order = order
+
+    @classmethod
+    def of(cls, policy: Any, space: ColumnSpace) -> Self:
+        """Take over what a fitted policy decides by; the columns are kept, as rows are still judged by them."""
+        space.keep_all()
+        order = policy._order.astype(np.int64)
+        return cls(int(order[0]), len(order), order)
 
     def settings(self) -> dict[str, Any]:
         """See `Model`."""
         return {"answer": self.answer}
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Model`."""
+        return {} if self.order is None else {"order": self.order}
+
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
         """See `Model`."""
-        return cls(part.integer("answer", 0, n_actions - 1), n_actions)
+        answer, order = part.integer("answer", 0, n_actions - 1), None
+        if part.has_array("order"):
+            order = part.positions("order", np.int64, n_actions, n_actions)
+            all_once = len(np.unique(order)) == n_actions and order[0] == answer
+            must_hold(all_once, f"{part.where}.order.npy", "every action once, the answer first")
+        return cls(answer, n_actions, order)
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         """See `Model`."""
@@ -100,7 +118,9 @@ class Constant(Model):
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         """See `Model`."""
-        return np.where(mask[:, self.answer], self.answer, mask.argmax(axis=1))
+        if self.order is None:
+            return np.where(mask[:, self.answer], self.answer, mask.argmax(axis=1))
+        return np.asarray(self.order[mask[:, self.order].argmax(axis=1)], dtype=np.intp)
 
 
 class Known(Model):

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from offsettree._optional import require
 from offsettree._policy_file._boosted import Boosted
+from offsettree._policy_file._boosted_scores import BoostedRewardScores
 from offsettree._policy_file._linear import Planes
+from offsettree._policy_file._models import Constant
 from offsettree._policy_file._not_flat import NotFlat
 from offsettree._policy_file._onnx_boosted import boosted_scores
 from offsettree._policy_file._onnx_trees import ensemble_of_contests, ensemble_of_means, ensemble_of_sums
@@ -60,6 +62,9 @@ def as_onnx(model: Any, actions: NDArray[Any], n_features: int) -> Any:
         position = graph.step("ArgMax", _scores(graph, model), axis=1, keepdims=0)
     elif isinstance(model, Boosted):
         position = graph.step("ArgMax", boosted_scores(graph, model.flat), axis=1, keepdims=0)
+    elif isinstance(model, Constant):
+        n_rows = graph.step("Gather", graph.step("Shape", "X"), graph.constant(np.array([0])), axis=0)
+        position = graph.step("Expand", graph.constant(np.array([model.answer])), n_rows)
     else:
         raise NotFlat(f"a policy that decides by {model.kind}")
     text = actions.dtype.kind == "U"
@@ -162,6 +167,12 @@ def _scores(graph: Graph, model: Scores) -> str:
 def _summand(graph: Graph, summand: Any, n_actions: int) -> str:
     if isinstance(summand, LinearScores):
         scores = _planes(graph, summand.planes)
+    elif isinstance(summand, BoostedRewardScores):
+        scores = boosted_scores(graph, summand.model.flat)
+        if summand.logistic:
+            return graph.step("Sigmoid", scores)
+        scores = graph.step("Mul", scores, graph.constant(np.float64(summand.unit)))
+        return graph.step("Clip", scores, graph.constant(np.float64(0)), graph.constant(np.float64(1)))
     elif isinstance(summand, LeafMeans):
         sums = graph.step("TreeEnsembleRegressor", "X", **ensemble_of_means(summand, n_actions))
         return graph.cast(sums, np.float64)

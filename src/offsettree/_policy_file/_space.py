@@ -81,6 +81,10 @@ class ColumnSpace:
             dtype=np.intp,
         )
 
+    def keep_all(self) -> None:
+        """Keep every column, with no known value of those that are nominal."""
+        self.codes({column: {} for column in self._nominal})
+
     def encoding(self) -> NominalColumns | None:
         """Return how a frame becomes these columns; None where X is all numbers."""
         if not self._nominal:

@@ -31,7 +31,7 @@ RESUMED = ("reproduce",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0 if all went well, 2 if the input was wrong, 130 if interrupted."""
+    """Run a command; return 0 if all is well, 2 on wrong input, 3 if --require is not met, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = read_options(given)
     with suppress(ValueError):  # called in a thread, which signals do not reach
@@ -63,7 +63,7 @@ def read_options(given: Sequence[str]) -> argparse.Namespace:
         prog="offsettree",
         description="Policies from logs of decisions.",
         epilog="offsettree COMMAND --help tells more, with an example. "
-        "Exit codes: 0 done, 2 wrong input, 130 interrupted.",
+        "Exit codes: 0 done, 2 wrong input, 3 what --require asks for does not hold, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"offsettree {offsettree.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

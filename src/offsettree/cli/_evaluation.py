@@ -1,24 +1,101 @@
-"""Policies from files, evaluated on logs from files."""
+"""Policies from files, and constant actions by their labels, evaluated on logs from files."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.cli._options import column_types, log_arguments
 from offsettree.cli._policy_text import mapping
 from offsettree.cli._rows import encoder_for
 from offsettree.evaluation import Estimate, estimate_propensity, evaluate
-from offsettree.exceptions import OffsetTreeWarning
-from offsettree.logs import LogColumns, read_columns
+from offsettree.exceptions import ActionError, OffsetTreeWarning
+from offsettree.logs import LogColumns, LoggedData, TableEncoder, read_columns
+from offsettree.workflow.comparison import Comparison, best_constant, compare_with_constant
+from offsettree.workflow.facts import propensity_note
 
-__all__ = ["evaluate_saved", "known_columns", "read_log_for"]
+__all__ = ["Contender", "compare_saved", "contenders", "evaluate_one", "find_label", "say_if_both", "settings"]
 
 ROLES = ("action", "reward", "propensity")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A policy of a file, or always one action, beside the log as it needs to be read for it.
+
+    Parameters
+    ----------
+    name : str
+        As it was given.
+    policy : policy or None
+        Loaded; None for a constant action.
+    decisions : array of shape (n_rows,)
+        What it does in the rows of the log.
+    log : LoggedData
+        The rows, encoded for it.
+    notes : list of str
+        What was noticed while reading.
+    """
+
+    name: str
+    policy: Any
+    decisions: NDArray[Any]
+    log: LoggedData
+    notes: list[str]
+
+    @property
+    def words(self) -> str:
+        """What a sentence calls it."""
+        return f"always {self.name!r}" if self.policy is None else self.name
+
+
+def contenders(given: list[str], loaded: dict[str, Any], options: argparse.Namespace) -> list[Contender]:
+    """Read the log for each policy, and find the labels among its actions.
+
+    Parameters
+    ----------
+    given : list of str
+        Files of policies, and labels of actions.
+    loaded : dict
+        The policies of the files, by what was given; whatever is not in it is a label.
+    options : argparse.Namespace
+        Of the command.
+    """
+    found: dict[str, Contender] = {}
+    for name, policy in loaded.items():
+        X, log, notes = _read_for(policy, Path(name), options)
+        found[name] = Contender(name, policy, policy.predict(X), log, notes)
+    labels = [name for name in given if name not in loaded]
+    if labels:
+        of_a_policy = next(iter(found.values()), None)
+        rows, notes = _read_alone(options) if of_a_policy is None else (of_a_policy.log, of_a_policy.notes)
+        for name in labels:
+            label = find_label(name, rows.actions, options.log)
+            found[name] = Contender(name, None, np.full(len(rows), label, dtype=rows.action.dtype), rows, notes)
+    return [found[name] for name in given]
+
+
+def find_label(text: str, actions: NDArray[Any], where: object) -> Any:
+    """Return the action that a word of the command line names; whole numbers where those of the log are."""
+    for label in actions.tolist():
+        if str(label) == text:
+            return label
+    shown = ", ".join(map(str, actions[:20].tolist())) + ", ..." * (len(actions) > 20)
+    raise ActionError(f"{text!r} is neither a policy file nor an action of {where}, which has {shown}.")
+
+
+def say_if_both(loaded: dict[str, Any], actions: NDArray[Any]) -> None:
+    """Say so where a file is called as an action is: the file was taken."""
+    for name in loaded:
+        if name in set(map(str, actions.tolist())):
+            sys.stderr.write(f"offsettree: {name!r} is a file and an action; taken as the file.\n")
 
 
 def known_columns(policy: Any) -> dict[str, Any]:
@@ -29,7 +106,7 @@ def known_columns(policy: Any) -> dict[str, Any]:
     return known | ({"propensity": propensity} if isinstance(propensity, float) else {})
 
 
-def read_log_for(policy: Any, path: Path, options: argparse.Namespace) -> LogColumns:
+def _read_for(policy: Any, path: Path, options: argparse.Namespace) -> tuple[Any, LoggedData, list[str]]:
     """Read a log with the columns that the policy needs, called as in its training unless it is said otherwise."""
     arguments = log_arguments(options, known_columns(policy))
     encoder = encoder_for(policy, path)
@@ -39,28 +116,53 @@ def read_log_for(policy: Any, path: Path, options: argparse.Namespace) -> LogCol
     if options.propensity_estimated:
         arguments["propensity"] = None
     log = read_columns(options.log, without_propensity=options.propensity_estimated, **arguments)
-    if not options.propensity_estimated:
-        return log
     X = encoder.encode(log.X, where=options.log)
-    return log._replace(propensity=estimate_propensity(X, log.action, random_state=options.seed).propensity)
+    return X, *_with_propensity(X, log, options)
 
 
-def evaluate_saved(
-    policy: Any, X: NDArray[Any], log: LogColumns, options: argparse.Namespace, baseline: Any = "logging"
-) -> Estimate:
-    """Evaluate one policy; what speaks against the estimate is in it, and not said twice."""
+def _read_alone(options: argparse.Namespace) -> tuple[LoggedData, list[str]]:
+    """Read a log for which there is no policy: constant actions need nothing but its rows."""
+    log = read_columns(options.log, without_propensity=options.propensity_estimated, **log_arguments(options))
+    X = log.X if hasattr(log.X, "toarray") else TableEncoder.learn([log.X]).encode(log.X)
+    return _with_propensity(X, log, options)
+
+
+def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> tuple[LoggedData, list[str]]:
+    if log.propensity is not None:
+        return LoggedData(X, log.action, log.reward, log.propensity), []
+    found = estimate_propensity(X, log.action, random_state=options.seed)
+    return LoggedData(X, log.action, log.reward, found), [propensity_note(found), *found.warnings]
+
+
+def settings(options: argparse.Namespace, policy: Any = None) -> dict[str, Any]:
+    """Return how `evaluate` is to be called; the range of rewards is by default that of the policy's training."""
+    trained = {} if policy is None else mapping(policy.manifest.get("training"))
+    chosen = {} if options.interval is None else {"interval": options.interval}
+    return chosen | {
+        "method": options.method,
+        "level": options.level,
+        "reward_range": options.reward_range or trained.get("reward_range"),
+        "random_state": options.seed,
+    }
+
+
+def evaluate_one(contender: Contender, how: dict[str, Any], baseline: Any = "logging") -> Estimate:
+    """Evaluate a policy or a constant action; what speaks against the estimate is in it, and not said twice."""
+    own = contender.policy if contender.policy is not None else contender.decisions
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
-        return evaluate(
-            policy,
-            X,
-            log.action,
-            reward=log.reward,
-            propensity=log.propensity,
-            method=options.method,
-            interval=options.interval,
-            level=options.level,
-            reward_range=options.reward_range or mapping(policy.manifest.get("training")).get("reward_range"),
-            baseline=baseline,
-            random_state=options.seed,
-        )
+        return evaluate(own, **contender.log.arrays(), baseline=baseline, **how)
+
+
+def compare_saved(contender: Contender, how: dict[str, Any]) -> tuple[Comparison, str]:
+    """Value a policy beside what was logged and the best constant action; say by which rows that one was picked.
+
+    It is the one that was the best when the policy was learned. Where the policy file does not tell, or the log does
+    not have it, it is the best one of this very log, which is generous to it: it is picked by the rows it is valued on.
+    """
+    log, facts = contender.log, mapping(contender.policy.manifest.get("facts"))
+    action = mapping(facts.get("constant")).get("action")
+    known, picked_on = log.actions.tolist(), "training rows"
+    if action not in known:
+        action, picked_on = best_constant(log), "these rows"
+    return compare_with_constant(contender.policy, contender.decisions, log, action, **how), picked_on

@@ -18,12 +18,13 @@ def learn_online(options: argparse.Namespace) -> dict[str, Any]:
     from offsettree.persistence import save
     from offsettree.workflow.streaming import learn_from_stream
 
-    for name, option in (("base", "--base"), ("time_budget", "--time-budget"), ("method", "--method")):
+    for name in ("base", "time_budget", "method", "offset", "split_by_time", "group"):
         if getattr(options, name) is not None:
+            option = "--" + name.replace("_", "-")
             raise ParameterError(f"{option} is not for --learner {options.learner}: leave it out.")
     if options.propensity_estimated:
         raise ParameterError("--propensity-estimated needs all rows in memory: use another --learner.")
-    if options.interval != "normal":
+    if options.interval not in (None, "normal"):
         raise ParameterError(f"--learner {options.learner} has normal intervals only: leave --interval out.")
     policy, encoder, facts, estimate = learn_from_stream(
         options.log,

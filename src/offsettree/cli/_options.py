@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ __all__ = [
     "column_types",
     "jobs",
     "log_arguments",
+    "policy_files",
     "reading_arguments",
     "refuse_to_overwrite",
+    "require_files",
 ]
 
 
@@ -40,7 +43,8 @@ def add_log_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--propensity",
         metavar="COL|NUMBER",
-        help="how likely that choice was: a column, or one number for all rows (default: guessed by name)",
+        help="how likely that choice was: a column, or one number for all rows, such as 0.2 or 1/5 (default: guessed "
+        "by name)",
     )
     group.add_argument(
         "--features", metavar="COL", nargs="+", help="the columns that may be learned from (default: all others)"
@@ -58,10 +62,27 @@ def add_reading_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--decimal", metavar="CHAR", default=".", help="decimal point of CSV (default: .)")
     group.add_argument("--encoding", default="utf-8", help="of text files (default: utf-8)")
     group.add_argument(
+        "--no-header",
+        dest="header",
+        action="store_false",
+        help="CSV without a line of names: its columns are column_1, column_2, ...",
+    )
+    group.add_argument(
         "--cost",
         choices=["negative_reward", "one_minus_reward"],
         default="negative_reward",
         help="what costs in Vowpal Wabbit's formats are: -reward (default) or 1 - reward",
+    )
+    group.add_argument(
+        "--max-line-bytes", type=_positive, metavar="N", help="the longest line (default: 16 MiB, of CSV 1 MiB)"
+    )
+    group.add_argument("--max-nesting", type=_positive, metavar="N", default=64, help="levels of JSON (default: 64)")
+    group.add_argument(
+        "--max-ratio",
+        type=float,
+        metavar="R",
+        default=1000.0,
+        help="how many times as large as its file a log may become, beyond 64 MiB (default: 1000)",
     )
 
 
@@ -70,8 +91,8 @@ def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = No
     known = known or {}
     propensity: str | float | None = options.propensity or known.get("propensity")
     if isinstance(propensity, str):
-        with suppress(ValueError):  # the name of a column
-            propensity = float(propensity)
+        with suppress(ValueError, ZeroDivisionError):  # the name of a column
+            propensity = float(Fraction(propensity.replace(" ", "")))
     return {
         "action": options.action or known.get("action"),
         "reward": options.reward or known.get("reward"),
@@ -83,7 +104,18 @@ def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = No
 
 def reading_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return what `scan_tables` takes."""
-    return {name: getattr(options, name) for name in ("format", "delimiter", "decimal", "encoding", "cost")}
+    names = (
+        "format",
+        "delimiter",
+        "decimal",
+        "encoding",
+        "header",
+        "cost",
+        "max_line_bytes",
+        "max_nesting",
+        "max_ratio",
+    )
+    return {name: getattr(options, name) for name in names}
 
 
 def column_types(options: argparse.Namespace, path: Path, encoder: Any) -> dict[str, str]:
@@ -94,6 +126,20 @@ def column_types(options: argparse.Namespace, path: Path, encoder: Any) -> dict[
     name_features = bool(open_reader(path, **reading_arguments(options)).roles)
     kinds = {column.name: "text" if column.kind == "nominal" else "number" for column in encoder.columns}
     return {name: kind for name, kind in kinds.items() if name_features or kind == "text"}
+
+
+def require_files(*paths: Path) -> None:
+    """Refuse what is not there, before anything takes time."""
+    for path in paths:
+        if not path.exists():
+            raise ParameterError(f"there is no file or folder {path}. Is it spelled right, and relative to here?")
+
+
+def policy_files(given: Sequence[str]) -> list[str]:
+    """Return those of the names that are files of policies; one that looks like a file and is not there is refused."""
+    files = [name for name in dict.fromkeys(given) if Path(name).exists() or Path(name).suffix == ".ot"]
+    require_files(*map(Path, files))
+    return files
 
 
 def refuse_to_overwrite(out: Path | None, inputs: Sequence[Path], option: str) -> None:

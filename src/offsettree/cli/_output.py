@@ -13,7 +13,10 @@ from typing import Any
 __all__ = ["as_options", "columns", "paragraph", "print_json", "print_line", "print_notes", "printable", "shown"]
 
 WIDTH = 100
-OPTIONS = "action|reward|propensity|features|format|delimiter|decimal|encoding|cost|reward_range|method|interval|level"
+OPTIONS = (
+    "action|reward|propensity|features|format|delimiter|decimal|encoding|cost|reward_range|method|interval|level|"
+    "baseline|group|split_by_time|offset|test_size|max_line_bytes|max_nesting|max_ratio"
+)
 LONGEST = 2000
 # What moves a cursor, colours, reorders or breaks lines, or cannot be written at all: labels may come from a stranger.
 CONTROLS = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -48,6 +51,7 @@ def print_notes(notes: Sequence[str]) -> None:
 
 def as_options(text: str) -> str:
     """Write what Python calls ``reward=...`` as the option that it is on the command line."""
+    text = text.replace("header=False", "--no-header")
     text = re.sub(rf"\b({OPTIONS})=(\.\.\.|\[\.\.\.\])", lambda found: "--" + found[1].replace("_", "-"), text)
     return re.sub(
         rf"""\b({OPTIONS})=(?:'([^']*)'|"([^"]*)"|\(([^)]*)\))""",

@@ -1,4 +1,4 @@
-"""``offsettree compare``: several policies on the same rows."""
+"""``offsettree compare``: several policies, and constant actions, on the same rows."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from offsettree.cli._options import add_common_options, add_log_options
-from offsettree.cli._output import columns, paragraph, print_json, print_line
+from offsettree.cli._options import add_common_options, add_log_options, policy_files, require_files
+from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes
 from offsettree.cli.evaluate import add_evaluation_options
 
 __all__ = ["EXAMPLE", "configure"]
 
-EXAMPLE = "offsettree compare next-week.csv old.ot new.ot"
+EXAMPLE = 'offsettree compare next-week.csv old.ot new.ot "free-shipping"'
 
 
 def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files, not learned from")
     command.add_argument(
-        "policies", type=Path, metavar="POLICY", nargs="+", help="policy files; the first is compared to"
+        "policies",
+        metavar="POLICY|ACTION",
+        nargs="+",
+        help="policy files, and actions, which are then always taken (what is both is the file); the first is compared "
+        "to, unless --baseline names another",
     )
     add_log_options(command)
     add_evaluation_options(command)
@@ -28,39 +32,51 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Evaluate each policy; differences are to the first."""
-    from offsettree.cli._evaluation import evaluate_saved, read_log_for
-    from offsettree.cli._rows import encoder_for
+    """Evaluate each policy; differences are to the baseline, or else to the first."""
+    require_files(options.log)
+    given = list(options.policies) + ([] if options.baseline is None else [options.baseline])
+    files = policy_files(given)
+    from offsettree.cli._evaluation import contenders, evaluate_one, say_if_both, settings
     from offsettree.persistence import load
-    from offsettree.workflow.facts import estimate_facts
+    from offsettree.workflow.facts import estimate_facts, interval_facts
 
+    loaded = {name: load(name) for name in files}
+    found = contenders(given, loaded, options)
+    say_if_both(loaded, found[0].log.actions)
+    how = settings(options, next(iter(loaded.values()), None))
+    first = found[0 if options.baseline is None else -1]
+    if options.baseline is not None:
+        found.pop()
     rows: list[dict[str, Any]] = []
-    first = None
-    for path in options.policies:
-        policy = load(path)
-        log = read_log_for(policy, path, options)
-        X = encoder_for(policy, path).encode(log.X, where=options.log)
-        estimate = evaluate_saved(policy, X, log, options)
-        decisions = policy.predict(X)
-        to_first = None
-        if first is not None:
-            to_first = evaluate_saved(policy, X, log, options, baseline=first).difference
-        first = decisions if first is None else first
-        rows.append({"policy": str(path), "estimate": estimate, "to_first": to_first})
+    for place, each in enumerate(found):
+        own = settings(options, each.policy) if each.policy is not None else how
+        estimate = evaluate_one(each, own)
+        is_first = options.baseline is None and place == 0
+        to_first = None if is_first else evaluate_one(each, own, first.decisions).difference
+        rows.append({"policy": each.name, "estimate": estimate, "to_first": to_first})
     if options.json:
         print_json(
             [
                 {
                     "policy": row["policy"],
                     "estimate": estimate_facts(row["estimate"]),
-                    "to_first": _plain(row["to_first"]),
+                    "to_first" if options.baseline is None else "to_baseline": interval_facts(row["to_first"]),
                 }
                 for row in rows
             ]
         )
         return 0
+    _print_table(rows, "the first" if options.baseline is None else first.name)
+    print_notes(found[0].notes)
+    for row in rows:
+        for warning in row["estimate"].warnings:
+            print_line(paragraph(f"Warning ({row['policy']}): {as_options(warning)}", "  "))
+    return 0
+
+
+def _print_table(rows: list[dict[str, Any]], first: str) -> None:
     logged = rows[0]["estimate"].baseline
-    table = [["policy", "value", "interval", "gain on the log", "gain on the first"]]
+    table = [["policy", "value", "interval", "gain on the log", f"gain on {first}"]]
     table.append(["(as logged)", f"{logged.value:.4f}", _ends(logged), "", ""])
     for row in rows:
         estimate, to_first = row["estimate"], row["to_first"]
@@ -74,10 +90,6 @@ def run(options: argparse.Namespace) -> int:
             ]
         )
     print_line(columns(table, right=(1,)))
-    for row in rows:
-        for warning in row["estimate"].warnings:
-            print_line(paragraph(f"Warning ({row['policy']}): {warning}", "  "))
-    return 0
 
 
 def _ends(interval: Any) -> str:
@@ -86,9 +98,3 @@ def _ends(interval: Any) -> str:
 
 def _gain(difference: Any) -> str:
     return f"{difference.value:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]"
-
-
-def _plain(interval: Any) -> dict[str, float] | None:
-    if interval is None:
-        return None
-    return {name: getattr(interval, name) for name in ("value", "stderr", "low", "high")}

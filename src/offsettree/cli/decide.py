@@ -14,6 +14,7 @@ from offsettree.cli._options import (
     column_types,
     reading_arguments,
     refuse_to_overwrite,
+    require_files,
 )
 from offsettree.cli._output import print_json, print_line
 from offsettree.exceptions import ParameterError
@@ -43,6 +44,7 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Stream rows through the policy."""
+    require_files(options.policy, options.data)
     import pyarrow as pa
 
     from offsettree.cli._rows import encoder_for

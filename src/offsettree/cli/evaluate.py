@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from offsettree.cli._options import add_common_options, add_log_options
-from offsettree.cli._output import paragraph, print_json, print_line
+from offsettree.cli._options import add_common_options, add_log_options, policy_files, require_files
+from offsettree.cli._output import as_options, paragraph, print_json, print_line, print_notes
+from offsettree.cli._require import add_require_option, exit_code
 
 __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree evaluate policy.ot next-week.csv"
-METHODS = ["snips", "ips", "doubly_robust", "switch", "direct"]
-INTERVALS = ["normal", "bootstrap", "bernstein", "betting"]
+METHODS = ["snips", "ips", "doubly_robust", "switch", "direct", "log_smoothing"]
+INTERVALS = ["mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime"]
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -20,16 +22,22 @@ def configure(command: argparse.ArgumentParser) -> None:
     command.add_argument("policy", type=Path, metavar="POLICY", help="a policy file")
     command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files, not learned from")
     add_log_options(command)
-    add_evaluation_options(command)
+    group = add_evaluation_options(command)
+    add_require_option(group)
     add_common_options(command, seed=True)
     command.set_defaults(run=run)
 
 
-def add_evaluation_options(command: argparse.ArgumentParser) -> None:
-    """Add how values are estimated."""
+def add_evaluation_options(command: argparse.ArgumentParser) -> Any:
+    """Add how values are estimated; return the group of options."""
     group = command.add_argument_group("evaluation")
+    group.add_argument(
+        "--baseline",
+        metavar="ACTION|POLICY",
+        help="what to compare with: an action, which is then always taken, or a policy file",
+    )
     group.add_argument("--method", choices=METHODS, default="snips", help="(default: snips)")
-    group.add_argument("--interval", choices=INTERVALS, default="normal", help="(default: normal)")
+    group.add_argument("--interval", choices=INTERVALS, help=f"(default: {INTERVALS[0]})")
     group.add_argument(
         "--reward-range",
         type=float,
@@ -43,32 +51,61 @@ def add_evaluation_options(command: argparse.ArgumentParser) -> None:
         help="the log does not tell propensities: estimate them from what was chosen",
     )
     group.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    return group
 
 
 def run(options: argparse.Namespace) -> int:
     """Load, read, estimate, and say what came out."""
-    from offsettree.cli._evaluation import evaluate_saved, read_log_for
-    from offsettree.cli._rows import encoder_for
+    require_files(options.policy, options.log)
+    given = [str(options.policy)] + ([] if options.baseline is None else [options.baseline])
+    files = policy_files(given)
+    from offsettree.cli._evaluation import compare_saved, contenders, evaluate_one, say_if_both, settings
     from offsettree.persistence import load
-    from offsettree.workflow import conclusion, verdict
-    from offsettree.workflow.facts import estimate_facts
+    from offsettree.workflow import advice, conclusion, verdict
+    from offsettree.workflow.facts import constant_facts, estimate_facts
+    from offsettree.workflow.verdict import basis
 
-    policy = load(options.policy)
-    found = read_log_for(policy, options.policy, options)
-    X = encoder_for(policy, options.policy).encode(found.X, where=options.log)
-    estimate = evaluate_saved(policy, X, found, options)
+    found = contenders(given, {name: load(name) for name in files}, options)
+    own, other = found[0], found[1] if len(found) > 1 else None
+    say_if_both({} if other is None or other.policy is None else {other.name: other.policy}, own.log.actions)
+    how = settings(options, own.policy)
+    compared, picked_on = compare_saved(own, how)
+    advised, estimate, is_better = advice(compared), compared.estimate, True
+    against = None if other is None else evaluate_one(own, how, other.decisions)
+    if against is not None and against.difference is not None:
+        is_better = against.difference.low > 0 and not against.serious
+    is_better = is_better and advised.is_better
     if options.json:
-        print_json({"policy": str(options.policy), "log": str(options.log), "estimate": estimate_facts(estimate)})
-        return 0
-    print_line(paragraph(verdict(estimate)))
-    print_line(paragraph(conclusion(estimate)))
-    print_line(
-        paragraph(
-            f"From {estimate.n_rows:,} rows, in {estimate.n_matched:,} of which the log did what the policy would do; "
-            f"worth {estimate.effective_rows:,.0f} rows of equal weight ({estimate.method}, {estimate.interval} "
-            f"{100 * estimate.level:g} % intervals)."
+        print_json(
+            {
+                "policy": str(options.policy),
+                "log": str(options.log),
+                "estimate": estimate_facts(estimate),
+                "constant": constant_facts(compared, picked_on),
+                "baseline": None if against is None else {"name": options.baseline, **estimate_facts(against)},
+                "conclusion": advised.sentence,
+                "use": advised.use,
+                "is_better": is_better,
+                "notes": own.notes,
+            }
         )
-    )
-    for warning in estimate.warnings:
-        print_line(paragraph(f"Warning: {warning}", "  "))
-    return 0
+        return exit_code(options, is_better=is_better)
+    print_line(paragraph(verdict(estimate, compared)))
+    if picked_on == "these rows":
+        print_line(
+            paragraph(
+                "That constant action is the best one of these very rows, which is generous to it: the policy file "
+                "names none that this log has."
+            )
+        )
+    print_line(paragraph(basis(estimate)))
+    if against is not None and other is not None:
+        print_line()
+        print_line(paragraph(verdict(against, baseline=other.words)))
+        print_line(paragraph(conclusion(against, baseline=other.words)))
+    print_line()
+    print_line(paragraph(advised.sentence))
+    print_notes(own.notes)
+    for warning in dict.fromkeys([*estimate.warnings, *(() if against is None else against.warnings)]):
+        print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
+    return exit_code(options, is_better=is_better)

@@ -7,14 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from offsettree.cli._options import add_common_options, add_log_options, log_arguments
-from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes, shown
+from offsettree.cli._options import add_common_options, add_log_options, log_arguments, require_files
+from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes, shown
 from offsettree.cli._policy_text import features_of, learner_of, listed, mapping, number, text, tree_lines, worth_of
 
 __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree inspect campaign.csv"
 MOST_SHOWN = 20
+MOST_ALIKE = 10  # features of the same kind, with as many missing, that are named one by one
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -27,6 +28,7 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Look into the file, whichever it is."""
+    require_files(options.path)
     if is_policy_file(options.path):
         from offsettree.persistence import load
 
@@ -59,6 +61,8 @@ def _policy_facts(path: Path, policy: Any) -> dict[str, Any]:
 
 
 def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
+    from offsettree.workflow.rules import rule_lines
+
     known, labels = mapping(manifest.get("facts")), policy.actions_.tolist()
     log, training = mapping(known.get("log")), mapping(manifest.get("training"))
     print_line(f"{manifest['path']}: a policy of {manifest['bytes']:,} bytes, {len(labels):,} actions")
@@ -70,8 +74,12 @@ def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
     if settings:
         print_line(paragraph(f"  settings  {settings}", " " * 12))
     if log:
-        rows = f"{number(log.get('train_rows'))} of {number(log.get('rows'))} rows"
-        print_line(f"  learned   from {rows} of {text(log.get('path')) or '?'}")
+        part, whole, path = number(log.get("train_rows")), number(log.get("rows")), text(log.get("path")) or "?"
+        if mapping(known.get("policy")).get("refit") is True:
+            said = f"from all {whole} rows of {path}; figures are of the policy learned from {part} of them"
+        else:
+            said = f"from {part} of {whole} rows of {path}"
+        print_line(paragraph(f"  learned   {said}", " " * 12))
     elif "n_rows_seen" in training:
         print_line(f"  learned   from {number(training['n_rows_seen'])} rows")
     features = _some(features_of(manifest)) or f"{policy.n_features_in_:,} numbers without names"
@@ -86,6 +94,11 @@ def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
             percent = number(100.0 * changes if isinstance(changes, float) else changes, ".1f")
             rows_of_table.append([shown(each.get("feature", "?")), f"{percent} %"])
         print_line(columns(rows_of_table))
+    if rules := rule_lines(known.get("rules")):
+        print_line()
+        print_line("The rules:")
+        for line in rules:
+            print_line(f"  {shown(line)}")
     tree, told = _tree_of(policy), known.get("tree")
     if tree is not None or mapping(told):
         print_line()
@@ -130,11 +143,28 @@ def _tell_log(facts: dict[str, Any]) -> None:
         print_line(f"... and {len(facts['actions']) - MOST_SHOWN:,} more")
     print_line()
     rows = [["feature", "kind", "missing", "encoded as"]]
-    for each in facts["features"][: 3 * MOST_SHOWN]:
-        rows.append([each["name"], each["kind"], f"{100 * each['missing']:.1f} %", each["encoded"]])
-    print_line(columns(rows, right=(2,)))
+    rows += _feature_rows(facts["features"])
+    print_line(columns(rows[: 3 * MOST_SHOWN], right=(2,)))
+    if len(rows) > 3 * MOST_SHOWN:
+        print_line(f"... and {len(rows) - 3 * MOST_SHOWN:,} more")
     for warning in facts["warnings"]:
-        print_line(paragraph(f"Warning: {warning}", "  "))
+        print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
+
+
+def _feature_rows(features: list[dict[str, Any]]) -> list[list[str]]:
+    """Return a line per feature; those of which all the same is to be said share one, where there are several."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for each in features:
+        said = (each["kind"], f"{100 * each['missing']:.1f} %", each["encoded"])
+        alike.setdefault(said, []).append(each["name"])
+    rows = []
+    for said, names in alike.items():
+        if len(names) > MOST_ALIKE:
+            first = ", ".join(map(shown, names[:3]))
+            rows.append([f"{first}, ... ({len(names):,} columns)", said[0], said[1], f"{said[2]} each"])
+        else:
+            rows += [[name, *said] for name in names]
+    return rows
 
 
 def _some(labels: list[Any], most: int = 30) -> str:

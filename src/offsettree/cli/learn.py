@@ -8,8 +8,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from offsettree.cli._options import add_common_options, add_log_options, jobs, log_arguments, refuse_to_overwrite
-from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes
+from offsettree.cli._options import (
+    add_common_options,
+    add_log_options,
+    jobs,
+    log_arguments,
+    refuse_to_overwrite,
+    require_files,
+)
+from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes, shown
+from offsettree.cli._require import add_require_option, exit_code
 from offsettree.cli.evaluate import INTERVALS, METHODS
 from offsettree.cli.inspect import is_policy_file
 from offsettree.exceptions import LogError, ParameterError
@@ -18,9 +26,11 @@ __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree learn campaign.csv --action mail --reward visited --report report.html"
 LEARNERS = [
-    "auto", "offset-tree", "offset-forest", "reward-regression", "importance-weighted", "doubly-robust", "online",
-    "online-regression",
+    "auto", "offset-tree", "offset-forest", "reward-regression", "importance-weighted", "doubly-robust",
+    "reward-boosting", "policy-tree", "constant", "online", "online-regression",
 ]  # fmt: skip
+CLASSIFIERS = "boosting, extra-trees, forest, histogram-tree, j48, logistic, tree"
+REGRESSORS = "boosting, extra-trees, forest, m5p, reptree, ridge, tree"
 ONLINE = ("online", "online-regression")
 
 
@@ -41,7 +51,24 @@ def configure(command: argparse.ArgumentParser) -> None:
         help="auto compares several and keeps the best; online and online-regression take one pass over a log of any "
         "size (default: auto)",
     )
-    group.add_argument("--base", metavar="NAME", help="what a learner's parts learn with: logistic, extra-trees, ...")
+    group.add_argument(
+        "--base",
+        metavar="NAME",
+        help=f"what a learner's parts learn with: for reward-regression {REGRESSORS}; for offset-tree, offset-forest "
+        f"and importance-weighted {CLASSIFIERS} (j48, m5p and reptree need Java)",
+    )
+    group.add_argument(
+        "--offset",
+        metavar="OFFSET",
+        help="of offset-tree and offset-forest: mean, median, or a share of the reward range from 0 to 1; rewards of "
+        "at least the offset are votes for the action taken, lower ones against it (default: mean)",
+    )
+    group.add_argument(
+        "--no-refit",
+        dest="refit",
+        action="store_false",
+        help="keep the policy that was evaluated, and do not learn it again from all rows",
+    )
     group.add_argument(
         "--reward-range",
         type=float,
@@ -55,8 +82,23 @@ def configure(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--method", choices=METHODS, help="(default: doubly_robust; snips where more than 20,000 rows are held out)"
     )
-    group.add_argument("--interval", choices=INTERVALS, default="normal", help="(default: normal)")
+    held_out = group.add_mutually_exclusive_group()
+    held_out.add_argument(
+        "--split-by-time",
+        metavar="COL",
+        help="hold out the latest rows by this column of dates or numbers, and learn from those before (default: at "
+        "random)",
+    )
+    held_out.add_argument(
+        "--group", metavar="COL", help="hold out whole groups, such as all rows of a customer; COL is then no feature"
+    )
+    group.add_argument(
+        "--interval",
+        choices=INTERVALS,
+        help=f"(default: {INTERVALS[0]}; online and online-regression have normal only)",
+    )
     group.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    add_require_option(group)
     group = command.add_argument_group("output")
     group.add_argument("-o", "--out", type=Path, default=Path("policy.ot"), help="policy file (default: policy.ot)")
     group.add_argument("--report", type=Path, metavar="HTML", help="write a page that tells all about it")
@@ -66,6 +108,7 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, learn, evaluate, save, and say what came out."""
+    require_files(options.log)
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
         raise ParameterError("give either --propensity or --propensity-estimated, not both.")
@@ -79,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
         print_json(facts)
     else:
         _tell(facts, options)
-    return 0
+    return exit_code(options, is_better=facts["is_better"])
 
 
 def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
@@ -88,7 +131,14 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
     from offsettree.workflow import learn_policy
     from offsettree.workflow.facts import learned_facts
 
-    found = read_columns(options.log, without_propensity=options.propensity_estimated, **log_arguments(options))
+    beside = [name for name in (options.split_by_time, options.group) if name is not None]
+    found = read_columns(
+        options.log,
+        without_propensity=options.propensity_estimated,
+        beside=beside,
+        group=options.group,
+        **log_arguments(options),
+    )
     refuse_wide(found.X, options.log)
     estimated = options.propensity_estimated
     propensity = 1.0 if estimated or found.propensity is None else found.propensity
@@ -97,7 +147,11 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
         log,
         learner=options.learner,
         base=options.base,
+        offset=_offset(options.offset),
         test_size=options.test_size,
+        split_by_time=found.beside.get(options.split_by_time),
+        group=found.beside.get(options.group),
+        refit=options.refit,
         reward_range=None if options.reward_range is None else tuple(options.reward_range),
         estimated_propensity=estimated,
         method=options.method,
@@ -119,6 +173,15 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
     save(learned.policy, options.out, encoder=learned.encoder, facts=facts, estimate=learned.estimate)
     write_report_of(facts, options.report)
     return facts
+
+
+def _offset(given: str | None) -> float | str | None:
+    if given is None:
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        return given
 
 
 def refuse_wide(X: Any, path: Path) -> None:
@@ -162,6 +225,8 @@ def _check_paths(options: argparse.Namespace) -> None:
 
 
 def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
+    from offsettree.workflow.rules import rule_lines
+
     log, policy = facts["log"], facts["policy"]
     print_line(
         f"Read {log['rows']:,} decisions among {len(log['actions']):,} actions from {log['path']}, "
@@ -171,18 +236,37 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
     if facts["candidates"]:
         print_line()
         print_line(_candidate_table(facts["candidates"]))
+        if facts["rule"]:
+            print_line(paragraph(facts["rule"]))
     print_line()
     held_out = "decided on before they were learned from" if options.learner in ONLINE else "held out"
     print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} {held_out}.")
     print_line(paragraph(facts["verdict"]))
-    if facts["conclusion"]:
-        print_line(paragraph(facts["conclusion"]))
+    print_line(paragraph(facts["basis"]))
+    if policy["refit"]:
+        print_line(paragraph(kept(facts)))
+    if lines := rule_lines(facts.get("rules")):
+        print_line()
+        print_line("The rules of the policy kept:")
+        for line in lines:
+            print_line(f"  {shown(line)}")
+    print_line()
+    print_line(paragraph(facts["conclusion"]))
     for warning in facts["warnings"]:
-        print_line(paragraph(f"Warning: {warning}", "  "))
+        print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
     print_line()
     written = [f"policy: {options.out}"] + ([f"report: {options.report}"] if options.report else [])
     print_line("Written " + ", ".join(written))
     sys.stdout.flush()
+
+
+def kept(facts: dict[str, Any]) -> str:
+    """Say of which policy the estimate is, and which one is kept."""
+    n_rows, n_train = facts["log"]["rows"], facts["log"]["train_rows"]
+    return (
+        f"These figures are of the policy learned from {n_train:,} rows ({100 * n_train / n_rows:.0f} %). The one kept "
+        f"was learned again, with the same settings, from all {n_rows:,}."
+    )
 
 
 def _candidate_table(candidates: list[dict[str, Any]]) -> str:
@@ -191,8 +275,7 @@ def _candidate_table(candidates: list[dict[str, Any]]) -> str:
         value = "" if each["value"] is None else f"{each['value']:.4f}"
         interval = "" if each["value"] is None else f"{each['low']:.4f} to {each['high']:.4f}"
         seconds = "" if each["seconds"] is None else f"{each['seconds']:.1f}"
-        outcome = "" if each["outcome"] == "compared" else each["outcome"]
-        if each["error"]:
-            outcome += f": {each['error']:.60}"
+        said = ["" if each["outcome"] == "compared" else each["outcome"], each["reason"], each["error"]]
+        outcome = ": ".join(f"{part:.60}" for part in said if part)
         rows.append([each["name"], value, interval, seconds, outcome])
     return columns(rows, right=(1, 3))

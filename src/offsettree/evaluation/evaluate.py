@@ -71,9 +71,10 @@ def evaluate(
         The probability with which the logging policy chose it, in (0, 1]. Must be given.
     method : {"snips", "ips", "direct", "doubly_robust", "switch"}, default="snips"
         The estimator; see the notes.
-    reward_model : regressor or array of shape (n_rows, n_actions), optional
+    reward_model : regressor, "boosting", "linear" or array of shape (n_rows, n_actions), optional
         Predicts rewards for the last three methods: copies of it are trained per action and cross-fitted, so that no
         row is predicted by a model that learned from it. By default randomised trees; ridge regression for sparse X.
+        "boosting" is `RewardBoosting`, one for all actions; "linear" are linear models that learn from each other.
         An array or frame holds predictions of your own, by models that did not learn from the rows; its columns follow
         `actions`, or else the sorted labels of the log, or are known by their names.
     level : float, default=0.95

@@ -7,6 +7,8 @@ else to text.
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -73,12 +75,18 @@ class CsvReader(Reader):
             ) from None
         with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
             names = list(reader.schema.names)
-        if names and all(is_numeral(name) for name in names):
+        if self.options.header and names and all(is_numeral(name) for name in names):
             raise LogError(
                 f"the first line of a CSV file must name the columns; that of {source} is {', '.join(names[:5])}. Put "
-                "a header line on top."
+                "a header line on top, or say that there is none: header=False."
             )
         return names
+
+    def _numbered(self, source: Source) -> list[str]:
+        """Name the columns of a file without a header: column_1, column_2 and so on."""
+        head = read_head(source, 1 << 20).decode(self.options.encoding, errors="replace")
+        first: list[str] = next(csv.reader(io.StringIO(head), delimiter=self.delimiter), [])
+        return [f"column_{place + 1}" for place in range(len(first))]
 
     def tables(self, source: Source, columns: list[str] | None) -> Iterator[pa.Table]:
         """Read one file with the types that hold in all files."""
@@ -192,7 +200,12 @@ class CsvReader(Reader):
     ) -> Any:
         return pacsv.open_csv(
             open_stream(source),
-            read_options=pacsv.ReadOptions(use_threads=threads, block_size=BLOCK_SIZE, encoding=self.options.encoding),
+            read_options=pacsv.ReadOptions(
+                use_threads=threads,
+                block_size=max(BLOCK_SIZE, source.limits.max_line_bytes or 0),
+                encoding=self.options.encoding,
+                column_names=None if self.options.header else self._numbered(source),
+            ),
             parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pacsv.ConvertOptions(
                 column_types=types,

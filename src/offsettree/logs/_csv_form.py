@@ -61,25 +61,26 @@ def _reason(message: str, source: Source, options: Options, delimiter: str) -> s
     if "straddling" in message:
         return (
             f"a row must not be longer than a block of the file; {source} has a longer one, most likely by a quotation "
-            "mark that is never closed. Look for it, and double those that are part of a value."
+            "mark that is never closed. Look for it, and double those that are part of a value. If rows are that long, "
+            "pass max_line_bytes=..., the bytes of the longest."
         )
     if "CSV parse error" in message:
         return (
-            f"every row must have a value for every column of the header; {_ragged(message)} of {source} (rows are "
-            f"counted from 1, without the header). Quote values that hold the delimiter {delimiter!r} or a new line, "
-            "or pass delimiter=... if it is another."
+            f"every row must have a value for every column of the first line; {_ragged(message, options.header)} of "
+            f"{source} (rows are counted from 1, without the header). Quote values that hold the delimiter "
+            f"{delimiter!r} or a new line, or pass delimiter=... if it is another."
         )
     return None
 
 
-def _ragged(message: str) -> str:
+def _ragged(message: str, header: bool) -> str:
     """Tell Arrow's "Row #18: Expected 2 columns, got 3: 1,2,3" in our words; its rows count the header."""
     found = re.search(r"Row #(\d+): Expected (\d+) columns?, got (\d+)(?:: (.*))?", message, re.DOTALL)
     if found is None:
         return message.removeprefix("CSV parse error: ")
     row, expected, got, text = found.groups()
     shown = f" ({text[:60]!r})" if text else ""
-    return f"{expected} are named, and {got} found in row {int(row) - 1}{shown}"
+    return f"{expected} are named, and {got} found in row {int(row) - header}{shown}"
 
 
 def decoded(column: pa.ChunkedArray, name: str, source: Source, first_row: int, encoding: str) -> pa.ChunkedArray:

@@ -42,6 +42,8 @@ class EncodedColumn:
         Whether the number never varied where it was known, and has no column of its own.
     share_missing : float
         The share of rows without a value, in training.
+    infinite : bool
+        Whether some numbers were infinite in training; if not, one that is is refused.
     """
 
     name: str
@@ -51,6 +53,7 @@ class EncodedColumn:
     marks_missing: bool = False
     constant: bool = False
     share_missing: float = 0.0
+    infinite: bool = False
 
     @property
     def names_out(self) -> list[str]:
@@ -114,7 +117,7 @@ class EncodedColumn:
     def as_numbers(self, column: Column, at: Callable[[int], str]) -> NDArray[np.float64]:
         """Return a raw column as numbers, NaN where missing; refuse what is none."""
         if isinstance(column, Numbers):
-            return column.values
+            return self._within_range(column.values, at)
         if isinstance(column, Texts):
             table, bad = _read_words(column, read_number, np.nan)
             if bad is not None:
@@ -122,7 +125,7 @@ class EncodedColumn:
                     f"column {self.name!r} must hold numbers, as in training; got {column.words[column.codes[bad]]!r} "
                     f"in {at(bad)}. Leave missing values empty."
                 )
-            return np.asarray(table, dtype=np.float64)[column.codes]
+            return self._within_range(np.asarray(table, dtype=np.float64)[column.codes], at)
         known = ~np.isnat(column.values)
         if known.any():
             raise FeatureError(
@@ -130,6 +133,15 @@ class EncodedColumn:
                 f"{at(int(known.argmax()))}."
             )
         return np.full(len(column.values), np.nan)
+
+    def _within_range(self, values: NDArray[np.float64], at: Callable[[int], str]) -> NDArray[np.float64]:
+        if not self.infinite and (odd := np.isinf(values)).any():
+            row = int(odd.argmax())
+            raise FeatureError(
+                f"column {self.name!r} must hold finite numbers, as in training; got {values[row]} in {at(row)} "
+                f"({int(odd.sum()):,} in all). Leave missing values empty."
+            )
+        return values
 
     def _as_dates(self, column: Column, at: Callable[[int], str]) -> NDArray[np.datetime64]:
         nothing = np.datetime64("NaT", "us")
@@ -190,6 +202,7 @@ def read_encoded_column(manifest: Any) -> EncodedColumn:
     if not 0 <= share <= 1:
         raise FeatureError(f"the share of missing values must be between 0 and 1; got {share}.")
     flags = {name: entry(manifest, name, bool) for name in ("marks_missing", "constant")}
+    flags["infinite"] = "infinite" in manifest and entry(manifest, "infinite", bool)
     return EncodedColumn(
         entry(manifest, "name", str), kind, tuple(levels), float(fill), share_missing=float(share), **flags
     )

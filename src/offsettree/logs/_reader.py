@@ -29,6 +29,7 @@ class Options:
     cost: str = "negative_reward"
     types: Mapping[str, str] = field(default_factory=dict)
     first_pass: bool = True
+    header: bool = True
 
 
 @dataclass(frozen=True)

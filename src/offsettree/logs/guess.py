@@ -117,7 +117,7 @@ def guess_columns(
             if found[role] is None and role != "propensity":
                 raise LogError(
                     f"a log must tell the {role}, {MEANING[role]}; no column is called so or similarly. It has "
-                    f"{', '.join(names[:40])}. Say which it is: {role}=... (on the command line --{role})."
+                    f"{', '.join(names[:40])}. Say which it is: {role}=..."
                 )
     guessed = tuple(role for role in NAMES if known[role] is None and found[role] is not None)
     return ColumnGuess(str(found["action"]), str(found["reward"]), found["propensity"], guessed)
@@ -136,7 +136,7 @@ def _find(role: str, names: list[str], head: Any) -> str | None:
         if len(candidates) > 1:
             raise LogError(
                 f"a log must tell the {role}, {MEANING[role]}; several columns look like it: "
-                f"{', '.join(map(repr, candidates))}. Say which it is: {role}=... (on the command line --{role})."
+                f"{', '.join(map(repr, candidates))}. Say which it is: {role}=..."
             )
         if candidates:
             return candidates[0]

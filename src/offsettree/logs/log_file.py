@@ -13,8 +13,10 @@ from offsettree._features import Features
 from offsettree._validation import is_number
 from offsettree.exceptions import LogError, PropensityError
 from offsettree.logs._other_columns import (
+    alike_but_for_blanks,
     known_too_late,
     left_out_as_action,
+    left_out_as_group,
     left_out_by_name,
     left_out_by_type,
     same_as_action,
@@ -48,6 +50,8 @@ class LogColumns(NamedTuple):
         What was guessed, and what looks odd.
     roles : dict
         The columns that are the action, the reward and the propensity, by these names.
+    beside : dict
+        Columns that were asked for beside the log's own, as pandas series by name.
     """
 
     X: Features
@@ -57,6 +61,7 @@ class LogColumns(NamedTuple):
     feature_names: list[str]
     notes: tuple[str, ...]
     roles: dict[str, str | float | None]
+    beside: dict[str, Any] = {}  # noqa: RUF012 - of a tuple, and never changed
 
 
 class LogFile:
@@ -75,6 +80,10 @@ class LogFile:
         before the decision, such as a second outcome, and those of lists and the like.
     without_propensity : bool, default=False
         Whether the propensity is left out, to be estimated; a column that looks like it is then no feature either.
+    beside : list of str, optional
+        Columns to read beside those of the log, whether they are features or not.
+    group : str, optional
+        The one of them that tells customers apart: no feature, unless `features` names it.
     **options : Any
         As `scan_tables` takes them.
     """
@@ -88,6 +97,8 @@ class LogFile:
         propensity: str | float | None = None,
         features: Sequence[str] | None = None,
         without_propensity: bool = False,
+        beside: Sequence[str] = (),
+        group: str | None = None,
         **options: Any,
     ) -> None:
         self.path = path
@@ -100,7 +111,7 @@ class LogFile:
         if isinstance(features, str):
             features = [features]
         given = [name for name in (action, reward, propensity) if isinstance(name, str)]
-        check_columns([*given, *(features or [])], names, where)
+        check_columns([*given, *(features or []), *beside], names, where)
         roles = {"action": action, "reward": reward, "propensity": propensity}
         roles |= {role: name for role, name in self.reader.roles.items() if roles[role] is None}
         head = None
@@ -140,12 +151,16 @@ class LogFile:
             if odd := [name for name in useless(head, others) if name not in late] if may_nest else []:
                 left_out.append(left_out_by_type(odd))
             others = [name for name in others if name not in {*late, *odd}]
+        if features is None and group in others:
+            left_out.append(left_out_as_group(group))
+            others.remove(group)
         self.features = others if features is None else list(features)
         if not self.features:
             raise LogError(
                 f"a log must have features to decide by; {where} has no column but {', '.join(taken)}"
                 f"{' and some of no use' if left_out else ''}. {' '.join(left_out)}".rstrip()
             )
+        self.beside = list(beside)
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
         self.notes = tuple(note for note in (guess.statement, *left_out) if note)
 
@@ -190,15 +205,18 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
     from offsettree.logs._log_columns import frame_of, refuse_ids
 
     tables, parts = [], []
-    for chunk in log.reader.all_chunks([*log.features, *log.taken]):
+    extra: dict[str, list[Any]] = {name: [] for name in log.beside}
+    for chunk in log.reader.all_chunks(list(dict.fromkeys([*log.features, *log.taken, *log.beside]))):
         parts.append(log.columns(chunk, None))
+        for name, pieces in extra.items():
+            pieces.append(chunk.table.column(name).to_pandas())
         tables.append(chunk.X if chunk.X is not None else chunk.table.select(log.features))
     action = np.concatenate([part.action for part in parts])
     labels = set(action.tolist())
     refuse_ids(len(labels), len(action), log.action, path, list(labels))
     reward = np.concatenate([part.reward for part in parts])
     propensity = None if log.propensity is None else np.concatenate([part.propensity for part in parts])
-    features, notes = log.features, log.notes
+    features, notes = log.features, (*log.notes, *alike_but_for_blanks(labels))
     if sp.issparse(tables[0]):
         X = sp.csr_matrix(sp.vstack(tables))
     else:
@@ -207,7 +225,15 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
         if 0 < len(same) < len(features):
             features = [name for name in features if name not in same]
             X, notes = X[features], (*notes, left_out_as_action(same, log.action))
-    return LogColumns(X, action, reward, propensity, features, notes, log.roles)
+    return LogColumns(X, action, reward, propensity, features, notes, log.roles, _joined(extra))
+
+
+def _joined(pieces: dict[str, list[Any]]) -> dict[str, Any]:
+    if not pieces:
+        return {}
+    import pandas as pd
+
+    return {name: pd.concat(parts, ignore_index=True) for name, parts in pieces.items()}
 
 
 def _checked_constant(propensity: Any) -> float:

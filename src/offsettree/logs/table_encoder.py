@@ -19,6 +19,19 @@ __all__ = ["EncodedColumn", "TableEncoder"]
 MOST_LEVELS = 64
 FEWEST_ROWS_OF_LEVEL = 5
 MOST_CHARACTERS = 1 << 26
+MOST_NAMED = 5  # of columns that are left out for one reason
+# Why a column is left out, and why several are.
+EMPTY, CONSTANT = "it is empty", "it is the same in every row"
+IDENTIFIER, SAME_DATE = (
+    "its values tell rows or customers apart, as an identifier does",
+    "a date that is the same in every row",
+)
+OF_SEVERAL = {
+    EMPTY: "they are empty",
+    CONSTANT: "each is the same in every row",
+    IDENTIFIER: "their values tell rows or customers apart, as identifiers do",
+    SAME_DATE: "dates that are the same in every row",
+}
 
 
 class TableEncoder:
@@ -103,14 +116,19 @@ class TableEncoder:
                         of_no_use[name] = f"column {name!r} is left out: {error}"
             n_rows += n_here
         columns, notes = [], []
+        left_out: dict[str, list[str]] = {}
         for summary in summaries.values():
             if summary.name in of_no_use:
                 notes.append(of_no_use[summary.name])
                 continue
             column, note = _settle(summary, max_levels)
             share = summary.n_missing / max(1, summary.n_rows)
-            columns += [replace(column, share_missing=share)] if column else []
-            notes += [note] if note else []
+            if column is not None:
+                columns.append(replace(column, share_missing=share))
+                notes += [note] if note else []
+            elif note is not None:
+                left_out.setdefault(note, []).append(summary.name)
+        notes += [_left_out(reason, names) for reason, names in left_out.items()]
         if not columns:
             raise FeatureError(
                 "no column is left to learn from: " + (" ".join(notes) or "there is none but those of the log itself.")
@@ -178,20 +196,32 @@ class TableEncoder:
         return f"<TableEncoder: {len(self.names_in)} columns as {len(self.names_out)} numbers>"
 
 
+def _left_out(reason: str, names: list[str]) -> str:
+    """Say which columns are left out and why, all of one reason at once."""
+    if len(names) == 1:
+        return f"column {names[0]!r} is left out: {reason}."
+    shown = ", ".join(map(repr, names[:MOST_NAMED])) + ", ..." * (len(names) > MOST_NAMED)
+    return f"{len(names):,} columns are left out: {OF_SEVERAL[reason]} ({shown})."
+
+
 def _settle(summary: Summary, max_levels: int) -> tuple[EncodedColumn | None, str | None]:
-    """Return how a column is encoded, if at all, and what is to be said of it."""
+    """Return how a column is encoded, and what is to be said of it; or None, and why it is left out."""
     name, n_known = summary.name, summary.n_rows - summary.n_missing
     missing = summary.n_missing > 0
     if summary.is_constant:
-        what = "it is empty" if n_known == 0 else "it is the same in every row"
-        return None, f"column {name!r} is left out: {what}."
+        return None, EMPTY if n_known == 0 else CONSTANT
     if summary.is_id:
-        return None, f"column {name!r} is left out: its values tell rows or customers apart, as an identifier does."
+        return None, IDENTIFIER
     if summary.n_dates == n_known:
         return _settle_date(summary)
     if summary.n_numbers == n_known:
         column = EncodedColumn(
-            name, "number", fill=summary.mean, marks_missing=missing, constant=len(summary.numbers) == 1
+            name,
+            "number",
+            fill=summary.mean,
+            marks_missing=missing,
+            constant=len(summary.numbers) == 1,
+            infinite=summary.n_finite < summary.n_numbers,
         )
         return column, None
     words = summary.all_words()
@@ -211,7 +241,7 @@ def _settle_date(summary: Summary) -> tuple[EncodedColumn | None, str | None]:
     name = summary.name
     several_days = bool(summary.first_day != summary.last_day)
     if not several_days and not summary.has_hours:
-        return None, f"column {name!r} is left out: a date that is the same in every row."
+        return None, SAME_DATE
     parts = ["the day of the week"] * several_days + ["the hour"] * summary.has_hours
     note = f"column {name!r} holds dates: {' and '.join(parts)} {'are' if len(parts) == 2 else 'is'} used."
     column = EncodedColumn(

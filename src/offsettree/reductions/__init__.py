@@ -7,22 +7,28 @@ from offsettree._lazy import names_on_demand
 if TYPE_CHECKING:
     from offsettree.reductions.all_pairs import AllPairs
     from offsettree.reductions.binary_offset import BinaryOffset
+    from offsettree.reductions.constant_policy import ConstantPolicy
+    from offsettree.reductions.distillation import distill
     from offsettree.reductions.doubly_robust import DoublyRobust
     from offsettree.reductions.importance_weighted import ImportanceWeighted
     from offsettree.reductions.offset_forest import OffsetForest
     from offsettree.reductions.offset_tree import OffsetTree
+    from offsettree.reductions.policy_tree import PolicyTree
     from offsettree.reductions.reward_boosting import RewardBoosting
     from offsettree.reductions.reward_regression import RewardRegression
 
 __all__ = [
     "AllPairs",
     "BinaryOffset",
+    "ConstantPolicy",
     "DoublyRobust",
     "ImportanceWeighted",
     "OffsetForest",
     "OffsetTree",
+    "PolicyTree",
     "RewardBoosting",
     "RewardRegression",
+    "distill",
 ]
 
 __getattr__ = names_on_demand(
@@ -30,10 +36,13 @@ __getattr__ = names_on_demand(
     {
         "all_pairs": ("AllPairs",),
         "binary_offset": ("BinaryOffset",),
+        "constant_policy": ("ConstantPolicy",),
+        "distillation": ("distill",),
         "doubly_robust": ("DoublyRobust",),
         "importance_weighted": ("ImportanceWeighted",),
         "offset_forest": ("OffsetForest",),
         "offset_tree": ("OffsetTree",),
+        "policy_tree": ("PolicyTree",),
         "reward_boosting": ("RewardBoosting",),
         "reward_regression": ("RewardRegression",),
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,23 @@ from offsettree._validation import is_number, some_labels
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners._template import Template
 
-__all__ = ["ROUNDING", "Votes", "mean_rewards", "resolve_offset", "warn_if_one_sided", "warn_of_unlogged"]
+__all__ = [
+    "HALVES",
+    "ROUNDING",
+    "Side",
+    "Tally",
+    "Votes",
+    "mean_rewards",
+    "resolve_offset",
+    "warn_if_one_sided",
+    "warn_of_unlogged",
+]
 
+Side = Literal["left", "right"]
 N_FOLDS = 5
+# Half of all weight, from either side: what is just that but for rounding is in between.
+HALVES: tuple[tuple[float, Side], ...] = ((0.5 * (1 - 1e-9), "left"), (0.5 * (1 + 1e-9), "right"))
+DROWNED = 1.5  # as many times their spread as the mean reward may be away from the offset
 ROUNDING = 1e-12  # what scaling rewards to [0, 1] may leave of a reward that equals the offset
 
 
@@ -29,6 +43,8 @@ class Votes:
 
     for_own_side: NDArray[np.bool_]
     weight: NDArray[np.float64]
+    total: float = 0.0  # of reward - offset
+    squares: float = 0.0
 
     @classmethod
     def cast(
@@ -36,16 +52,21 @@ class Votes:
     ) -> Self:
         """Count a reward of at least the offset for the side it came from, a lower one against it."""
         weight = np.subtract(reward, offset)
+        total, squares = float(np.add.reduce(weight)), float(weight @ weight)
         np.abs(weight, out=weight)
         weight[weight < ROUNDING] = 0.0
         weight /= propensity
-        return cls(reward >= offset, weight)
+        return cls(reward >= offset, weight, total, squares)
 
     def warn_if_one_sided(self, stacklevel: int = 4) -> None:
         """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
+        warn_if_one_sided(self.tally(), stacklevel + 1)
+
+    def tally(self) -> Tally:
+        """Count the votes."""
         heard = self.weight > 0
         n_for_own_side = int(np.count_nonzero(self.for_own_side & heard))
-        warn_if_one_sided(len(heard), int(np.count_nonzero(heard)), n_for_own_side, stacklevel + 1)
+        return Tally(len(heard), int(np.count_nonzero(heard)), n_for_own_side, self.total, self.squares)
 
     def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Label the rows of a contest: true where the left side gets the vote."""
@@ -91,11 +112,34 @@ class Votes:
         return np.flatnonzero(self.weight)
 
 
-def warn_if_one_sided(n_rows: int, n_heard: int, n_for_own_side: int, stacklevel: int) -> None:
+class Tally(NamedTuple):
+    """Votes counted: rows, those heard, those for their own side; sums of reward - offset and of its square."""
+
+    n_rows: int
+    n_heard: int
+    n_for_own_side: int
+    total: float
+    squares: float
+
+    def plus(self, other: Tally) -> Tally:
+        """Count those of other rows as well."""
+        return Tally._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
+
+    @property
+    def drowns(self) -> bool:
+        """Whether what all rows say alike drowns that in which they differ.
+
+        An offset at the mean reward never does, nor one that most rewards equal, so that they say nothing.
+        """
+        mean = self.total / self.n_rows
+        return mean * mean > DROWNED**2 * max(self.squares / self.n_rows - mean * mean, 0.0)
+
+
+def warn_if_one_sided(tally: Tally, stacklevel: int) -> None:
     """Tell what `Votes.warn_if_one_sided` tells, of votes that have been counted."""
-    if n_rows < 100:
+    if tally.n_rows < 100:
         return
-    if not n_heard:
+    if not tally.n_heard:
         warnings.warn(
             "every reward equals the offset, so that no row says anything and nothing can be learned: all contests "
             "go to the left. Rewards that are all equal tell no action from another.",
@@ -103,8 +147,8 @@ def warn_if_one_sided(n_rows: int, n_heard: int, n_for_own_side: int, stacklevel
             stacklevel=stacklevel,
         )
         return
-    share = n_for_own_side / n_heard
-    if not 0.01 <= share <= 0.99:
+    share = tally.n_for_own_side / tally.n_heard
+    if not 0.01 <= share <= 0.99 and tally.drowns:
         says, whom = ("above", "for") if share > 0.5 else ("below", "against")
         warnings.warn(
             f"{100 * max(share, 1 - share):.1f} % of the rewards are {says} the offset, so that nearly every row "
@@ -116,9 +160,17 @@ def warn_if_one_sided(n_rows: int, n_heard: int, n_for_own_side: int, stacklevel
 
 
 def resolve_offset(
-    offset: Any, X: Features, reward: NDArray[np.float64], random_state: np.random.RandomState
+    offset: Any,
+    X: Features,
+    reward: NDArray[np.float64],
+    random_state: np.random.RandomState,
+    propensity: NDArray[np.float64] | None = None,
 ) -> float | NDArray[np.float64]:
-    """Return the number, or one number per row, that an `offset` parameter stands for; rewards are in [0, 1]."""
+    """Return the number, or one number per row, that an `offset` parameter stands for; rewards are in [0, 1].
+
+    The mean and the median weigh rows by 1 / propensity: they are then those of actions drawn evenly, whatever the
+    logging policy preferred.
+    """
     if is_number(offset):
         if not 0 <= offset <= 1:
             raise ParameterError(
@@ -126,11 +178,22 @@ def resolve_offset(
             )
         return float(offset)
     if isinstance(offset, str) and offset in ("mean", "median"):
-        return float(np.mean(reward) if offset == "mean" else np.median(reward))
+        if propensity is None or propensity.min() == propensity.max():
+            return float(np.mean(reward) if offset == "mean" else np.median(reward))
+        weight = 1 / propensity
+        return float(np.average(reward, weights=weight)) if offset == "mean" else _weighted_median(reward, weight)
     if not hasattr(offset, "fit"):
         raise ParameterError(f"offset must be a number from 0 to 1, 'mean', 'median', or a regressor; got {offset!r}.")
     check_learner(offset, "regressor", "an offset that is not a number")
     return _predicted_rewards(offset, X, reward, random_state)
+
+
+def _weighted_median(reward: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    """Return the reward that has half of all weight on either side; the middle of two where the halves meet there."""
+    order = np.argsort(reward, kind="stable")
+    below = np.cumsum(weight[order])
+    ends = [np.searchsorted(below, share * below[-1], side=side) for share, side in HALVES]
+    return float(np.mean(reward[order[ends]]))
 
 
 def _predicted_rewards(

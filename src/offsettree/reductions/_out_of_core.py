@@ -55,7 +55,7 @@ def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verb
     with _scratch_folder(folder) as scratch:
         log, finite = _route(policy, chunks, scratch, is_shown=is_shown)
         offset = _settle(policy, log, random)
-        warn_if_one_sided(log.n_rows, *count_votes(log, offset), stacklevel=4)
+        warn_if_one_sided(count_votes(log, offset), stacklevel=4)
         warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_, stacklevel=4)
         seeds = policy._node_seeds(random)
         below = rows_below(policy.tree_, log.counts)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.reductions._offset import Votes
+from offsettree.reductions._offset import HALVES, Side, Tally, Votes
 from offsettree.reductions._routed_log import RoutedLog, Rows
 
 __all__ = ["count_votes", "mean_reward", "mean_rewards", "mean_weight", "median_reward", "sample_rows"]
@@ -18,8 +19,16 @@ SAMPLE_ROWS, SAMPLE_BYTES = 1 << 18, 1 << 27
 
 
 def mean_reward(log: RoutedLog) -> float:
-    """Return the mean reward."""
-    return _sum_of(log, lambda reward, propensity: reward) / log.n_rows
+    """Return the mean reward, rows weighted by 1 / propensity, as `resolve_offset` does."""
+    if _is_uniform(log):
+        return _sum_of(log, lambda reward, propensity: reward) / log.n_rows
+    whole = _sum_of(log, lambda reward, propensity: 1 / propensity)
+    return _sum_of(log, lambda reward, propensity: reward * (1 / propensity)) / whole
+
+
+def _is_uniform(log: RoutedLog) -> bool:
+    ends = [(float(rows.propensity.min()), float(rows.propensity.max())) for rows in log.each_run() if len(rows.action)]
+    return min(low for low, _ in ends) == max(high for _, high in ends)
 
 
 def mean_weight(log: RoutedLog, offset: float) -> float:
@@ -42,35 +51,36 @@ def mean_rewards(log: RoutedLog) -> NDArray[np.float64]:
     return np.divide(earned, total, out=np.full_like(total, overall), where=total > 0)
 
 
-def count_votes(log: RoutedLog, offset: float) -> tuple[int, int]:
-    """Return how many rows have a vote, and how many of them vote for their own side."""
-    n_heard = n_for_own_side = 0
-    for rows in log.each_run():
-        votes = Votes.cast(rows.reward, rows.propensity, offset)
-        n_heard += int(np.count_nonzero(votes.weight))
-        n_for_own_side += int(np.count_nonzero(votes.for_own_side & (votes.weight > 0)))
-    return n_heard, n_for_own_side
+def count_votes(log: RoutedLog, offset: float) -> Tally:
+    """Count the votes of all rows."""
+    tallies = (Votes.cast(rows.reward, rows.propensity, offset).tally() for rows in log.each_run())
+    return reduce(Tally.plus, tallies)
 
 
 def median_reward(log: RoutedLog) -> float:
-    """Return the median reward, digit by digit: numbers that are not negative sort as their bits do."""
-    lower, upper = (_bits_of_rank(log, rank) for rank in ((log.n_rows - 1) // 2, log.n_rows // 2))
-    return float(np.mean(np.array([lower, upper], dtype=np.uint64).view(np.float64)))
+    """Return the median reward, rows weighted by 1 / propensity, digit by digit: bits of rewards sort as they do."""
+    uniform = _is_uniform(log)
+    whole = float(log.n_rows) if uniform else _sum_of(log, lambda reward, propensity: 1 / propensity)
+    found = [_bits_at(log, share * whole, side, uniform) for share, side in HALVES]
+    return float(np.mean(np.array(found, dtype=np.uint64).view(np.float64)))
 
 
-def _bits_of_rank(log: RoutedLog, rank: int) -> int:
+def _bits_at(log: RoutedLog, weight: float, side: Side, uniform: bool) -> int:
+    """Return the bits of the reward below which there is so much weight of rows."""
     known = 0
     for shift in range(64 - DIGIT, -1, -DIGIT):
-        count = np.zeros(1 << DIGIT, dtype=np.int64)
+        count = np.zeros(1 << DIGIT)
         for rows in log.each_run():
             bits = (rows.reward + 0.0).view(np.uint64)  # no negative zero
+            weights = None if uniform else 1 / rows.propensity
             if shift + DIGIT < 64:
-                bits = bits[bits >> np.uint64(shift + DIGIT) == np.uint64(known)]
+                within = bits >> np.uint64(shift + DIGIT) == np.uint64(known)
+                bits, weights = bits[within], None if weights is None else weights[within]
             digit = (bits >> np.uint64(shift)) & np.uint64((1 << DIGIT) - 1)
-            count += np.bincount(digit.astype(np.intp), minlength=len(count))
+            count += np.bincount(digit.astype(np.intp), weights, minlength=len(count))
         below = np.cumsum(count)
-        found = int(np.searchsorted(below, rank, side="right"))
-        rank -= int(below[found] - count[found])
+        found = min(int(np.searchsorted(below, weight, side=side)), int(np.flatnonzero(count)[-1]))
+        weight -= float(below[found] - count[found])
         known = known << DIGIT | found
     return known
 

@@ -95,7 +95,7 @@ class BinaryOffset(CompilablePolicy):
             )
         random = check_random_state(self.random_state)
         learner = NodeLearner(self._learner())
-        offset = resolve_offset(self.offset, X, reward, random)
+        offset = resolve_offset(self.offset, X, reward, random, propensity)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
         votes.warn_if_one_sided()

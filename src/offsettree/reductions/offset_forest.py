@@ -175,7 +175,7 @@ class OffsetForest(CompilablePolicy):
     ) -> None:
         self._check_parameters()
         random = check_random_state(self.random_state)
-        offset = resolve_offset(self.offset, X, reward, random)
+        offset = resolve_offset(self.offset, X, reward, random, propensity)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
         votes.warn_if_one_sided()

@@ -1,67 +1,50 @@
-"""Which of several estimates to trust: the choice, and what the chosen one is worth after having looked."""
+"""What the chosen one is worth after having looked: an honest estimate of the whole procedure."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.evaluation import Estimate, Interval
+from offsettree.evaluation import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.evaluation import _diagnostics as diagnostics
+from offsettree.evaluation._claims import Known
 from offsettree.evaluation._intervals import normal_intervals
+from offsettree.evaluation._mid_p import mid_p_intervals
 from offsettree.evaluation._terms import Terms
+from offsettree.evaluation.evaluate import _within
 from offsettree.exceptions import LogError, OffsetTreeWarning
-from offsettree.selection._out_of_fold import Compared, Log
-from offsettree.selection.results import SearchResults
+from offsettree.selection._rule import Rule, Stack
+from offsettree.selection._trials import Log
 
-__all__ = ["Groups", "Stack", "describe", "honest_choices", "honest_estimate"]
+__all__ = ["Groups", "Valued", "honest_choices", "honest_estimate"]
 
 N_RESAMPLES = 100
 MOST_GROUPS = 4000  # of rows, that are resampled as one: bounds the time on long logs, and costs nothing
+UNUSED = -1  # the fold of rows that only help to choose
 
 
 @dataclass(frozen=True)
-class Stack:
-    """The terms of all candidates, of shape (n_candidates, n_rows), the simplest first."""
+class Valued:
+    """The terms and weights of candidates in the rows of a log, and the folds to value a choice in, from 0 on.
 
-    numerator: NDArray[np.float64]
-    counted: NDArray[np.float64]
+    Those of `chooser` are chosen by, where there are no better ones.
+    """
 
-    @classmethod
-    def of(cls, terms: list[Terms]) -> Self:
-        """Stack the terms of one estimator."""
-        return cls(np.stack([each.numerator for each in terms]), np.stack([each.counted for each in terms]))
+    stack: Stack
+    chooser: Stack
+    weight: NDArray[np.float64]
+    fold: NDArray[np.intp]
+    log: Log
+    n_left_out: int = 0
 
-    def choose(self, within: float, weight: NDArray[np.float64]) -> int:
-        """Return the first candidate that is at most `within` standard errors behind the best of all.
-
-        Both are of the difference, row by row: what makes all candidates look better or worse cancels out. A row
-        counts as often as its weight says.
-        """
-        value, gap, stderr = self.gaps(weight)
-        best = int(np.argmax(value))
-        return int(np.argmax(gap[: best + 1] <= within * stderr[: best + 1]))
-
-    def gaps(self, weight: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Return the values, by how much each is behind the best, and the standard errors of that."""
-        n_rows = float(weight.sum())
-        above, below = self.numerator @ weight, self.counted @ weight
-        known = below > 0  # without a row logged with what a candidate does, nothing speaks for it
-        value = np.where(known, above / np.where(known, below, 1.0), -np.inf)
-        best = int(np.argmax(value))
-        # Linear in both sums: a number per row with the mean and the spread of the ratio.
-        steps = (self.numerator - np.where(known, value, 0)[:, np.newaxis] * self.counted) / (
-            np.where(known, below, 1.0)[:, np.newaxis] / n_rows
-        )
-        apart = steps[best] - steps
-        stderr = np.sqrt((apart**2) @ weight / max(n_rows - 1, 1) / n_rows)
-        with np.errstate(invalid="ignore"):
-            gap = np.where(np.arange(len(value)) == best, 0.0, value[best] - value)
-        return value, gap, stderr
+    @property
+    def n_folds(self) -> int:
+        """How many folds there are."""
+        return int(self.fold.max()) + 1
 
 
 @dataclass(frozen=True)
@@ -80,11 +63,12 @@ class Groups:
         if n_rows <= MOST_GROUPS:
             return cls(np.arange(n_rows), np.arange(n_rows), fold, np.ones(n_rows))
         order = np.argsort(fold, kind="stable")
-        per_fold = np.bincount(fold)
+        _, per_fold = np.unique(fold, return_counts=True)
         sizes = [np.diff(np.linspace(0, n, MOST_GROUPS // len(per_fold) + 1).astype(int)) for n in per_fold]
         n_in = np.concatenate(sizes)
         starts = np.cumsum(np.concatenate([[0], n_in]))[:-1]
-        return cls(order, starts, fold[order][starts], n_in.astype(np.float64))
+        kept = n_in > 0
+        return cls(order, starts[kept], fold[order][starts[kept]], n_in[kept].astype(np.float64))
 
     def sum(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum over the rows of each group, along the last axis."""
@@ -92,55 +76,86 @@ class Groups:
 
     def sum_terms(self, stack: Stack) -> Stack:
         """Sum the terms of all candidates."""
-        return Stack(self.sum(stack.numerator), self.sum(stack.counted))
+        return Stack(self.sum(stack.numerator), self.sum(stack.counted), stack.is_constant)
 
 
-def honest_choices(
-    choosers: Iterable[Stack], fold: NDArray[np.intp], within: float, weight: NDArray[np.float64] | None = None
-) -> list[int]:
+def honest_choices(choosers: list[Stack], fold: NDArray[np.intp], rule: Rule, weight: NDArray[np.float64]) -> list[int]:
     """Return, for each fold, who is chosen without its rows; by the terms that are there for that choice."""
-    counts = np.ones(len(fold)) if weight is None else weight
-    return [stack.choose(within, np.where(fold == each, 0.0, counts)) for each, stack in enumerate(choosers)]
+    choices = []
+    for each, stack in enumerate(choosers):
+        others = np.where(fold == each, 0.0, weight)
+        choices.append(rule.choose(stack, others if others.any() else weight))
+    return choices
 
 
 def honest_estimate(
-    compared: list[Compared],
-    log: Log,
-    fold: NDArray[np.intp],
+    valued: Valued,
+    rule: Rule,
     method: str,
-    within: float,
     level: float,
     random: np.random.RandomState,
-    choosers: Iterable[Stack] | None = None,
+    choosers: list[Stack] | None = None,
     notes: tuple[str, ...] = (),
 ) -> tuple[Estimate, list[int]]:
     """Estimate what choosing is worth: in the rows of each fold, by who was chosen without it; and tell who that was.
 
     `choosers` are the terms by which to choose without each fold. By default they are those of the candidates, whose
-    decisions in other folds were learned from this one: the choice then knows the fold a little.
+    decisions in other folds may have been learned from this one: the choice then knows the fold a little.
 
     The standard error is that of the whole procedure, resampled: where the rows leave it open who is best, the choice
     varies as well, and the spread of the rows alone would promise too much.
     """
-    stack = Stack.of([each.terms for each in compared])
-    groups = Groups.of(fold)
-    choices, summed = [], []
-    for each, chooser in enumerate([stack] * (int(fold.max()) + 1) if choosers is None else choosers):
-        choices.append(chooser.choose(within, (fold != each).astype(np.float64)))
-        summed.append(groups.sum_terms(chooser))
-    weight = _spliced(np.stack([each.weight for each in compared]), fold, choices)
-    mixed = Terms(_spliced(stack.numerator, fold, choices), _spliced(stack.counted, fold, choices))
+    stack, fold, log = valued.stack, valued.fold, valued.log
+    choosers = [valued.chooser] * valued.n_folds if choosers is None else choosers
+    choices = honest_choices(choosers, fold, rule, np.ones(len(fold)))
+    rows = np.flatnonzero(fold != UNUSED)
+    weight = _spliced(valued.weight, fold, choices)[rows]
+    mixed = Terms(
+        _spliced(stack.numerator, fold, choices)[rows],
+        _spliced(stack.counted, fold, choices)[rows],
+        weight=weight,
+        from_zero=method == "ips",
+    )
     if not mixed.counted.any():
         raise LogError(
-            f"the value of the choice cannot be estimated: in none of the {len(fold):,} rows was an action logged "
+            f"the value of the choice cannot be estimated: in none of the {len(rows):,} rows was an action logged "
             "that the candidate chosen without them takes. Use scoring='doubly_robust', or more rows."
         )
     sums = diagnostics.WeightSums.of(weight)
-    sizes = [sums.effective_rows, float(len(fold))]
-    value, baseline, difference = normal_intervals([mixed, Terms(log.reward)], level, sizes)
-    spreads = _resampled_spreads(groups, groups.sum_terms(stack), summed, groups.sum(log.reward), within, random)
+    sizes = [sums.effective_rows, float(len(rows))]
+    terms, limits = [mixed, Terms(log.reward[rows])], log.reward_range
+    plain = _within(normal_intervals(terms, level, sizes), limits)
+    value, baseline, difference = mid_p_intervals(plain, terms, Known.of(log.reward[rows], limits), level)
+    groups = Groups.of(fold)
+    spreads = _resampled_spreads(groups, valued, [groups.sum_terms(each) for each in choosers], rule, random)
+    serious = _doubts(log.take(rows) if len(rows) < len(fold) else log, sums)
+    for text in serious:
+        warnings.warn(text, OffsetTreeWarning, stacklevel=4)
+    estimate = Estimate(
+        **vars(_widened(value, spreads[0], limits)),
+        level=float(level),
+        method=method,
+        interval=DEFAULT_INTERVAL,
+        n_rows=len(rows),
+        n_matched=sums.n_matched,
+        effective_rows=sums.effective_rows,
+        max_weight=sums.largest,
+        baseline=baseline,
+        difference=_widened(difference, spreads[1], (limits[0] - limits[1], limits[1] - limits[0])),
+        warnings=(
+            *notes,
+            *serious,
+            *diagnostics.of_weights(weight, sums),
+            *diagnostics.of_method(method, valued.n_left_out, "choice"),
+        ),
+        serious=tuple(serious),
+    )
+    return estimate, choices
+
+
+def _doubts(log: Log, sums: diagnostics.WeightSums) -> list[str]:
     count = np.bincount(log.position, minlength=len(log.actions))
-    serious = diagnostics.of_propensities(
+    return diagnostics.of_propensities(
         sums,
         log.position,
         count,
@@ -149,68 +164,38 @@ def honest_estimate(
         covered=bool(count.all()),
         available=log.available,
     )
-    for text in serious:
-        warnings.warn(text, OffsetTreeWarning, stacklevel=4)
-    estimate = Estimate(
-        **vars(_widened(value, spreads[0])),
-        level=float(level),
-        method=method,
-        interval="normal",
-        n_rows=len(fold),
-        n_matched=sums.n_matched,
-        effective_rows=sums.effective_rows,
-        max_weight=sums.largest,
-        baseline=baseline,
-        difference=_widened(difference, spreads[1]),
-        warnings=(
-            *notes,
-            *serious,
-            *diagnostics.of_weights(weight, sums),
-            *diagnostics.of_method(method, max(compared[choice].terms.n_left_out for choice in choices), "choice"),
-        ),
-    )
-    return estimate, choices
 
 
 def _resampled_spreads(
-    groups: Groups,
-    stack: Stack,
-    choosers: list[Stack],
-    reward: NDArray[np.float64],
-    within: float,
-    random: np.random.RandomState,
+    groups: Groups, valued: Valued, choosers: list[Stack], rule: Rule, random: np.random.RandomState
 ) -> tuple[float, float]:
     """Return the standard deviations of value and difference to the log, when groups are drawn and chosen by anew."""
-    if len(stack.numerator) == 1:
+    if len(valued.stack.numerator) == 1:
         return 0.0, 0.0  # there is no choice
+    stack, reward = groups.sum_terms(valued.stack), groups.sum(valued.log.reward)
     fold, n_groups = groups.fold, len(groups.fold)
+    is_used, n_kinds = fold != UNUSED, len(np.unique(fold))
     values, differences = [], []
     for _ in range(N_RESAMPLES):
         weight = random.multinomial(n_groups, np.full(n_groups, 1 / n_groups)).astype(np.float64)
-        if len(np.unique(fold[weight > 0])) <= int(fold.max()):
+        if len(np.unique(fold[weight > 0])) < n_kinds:
             continue  # a fold of few rows was not drawn
-        choices = honest_choices(choosers, fold, within, weight)
-        below = _spliced(stack.counted, fold, choices) @ weight
+        choices = honest_choices(choosers, fold, rule, weight)
+        used = np.where(is_used, weight, 0.0)
+        below = _spliced(stack.counted, fold, choices) @ used
         if below > 0:
-            values.append(_spliced(stack.numerator, fold, choices) @ weight / below)
-            differences.append(values[-1] - reward @ weight / (groups.n_in @ weight))
+            values.append(_spliced(stack.numerator, fold, choices) @ used / below)
+            differences.append(values[-1] - reward @ used / (groups.n_in @ used))
     return (float(np.std(values)), float(np.std(differences))) if len(values) > 1 else (0.0, 0.0)
 
 
-def _widened(interval: Interval, stderr: float) -> Interval:
+def _widened(interval: Interval, stderr: float, limits: tuple[float, float]) -> Interval:
     """Return the interval for a larger standard error."""
     if not stderr > interval.stderr > 0:
         return interval
     factor, value = stderr / interval.stderr, interval.value
-    return Interval(value, stderr, value - factor * (value - interval.low), value + factor * (interval.high - value))
-
-
-def describe(compared: list[Compared], results: SearchResults, level: float) -> None:
-    """Write what each candidate is worth into its row of the table."""
-    _, gap, stderr = Stack.of([each.terms for each in compared]).gaps(np.ones(len(compared[0].weight)))
-    for i, each in enumerate(compared):
-        interval = normal_intervals([each.terms], level, [each.effective_rows])[0]
-        results[each.place].update(vars(interval), behind=float(gap[i]), behind_stderr=float(stderr[i]))
+    low, high = value - factor * (value - interval.low), value + factor * (interval.high - value)
+    return Interval(value, stderr, max(low, limits[0]), min(high, limits[1]))
 
 
 def _spliced(columns: NDArray[np.float64], fold: NDArray[np.intp], choices: list[int]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""How candidates fared: failed, left out, or there to be compared."""
+"""How candidates fared, in words."""
 
 from __future__ import annotations
 
@@ -6,54 +6,50 @@ import warnings
 from typing import Any
 
 from offsettree.exceptions import LogError, OffsetTreeWarning
-from offsettree.selection._out_of_fold import Compared
 from offsettree.selection.results import SearchResults
 
-__all__ = ["all_failed", "fail", "is_matched", "new_row", "said", "warn_of_left_out"]
-
-
-def warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
-    """Warn of candidates that were never started."""
-    left_out = [row["name"] for row in results if row["outcome"] == "left out"]
-    if left_out:
-        warnings.warn(
-            f"time_budget={time_budget:g} s was used up before {len(left_out)} of {len(results)} candidates were "
-            f"started: {', '.join(left_out)}. Give more time, or put those first that matter.",
-            OffsetTreeWarning,
-            stacklevel=4,
-        )
-
-
-def is_matched(candidate: Compared, results: SearchResults) -> bool:
-    """Tell whether a candidate can be valued by the rows alone; one that cannot has failed."""
-    if candidate.weight.any():
-        return True
-    text = "in none of the rows was an action logged that it would take"
-    results[candidate.place].update(outcome="failed", error=text)
-    return False
+__all__ = ["all_failed", "explain", "new_row", "warn_of_left_out"]
 
 
 def new_row(name: str) -> dict[str, Any]:
     """Return the row of a candidate of which nothing is known."""
     keys = ("value", "stderr", "low", "high", "behind", "behind_stderr", "seconds", "error")
-    return {"name": name, "outcome": "compared", **dict.fromkeys(keys), "warnings": ()}
+    return {"name": name, "outcome": "compared", **dict.fromkeys(keys), "reason": "", "warnings": ()}
 
 
-def fail(row: dict[str, Any], error: Exception) -> None:
-    """Note that a candidate failed, and how."""
-    row.update(outcome="failed", error=said(error))
+def explain(results: SearchResults, chosen: int) -> None:
+    """Write beside those compared why they were, or were not, chosen."""
+    results[chosen]["outcome"] = "chosen"
+    for place, row in enumerate(results):
+        if row["outcome"] not in ("chosen", "compared"):
+            continue
+        behind, stderr = row["behind"], row["behind_stderr"]
+        gap = "the highest value" if behind == 0 else f"behind the best by {behind:.3g} +- {stderr:.2g}"
+        if place != chosen and behind == 0:
+            row["reason"] = f"{gap}, but not by enough to be preferred"
+        elif place == chosen and behind != 0:
+            row["reason"] = f"{gap}, which is too little to prefer another"
+        else:
+            row["reason"] = gap
 
 
-def said(error: Exception) -> str:
-    """Return an error as one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+def warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
+    """Warn of candidates that were not compared, or not on as many rows as they should be, for want of time."""
+    left_out = [f"{row['name']} ({row['reason']})" for row in results if row["outcome"] == "left out"]
+    if left_out:
+        warnings.warn(
+            f"time_budget={time_budget:g} s was too short for {len(left_out)} of {len(results)} candidates: "
+            f"{'; '.join(left_out)}. Give more time, or fewer candidates.",
+            OffsetTreeWarning,
+            stacklevel=4,
+        )
 
 
 def all_failed(results: SearchResults) -> LogError:
     """Return the error of a search in which no candidate is left."""
     failed = [f"{row['name']} ({row['error']:.200})" for row in results if row["outcome"] == "failed"]
     left_out = [row["name"] for row in results if row["outcome"] == "left out"]
-    more = f" Not started for want of time: {', '.join(left_out)}; raise time_budget." if left_out else ""
+    more = f" Left out for want of time: {', '.join(left_out)}; raise time_budget." if left_out else ""
     return LogError(
         f"none of the {len(failed)} candidates could be learned and compared: {'; '.join(failed)}. Fit one of them by "
         f"itself to see where it fails.{more}"

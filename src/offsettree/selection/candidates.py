@@ -13,7 +13,16 @@ from offsettree._validation import check_range
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
-from offsettree.reductions import DoublyRobust, ImportanceWeighted, OffsetForest, OffsetTree, RewardRegression
+from offsettree.reductions import (
+    ConstantPolicy,
+    DoublyRobust,
+    ImportanceWeighted,
+    OffsetForest,
+    OffsetTree,
+    PolicyTree,
+    RewardBoosting,
+    RewardRegression,
+)
 
 __all__ = ["Candidate", "default_candidates", "most_tolerant_learner", "prepare_candidates", "read_candidates"]
 
@@ -28,9 +37,9 @@ class Candidate(NamedTuple):
 def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     """Return the candidates of ``PolicySearch(candidates="default")``, as (name, policy), the preferred first.
 
-    The forest leads, as the best of them on average; the others go from the simplest to the most elaborate. Take some
-    out, or add your own, at the place that it deserves: of candidates that the log cannot tell apart, the first is
-    chosen.
+    The best constant action leads: whoever looks at x must be ahead of it. Then comes shared boosting, the best of them
+    on average, and the others in the order in which they are preferred. Take some out, or add your own, at the place
+    that it deserves: of candidates that the log cannot tell apart, the first is chosen.
 
     Parameters
     ----------
@@ -41,34 +50,27 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     --------
     >>> from offsettree.selection import default_candidates
     >>> [name for name, _ in default_candidates(sparse=True)]
-    ['reward regression, ridge', 'offset tree, logistic', 'offset forest, logistic']
+    ['constant', 'reward regression, ridge', 'offset tree, logistic', 'offset forest, logistic']
     """
+    constant = Candidate("constant", ConstantPolicy())
     ridge = Candidate("reward regression, ridge", RewardRegression(make_learner("ridge", "regressor")))
     contests = OffsetTree(make_learner("logistic"), tree="learned", offset="mean")
     logistic_tree = Candidate("offset tree, logistic", contests)
-    logistic_forest = Candidate("offset forest, logistic", OffsetForest(make_learner("logistic"), n_trees=10))
     if sparse:
-        return [ridge, logistic_tree, logistic_forest]
-    extra_trees = make_learner("extra-trees", "regressor").set_params(extratreesregressor__min_samples_leaf=3)
-    voters = make_learner("extra-trees").set_params(extratreesclassifier__min_samples_leaf=3)
-    weighted = ImportanceWeighted(voters, n_draws=None, all_pairs=False)
+        logistic_forest = OffsetForest(make_learner("logistic"), n_trees=10)
+        return [constant, ridge, logistic_tree, Candidate("offset forest, logistic", logistic_forest)]
     # Several classes in one model, not a vote of pairs: where actions are many it learns from all rows at once.
     multinomial = ImportanceWeighted(make_learner("logistic"), n_draws=None, all_pairs=False)
-    # One for all actions: of an action's few rows alone boosting makes little, and takes k times as long.
-    boosted = RewardRegression(make_learner("boosting", "regressor"), per_action=False)
     return [
-        # First, though not the simplest: on short logs one standard error is wide, and simpler candidates would take
-        # the place of this one, the best of them on average, far too often.
-        Candidate("offset forest", OffsetForest()),
+        constant,
+        Candidate("policy tree", PolicyTree()),
+        Candidate("reward boosting", RewardBoosting()),
         ridge,
-        Candidate("offset tree", OffsetTree(tree="learned", offset="mean")),
-        logistic_tree,
-        Candidate("importance weighted, logistic", multinomial),
-        Candidate("reward regression, extra-trees", RewardRegression(extra_trees)),
-        Candidate("importance weighted, extra-trees", weighted),
-        Candidate("reward regression, boosting", boosted),
-        logistic_forest,
         Candidate("doubly robust", DoublyRobust()),
+        Candidate("offset forest", OffsetForest()),
+        Candidate("importance weighted, logistic", multinomial),
+        logistic_tree,
+        Candidate("offset tree", OffsetTree(tree="learned", offset="mean")),
     ]
 
 
@@ -109,9 +111,13 @@ def _as_candidate(candidate: Any) -> Candidate:
 
 
 def prepare_candidates(
-    candidates: list[Candidate], actions: NDArray[Any], reward_range: tuple[float, float], random: np.random.RandomState
+    candidates: list[Candidate],
+    actions: NDArray[Any],
+    reward_range: tuple[float, float],
+    n_jobs: int | None,
+    random: np.random.RandomState,
 ) -> list[Candidate]:
-    """Return copies with the actions and rewards of the search, and a seed where they have none."""
+    """Return copies with the actions and rewards of the search, and a seed and workers where they have none."""
     seeds = random.randint(np.iinfo(np.int32).max, size=len(candidates)).tolist()
     prepared = []
     for (name, policy), seed in zip(candidates, seeds, strict=True):
@@ -127,8 +133,9 @@ def prepare_candidates(
                 "PolicySearch(reward_range=(low, high))."
             )
         settings: dict[str, Any] = {"actions": actions, "reward_range": reward_range}
-        if policy.get_params(deep=False).get("random_state", seed) is None:
-            settings["random_state"] = seed
+        own_settings = policy.get_params(deep=False)
+        defaults = {"random_state": seed, "n_jobs": n_jobs}
+        settings |= {key: value for key, value in defaults.items() if own_settings.get(key, "not a parameter") is None}
         prepared.append(Candidate(name, clone(policy).set_params(**settings)))
     return prepared
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Iterable, Sequence
-from time import monotonic
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,32 +13,21 @@ from sklearn.utils import check_random_state
 from offsettree._available import Available
 from offsettree._features import Features, is_sparse
 from offsettree._progress import Progress
-from offsettree._traits import check_learner, tags_of
+from offsettree._traits import tags_of
 from offsettree._validation import check_range, is_number
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate
-from offsettree.evaluation._reward_models import Folds
 from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import default_classifier
-from offsettree.selection._comparison import Stack, describe, honest_estimate
-from offsettree.selection._nested import (
-    PairDecisions,
-    choosers_without_folds,
-    decide_out_of_pairs,
-    folds_without_a_candidate,
-)
-from offsettree.selection._out_of_fold import (
-    Compared,
-    Decisions,
-    Log,
-    decide_out_of_fold,
-    estimate_all,
-    folds_of,
-    stratified_folds,
-)
-from offsettree.selection._outcomes import all_failed, fail, is_matched, new_row, said, warn_of_left_out
-from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
+from offsettree.reductions._reward_models import check_reward_model
+from offsettree.selection._comparison import honest_estimate
+from offsettree.selection._outcomes import all_failed, explain, new_row, warn_of_left_out
+from offsettree.selection._race import Race, plan_race
+from offsettree.selection._rule import Rule, Stack
+from offsettree.selection._timing import Budget
+from offsettree.selection._trials import Log, Scoring, said, stratified_folds
+from offsettree.selection.candidates import most_tolerant_learner, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
 __all__ = ["PolicySearch"]
@@ -71,7 +58,7 @@ class PolicySearch(BasePolicy):
         nor `results_` (but for seconds) depends on it. See the notes.
     scoring : {"doubly_robust", "snips", "ips", "switch"}, default="doubly_robust"
         By which estimator of `evaluate` candidates are compared.
-    reward_model : regressor, optional
+    reward_model : regressor, "boosting" or "linear", optional
         For "doubly_robust" and "switch", as in `evaluate`.
     simpler_within : float, default=1.0
         How many standard errors behind the best a simpler candidate may be and still be preferred; of the difference
@@ -159,6 +146,7 @@ class PolicySearch(BasePolicy):
     best_policy_: BasePolicy
     estimate_: Estimate
     results_: SearchResults
+    rule_: str
     chosen_by_fold_: list[str]
 
     def __init__(
@@ -169,7 +157,7 @@ class PolicySearch(BasePolicy):
         nested: bool = True,
         scoring: str = "doubly_robust",
         reward_model: Any = None,
-        simpler_within: float = 1.0,
+        simpler_within: float = 0.0,
         max_rows: int | None = 50_000,
         time_budget: float | None = None,
         level: float = 0.95,
@@ -220,36 +208,40 @@ class PolicySearch(BasePolicy):
         available: Available | None = None,
     ) -> None:
         self._check_parameters(len(action))
+        budget = Budget(self.time_budget)
         low, high = check_range(self.reward_range)
         if (low, high) != (0, 1):
             reward = np.clip(low + (high - low) * reward, low, high)  # not outside by the last digit
         random = check_random_state(self.random_state)
-        whole = Log(X, action, reward, propensity, self.actions_, available)
+        whole = Log(X, action, reward, propensity, self.actions_, available, (low, high))
         log = self._part_to_compare_on(whole, random)
         candidates = read_candidates(self.candidates, sparse=is_sparse(X))
-        candidates = prepare_candidates(candidates, self.actions_, (low, high), random)
+        candidates = prepare_candidates(candidates, self.actions_, (low, high), self.n_jobs, random)
         fold = stratified_folds(log.position, self.cv, random)
-        folds = folds_of(fold)
+        rungs = plan_race(fold, random, in_haste=self.time_budget is not None)
+        rule = Rule.of(float(self.simpler_within), reward)
+        scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
-        deadline = np.inf if self.time_budget is None else monotonic() + self.time_budget
-        decisions = self._learn(candidates, log, folds, results, deadline)
-        warn_of_left_out(results, self.time_budget)
-        if not decisions:
-            raise all_failed(results)
-        learned = {place: candidates[place] for place in decisions}
-        pairs = self._learn_without_pairs(learned, log, fold, results, deadline)
-        compared = estimate_all(self.scoring, self.reward_model, log, folds, decisions, random)
-        if self.scoring in ("snips", "ips"):
-            compared = [each for each in compared if is_matched(each, results)]
-        self.best_policy_, best = self._refit(candidates, compared, whole, results)
+        race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level)
+        with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
+            race.run(rungs, progress)
+            self.best_policy_, best = self._refit(race, whole, progress)
+            explain(results, best)
+            warn_of_left_out(results, self.time_budget)
+            choosers, notes = self._choosers(race, fold, progress)
         self.best_name_ = candidates[best].name
-        results[best]["outcome"] = "chosen"
-        describe(compared, results, self.level)
-        choosers, notes = self._choosers(pairs, compared, log, fold, random)
+        self.rule_ = str(rule)
         self.estimate_, choices = honest_estimate(
-            compared, log, fold, self.scoring, self.simpler_within, self.level, random, choosers, notes
+            race.evidence.valued(list(race.still_in), fold, race.folds),
+            rule,
+            self.scoring,
+            self.level,
+            random,
+            choosers,
+            notes,
         )
-        self.chosen_by_fold_ = [candidates[compared[choice].place].name for choice in choices]
+        names = [results[place]["name"] for place in race.still_in]
+        self.chosen_by_fold_ = [names[choice] for choice in choices]
         self.results_ = results
 
     def _part_to_compare_on(self, log: Log, random: np.random.RandomState) -> Log:
@@ -259,103 +251,38 @@ class PolicySearch(BasePolicy):
         # Any rows alike, not so many of each action: propensities stay what they are.
         return log.take(np.sort(random.choice(n_rows, self.max_rows, replace=False)))
 
-    def _refit(
-        self, candidates: list[Candidate], compared: list[Compared], log: Log, results: SearchResults
-    ) -> tuple[BasePolicy, int]:
-        """Learn the best from all rows, or, should that fail, the best of the others; `compared` keeps the rest."""
-        while compared:
-            stack = Stack.of([each.terms for each in compared])
-            i = stack.choose(self.simpler_within, np.ones(len(compared[0].weight)))
-            place = compared[i].place
-            policy = candidates[place].policy
-            if policy.get_params(deep=False).get("n_jobs", 1) is None:
-                policy.set_params(n_jobs=self.n_jobs)
+    def _refit(self, race: Race, log: Log, progress: Progress) -> tuple[BasePolicy, int]:
+        """Learn the best from all rows, or, should that fail, the best of the others."""
+        race.leave_unmatched()
+        while race.still_in or race.bring_back():
+            place = race.choose()
+            race.describe(list(race.still_in))
+            progress.begin(f"{race.results[place]['name']}, all {len(log.reward):,} rows")
             try:
-                return log.teach(policy), place
+                return log.teach(race.still_in[place]), place
             except Exception as error:
-                fail(results[place], error)
-                del compared[i]
-        raise all_failed(results)
-
-    def _learn(
-        self, candidates: list[Candidate], log: Log, folds: Folds, results: SearchResults, deadline: float
-    ) -> dict[int, Decisions]:
-        """Return the decisions of those that could be learned in time, by place in the list."""
-        decisions: dict[int, Decisions] = {}
-        progress = Progress(len(candidates)) if sys.stderr.isatty() else None
-        try:
-            for place, candidate in enumerate(candidates):
-                if decisions and monotonic() >= deadline:
-                    results[place]["outcome"] = "left out"
-                    continue
-                try:
-                    decisions[place] = decide_out_of_fold(candidate.policy, log, folds, self.n_jobs)
-                    results[place].update(seconds=decisions[place].seconds, warnings=decisions[place].warnings)
-                except Exception as error:
-                    fail(results[place], error)
-                if progress is not None:
-                    progress.advance(1, candidate.name)
-        finally:
-            if progress is not None:
-                progress.close()
-        return decisions
-
-    def _learn_without_pairs(
-        self,
-        candidates: dict[int, Candidate],
-        log: Log,
-        fold: NDArray[np.intp],
-        results: SearchResults,
-        deadline: float,
-    ) -> dict[int, PairDecisions] | str:
-        """Return decisions for choices that know nothing of a fold, by place in the list; or why there are none."""
-        if not self.nested:
-            return "nested=False"
-        if self.cv == 2:
-            return "cv=2 leaves no third fold to learn from"
-        decisions: dict[int, PairDecisions] = {}
-        if len(candidates) == 1:
-            return decisions  # there is no choice
-        progress = Progress(len(candidates)) if sys.stderr.isatty() else None
-        try:
-            for place, candidate in candidates.items():
-                if monotonic() >= deadline:
-                    return f"time_budget={self.time_budget:g} s was used up"
-                found = decisions[place] = decide_out_of_pairs(candidate.policy, log, fold, self.n_jobs)
-                row = results[place]
-                said = tuple(dict.fromkeys((*row["warnings"], *found.warnings)))
-                row.update(seconds=row["seconds"] + found.seconds, warnings=said)
-                if progress is not None:
-                    progress.advance(1, f"{candidate.name}, for the estimate")
-        finally:
-            if progress is not None:
-                progress.close()
-        return decisions
+                race.leave(place, "failed", "it failed", said(error))
+        raise all_failed(race.results)
 
     def _choosers(
-        self,
-        pairs: dict[int, PairDecisions] | str,
-        compared: list[Compared],
-        log: Log,
-        fold: NDArray[np.intp],
-        random: np.random.RandomState,
-    ) -> tuple[Iterable[Stack] | None, tuple[str, ...]]:
+        self, race: Race, fold: NDArray[np.intp], progress: Progress
+    ) -> tuple[list[Stack] | None, tuple[str, ...]]:
         """Return what to choose by without each fold, if it is there, and what to say of the estimate if not."""
-        if len(compared) == 1:
-            return None, ()
-        if isinstance(pairs, str):
-            reason = pairs
+        if not self.nested:
+            reason = "nested=False"
+        elif self.cv == 2:
+            reason = "cv=2 leaves no third fold to learn from"
+        elif not race.complete(fold, progress):
+            reason = f"time_budget={self.time_budget:g} s was used up"
+        elif len(race.still_in) > 1:
+            found = race.choosers(fold, self.n_jobs, progress)
+            if not isinstance(found, str):
+                return found, ()
+            reason = found
         else:
-            decisions = [pairs[each.place] for each in compared]
-            if not folds_without_a_candidate(decisions):
-                try:
-                    return choosers_without_folds(
-                        self.scoring, self.reward_model, log, fold, decisions, self.n_jobs, random
-                    ), ()
-                except Exception as error:
-                    reason = f"a reward model failed without a pair of folds ({said(error)})"
-            else:
-                reason = "no candidate could be learned without some pair of folds"
+            return None, ()  # nobody else could have been chosen
+        if sum(outcome in ("chosen", "compared", "dropped") for outcome in race.results.column("outcome")) == 1:
+            return None, ()  # there was no choice
         text = (
             "The value is somewhat too high on average: without each fold a candidate was chosen by policies that had "
             f"learned from it, because {reason}."
@@ -386,7 +313,7 @@ class PolicySearch(BasePolicy):
             why = " A reward model alone would choose whoever agrees with it." if self.scoring == "direct" else ""
             raise ParameterError(f"scoring must be one of {', '.join(map(repr, SCORINGS))}; got {self.scoring!r}.{why}")
         if self.reward_model is not None and self.scoring in MODEL_METHODS:
-            check_learner(self.reward_model, "regressor", "reward_model")
+            check_reward_model(self.reward_model)
         if not (is_number(self.simpler_within) and 0 <= self.simpler_within < np.inf):
             raise ParameterError(f"simpler_within must be a number of at least 0; got {self.simpler_within!r}.")
         if self.time_budget is not None and not (is_number(self.time_budget) and self.time_budget > 0):

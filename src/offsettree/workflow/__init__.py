@@ -1,7 +1,18 @@
 """From a log to a policy with an estimate of its worth: what the command line does, in Python."""
 
+from offsettree.workflow.comparison import Comparison
 from offsettree.workflow.learners import LEARNERS, make_policy
 from offsettree.workflow.learning import Learned, learn_policy
-from offsettree.workflow.verdict import conclusion, verdict
+from offsettree.workflow.verdict import Advice, advice, conclusion, verdict
 
-__all__ = ["LEARNERS", "Learned", "conclusion", "learn_policy", "make_policy", "verdict"]
+__all__ = [
+    "LEARNERS",
+    "Advice",
+    "Comparison",
+    "Learned",
+    "advice",
+    "conclusion",
+    "learn_policy",
+    "make_policy",
+    "verdict",
+]

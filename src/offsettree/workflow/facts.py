@@ -13,14 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 import offsettree
-from offsettree.evaluation import Estimate
+from offsettree.evaluation import Estimate, PropensityEstimate
+from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import OffsetTreeError
 from offsettree.logs import LoggedData
+from offsettree.topology import ActionTree
+from offsettree.workflow.comparison import Comparison
 from offsettree.workflow.importance import feature_importance
 from offsettree.workflow.learning import Learned
-from offsettree.workflow.verdict import conclusion, verdict
+from offsettree.workflow.rules import rule_facts
+from offsettree.workflow.verdict import advice, basis, verdict
 
-__all__ = ["action_facts", "estimate_facts", "learned_facts", "tree_facts", "versions"]
+__all__ = [
+    "action_facts",
+    "constant_facts",
+    "estimate_facts",
+    "interval_facts",
+    "learned_facts",
+    "propensity_note",
+    "tree_facts",
+    "versions",
+]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 MOST_IMPORTANT = 40
@@ -56,14 +69,21 @@ def learned_facts(
     """
     train, test = learned.train, learned.test
     rewards = np.concatenate([train.reward, test.reward])
-    policy: Any = getattr(learned.policy, "best_policy_", learned.policy)
-    encoder = learned.encoder
+    search: Any = learned.evaluated
+    policy: Any = getattr(search, "best_policy_", search)
+    advised = advice(learned.compared)
+    notes = [*notes, *learned.notes, *([] if learned.encoder is None else learned.encoder.notes)]
+    if learned.propensity is not None:
+        notes.append(propensity_note(learned.propensity))
     return {
         "title": f"{columns['action']} of {path}" if columns.get("action") else path,
         "created": datetime.now(UTC).date().isoformat(),
         "version": offsettree.__version__,
-        "verdict": verdict(learned.estimate),
-        "conclusion": conclusion(learned.estimate),
+        "verdict": verdict(learned.estimate, learned.compared),
+        "basis": basis(learned.estimate),
+        "conclusion": advised.sentence,
+        "use": advised.use,
+        "is_better": advised.is_better,
         "log": {
             "path": path,
             "rows": len(train) + len(test),
@@ -72,29 +92,76 @@ def learned_facts(
             "columns": columns,
             "reward": {"min": rewards.min().item(), "max": rewards.max().item(), "mean": rewards.mean().item()},
             "reward_range": list(learned.reward_range),
-            "notes": [*notes, *([] if encoder is None else encoder.notes)],
+            "notes": list(dict.fromkeys(notes)),
             "features": _feature_names(learned),
             "actions": action_facts(learned),
         },
         "estimate": estimate_facts(learned.estimate),
+        "constant": constant_facts(learned.compared, "training rows"),
+        "propensity": None if learned.propensity is None else _propensity_facts(learned.propensity),
         "policy": {
-            "name": getattr(learned.policy, "best_name_", type(policy).__name__),
+            "name": getattr(search, "best_name_", type(policy).__name__),
+            "rows": len(train) + len(test) if learned.refit else len(train),
+            "refit": learned.refit,
             "learner": type(policy).__name__,
             "parameters": {name: _short(value) for name, value in policy.get_params(deep=False).items()},
             "seconds": learned.seconds,
         },
-        "candidates": _candidate_facts(learned.policy),
+        "candidates": _candidate_facts(search),
+        "rule": getattr(search, "rule_", None),
         "weights": _weight_facts(test, learned.decisions),
         "tree": tree_facts(policy, learned.decisions),
+        "rules": rule_facts(getattr(learned.policy, "best_policy_", learned.policy), learned.encoder),
         "importance": _importance(learned, seed),
-        "warnings": [*learned.warnings, *learned.estimate.warnings],
+        "warnings": list(dict.fromkeys([*learned.warnings, *learned.estimate.warnings])),
         "reproduce": {"command": command, "seed": seed, "versions": versions()},
     }
 
 
 def estimate_facts(estimate: Estimate) -> dict[str, Any]:
     """Return an estimate as plain values."""
-    return {**asdict(estimate), "warnings": list(estimate.warnings)}
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in asdict(estimate).items()}
+
+
+def interval_facts(interval: Interval | None) -> dict[str, float] | None:
+    """Return a number and its interval as plain values."""
+    if interval is None:
+        return None
+    return {name: getattr(interval, name) for name in ("value", "stderr", "low", "high")}
+
+
+def constant_facts(compared: Comparison, picked_on: str) -> dict[str, Any]:
+    """Return what the best constant action is worth, and what the policy gains on it."""
+    return {
+        "action": compared.action,
+        "picked_on": picked_on,
+        **(interval_facts(compared.constant) or {}),
+        "difference": interval_facts(compared.constant.difference),
+        "gain": interval_facts(compared.gain),
+        "same": compared.same,
+    }
+
+
+def propensity_note(found: PropensityEstimate) -> str:
+    """Say that propensities were estimated, and how well."""
+    off = np.abs(found.calibration[:, 0] - found.calibration[:, 1]).max()
+    return (
+        f"The propensities were estimated from the features, not recorded: log loss {found.log_loss:.3f}, where the "
+        f"actions' frequencies alone have {found.constant_log_loss:.3f}; by tenths of the predictions, actions were "
+        f"taken within {100 * off:.1f} percentage points of what was predicted; {found.n_clipped:,} were raised to "
+        f"{found.clip:.3g}. Values are right only if the features hold all that the choice depended on."
+    )
+
+
+def _propensity_facts(found: PropensityEstimate) -> dict[str, Any]:
+    return {
+        "estimated": True,
+        "log_loss": found.log_loss,
+        "constant_log_loss": found.constant_log_loss,
+        "clip": found.clip,
+        "n_clipped": found.n_clipped,
+        "calibration": found.calibration.tolist(),
+    }
 
 
 def action_facts(learned: Learned) -> list[dict[str, Any]]:
@@ -128,12 +195,12 @@ def tree_facts(policy: Any, decisions: NDArray[Any]) -> dict[str, Any] | None:
     A contest's `rows` are the rows held out that get an action from below it; its `strength` is the share of them
     that get one from its stronger side.
     """
+    tree = getattr(policy, "tree_", None)
     members = getattr(policy, "estimators_", None)
-    if not hasattr(policy, "tree_") and members and hasattr(members[0], "tree_"):
-        tree = members[0].tree_
-    else:
-        tree = getattr(policy, "tree_", None)
-    if tree is None or tree.height[0] > DEEPEST_TREE:
+    if tree is None and members is not None and len(members):
+        tree = getattr(members[0], "tree_", None)
+    # Regressors of scikit-learn have a `tree_` as well, which is none of actions.
+    if not isinstance(tree, ActionTree) or tree.height[0] > DEEPEST_TREE:
         return None
     count = dict(zip(*np.unique(decisions, return_counts=True), strict=True))
     facts: dict[int, dict[str, Any]] = {}
@@ -169,17 +236,17 @@ def _weight_facts(test: LoggedData, decisions: NDArray[Any]) -> dict[str, Any] |
 
 
 def _candidate_facts(policy: Any) -> list[dict[str, Any]]:
-    keys = ("name", "outcome", "value", "low", "high", "behind", "behind_stderr", "seconds", "error")
-    return [{key: _plain(row[key]) for key in keys} for row in getattr(policy, "results_", [])]
+    keys = ("name", "outcome", "value", "low", "high", "behind", "behind_stderr", "seconds", "error", "reason")
+    return [{key: _plain(row.get(key)) for key in keys} for row in getattr(policy, "results_", [])]
 
 
 def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
-    if learned.test.X.shape[1] > WIDEST_FOR_IMPORTANCE:
+    if learned.held_out.shape[1] > WIDEST_FOR_IMPORTANCE:
         return []
     origin = None if learned.encoder is None else learned.encoder.origin
     names = _feature_names(learned)
     try:
-        found = feature_importance(learned.policy, learned.test.X, names, origin, seed)
+        found = feature_importance(learned.policy, learned.held_out, names, origin, seed)
     except OffsetTreeError:  # a policy that cannot be asked about made-up rows
         return []
     return found[:MOST_IMPORTANT]
@@ -188,7 +255,7 @@ def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
 def _feature_names(learned: Learned) -> list[str]:
     if learned.encoder is not None:
         return list(learned.encoder.names_in)
-    return [f"x{i}" for i in range(learned.test.X.shape[1])]
+    return [f"x{i}" for i in range(learned.held_out.shape[1])]
 
 
 def versions() -> dict[str, str]:

@@ -10,6 +10,8 @@ import numpy as np
 from offsettree.evaluation._diagnostics import FEW_ROWS
 from offsettree.exceptions import FeatureError, PropensityError
 from offsettree.logs import LogScan, TableEncoder
+from offsettree.logs._other_columns import alike_but_for_blanks
+from offsettree.workflow.leaks import find_leaks
 
 __all__ = ["doubts_of_propensities", "inspect_log"]
 
@@ -33,16 +35,20 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
     sums: dict[Any, list[float]] = {}
     extremes = {"reward": [np.inf, -np.inf], "propensity": [np.inf, -np.inf]}
     squares = 0.0
+    warnings: list[str] = []
 
     def tables() -> Iterator[Any]:
         nonlocal squares
         for log in scan:
+            if not sums:
+                warnings.extend(find_leaks(log.X, log.action, log.reward))
             propensity = log.propensity if told else np.ones(len(log.action))
             labels, position = np.unique(log.action, return_inverse=True)
             n_rows = np.bincount(position)
             reward = np.bincount(position, log.reward)
             inverse = np.bincount(position, 1 / propensity)
-            squares += float((1 / propensity**2).sum())
+            with np.errstate(over="ignore"):  # infinite where a propensity is hardly above zero
+                squares += float(((1 / propensity) ** 2).sum())
             for i, label in enumerate(labels.tolist()):
                 total = sums.setdefault(label, [0, 0.0, 0.0])
                 total[0] += int(n_rows[i])
@@ -61,6 +67,7 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
     except FeatureError as error:
         notes.append(str(error))
         features = []
+    notes += alike_but_for_blanks(sums)
     n_rows = int(sum(total[0] for total in sums.values()))
     mean_inverse = sum(total[2] for total in sums.values()) / n_rows
     actions = [
@@ -93,7 +100,7 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
         else None,
         "features": features,
         "notes": notes,
-        "warnings": doubts_of_propensities(n_rows, len(sums), mean_inverse, squares, sums) if told else [],
+        "warnings": warnings + (doubts_of_propensities(n_rows, len(sums), mean_inverse, squares, sums) if told else []),
     }
 
 
@@ -131,7 +138,9 @@ def doubts_of_propensities(
     """
     if n_rows < FEW_ROWS:
         return []
-    stderr = max(squares / n_rows - mean_inverse**2, 0.0) ** 0.5 / n_rows**0.5
+    # Where squares are beyond all numbers, so is the mean: no spread can explain it.
+    spread = squares / n_rows - mean_inverse * mean_inverse if np.isfinite(squares) else 0.0
+    stderr = max(spread, 0.0) ** 0.5 / n_rows**0.5
     found = []
     if abs(mean_inverse - n_actions) > 0.1 * n_actions + 5 * stderr:
         why = "small" if mean_inverse > n_actions else "large, or some actions cannot be taken in every context"

@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
-from offsettree.reductions import DoublyRobust, ImportanceWeighted, OffsetForest, OffsetTree, RewardRegression
+from offsettree.reductions import (
+    ConstantPolicy,
+    DoublyRobust,
+    ImportanceWeighted,
+    OffsetForest,
+    OffsetTree,
+    PolicyTree,
+    RewardBoosting,
+    RewardRegression,
+)
 from offsettree.selection import PolicySearch
 
 __all__ = ["LEARNERS", "make_policy"]
@@ -23,15 +32,20 @@ LEARNERS: dict[str, str | None] = {
     "reward-regression": "regressor",
     "importance-weighted": "classifier",
     "doubly-robust": None,
+    "reward-boosting": None,
+    "policy-tree": None,
+    "constant": None,
     "online": None,
     "online-regression": None,
 }
+OFFSET_LEARNERS = ("offset-tree", "offset-forest")
 
 
 def make_policy(
     name: str,
     base: str | None = None,
     *,
+    offset: float | str | None = None,
     reward_range: Sequence[float] = (0.0, 1.0),
     actions: ArrayLike | None = None,
     time_budget: float | None = None,
@@ -46,6 +60,9 @@ def make_policy(
         One of `LEARNERS` but those online. "auto" is a `PolicySearch`.
     base : str, optional
         What its classifiers or regressors are, by the names of `offsettree.learners.make_learner`.
+    offset : float, "mean" or "median", optional
+        Of the offset tree and the offset forest: rewards of at least the offset are votes for the action taken, lower
+        ones against it. A number is a share of the reward range. By default "mean".
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward.
     actions : array of shape (n_actions,), optional
@@ -68,6 +85,8 @@ def make_policy(
         raise ParameterError(f"a base learner must not be given for {name!r}, which has its own; {takers} take one.")
     if time_budget is not None and name != "auto":
         raise ParameterError(f"a time budget is for the learner 'auto', which tries several; got one for {name!r}.")
+    if offset is not None and name not in OFFSET_LEARNERS:
+        raise ParameterError(f"an offset is for {' and '.join(OFFSET_LEARNERS)}; got one for {name!r}.")
     common: dict[str, Any] = {"reward_range": reward_range, "actions": actions, "n_jobs": n_jobs}
     seeded = common | {"random_state": random_state}
     estimator = None if base is None or kind is None else make_learner(base, kind)  # type: ignore[arg-type]
@@ -76,9 +95,15 @@ def make_policy(
         return PolicySearch(nested=False, time_budget=time_budget, **seeded)
     if name == "offset-tree":
         # Rewards of a log are seldom centred on the middle of their range, as the paper's are.
-        return OffsetTree(estimator, tree="learned", offset="mean", **seeded)
+        return OffsetTree(estimator, tree="learned", offset="mean" if offset is None else offset, **seeded)
     if name == "offset-forest":
-        return OffsetForest(estimator, **seeded)
+        return OffsetForest(estimator, offset="mean" if offset is None else offset, **seeded)
+    if name == "reward-boosting":
+        return RewardBoosting(**seeded)
+    if name == "policy-tree":
+        return PolicyTree(**seeded)
+    if name == "constant":
+        return ConstantPolicy(**_known(ConstantPolicy, seeded))
     if name == "reward-regression":
         return RewardRegression(estimator, **_known(RewardRegression, seeded))
     if name == "importance-weighted":

@@ -10,92 +10,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 import offsettree
 from offsettree._features import is_sparse
 from offsettree._progress import Progress
 from offsettree.evaluation import Estimate
-from offsettree.evaluation._diagnostics import FEW_EFFECTIVE_ROWS
-from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.logs import LogScan, TableEncoder
 from offsettree.online import OnlineOffsetTree, OnlineRewardRegression
-from offsettree.workflow.facts import estimate_facts, tree_facts, versions
+from offsettree.workflow.facts import constant_facts, estimate_facts, tree_facts, versions
 from offsettree.workflow.inspection import doubts_of_propensities
+from offsettree.workflow.leaks import find_leaks
 from offsettree.workflow.learning import range_of
-from offsettree.workflow.verdict import conclusion, verdict
+from offsettree.workflow.running_value import RunningConstant, RunningValue
+from offsettree.workflow.verdict import advice, basis, verdict
 
-__all__ = ["RunningValue", "learn_from_stream"]
+__all__ = ["learn_from_stream"]
 
 LEARNERS = {"online": "online offset tree", "online-regression": "online reward regression"}
 CHUNK_ROWS = 1 << 14  # that are decided on before they are learned from
-
-
-class RunningValue:
-    """What decisions were worth, from sums alone: the self-normalised estimate, what was logged, and the difference.
-
-    A learner that changes on the way is valued as the mixture of all that it was: that of a last, better one is
-    usually higher.
-    """
-
-    def __init__(self) -> None:
-        self._sums = np.zeros((3, 3))  # of weight^i reward^j
-        self.n_rows = self.n_matched = 0
-        self.max_weight = 0.0
-
-    def add(self, matched: NDArray[np.bool_], reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> None:
-        """Count rows."""
-        weight = np.where(matched, 1 / propensity, 0.0)
-        powers = [np.vander(values, 3, increasing=True) for values in (weight, reward)]
-        self._sums += powers[0].T @ powers[1]
-        self.n_rows += len(reward)
-        self.n_matched += int(matched.sum())
-        self.max_weight = max(self.max_weight, float(weight.max(initial=0.0)))
-
-    def estimate(self, level: float, warnings: tuple[str, ...] = ()) -> Estimate:
-        """Return the estimate, with normal intervals."""
-        n, sums = self.n_rows, self._sums
-        if self.n_matched == 0:
-            raise LogError(
-                f"in none of the {n:,} rows did the log do what the policy would have done: nothing can be said of its "
-                "worth. Use a log with more rows or more exploration."
-            )
-        value, logged, mean_weight = sums[1, 1] / sums[1, 0], sums[0, 1] / n, sums[1, 0] / n
-        # Of a = weight (reward - value) / mean weight and b = reward - logged, both of mean 0, per row.
-        a_a = (sums[2, 2] - 2 * value * sums[2, 1] + value**2 * sums[2, 0]) / mean_weight**2
-        b_b = sums[0, 2] - 2 * logged * sums[0, 1] + n * logged**2
-        a_b = (sums[1, 2] - (value + logged) * sums[1, 1] + value * logged * sums[1, 0]) / mean_weight
-        factor = float(norm.ppf((1 + level) / 2))
-        policy, baseline = _interval(value, a_a, n, factor), _interval(logged, b_b, n, factor)
-        effective_rows = float(sums[1, 0] ** 2 / sums[2, 0])
-        if effective_rows < FEW_EFFECTIVE_ROWS:
-            few = (
-                f"the {n:,} rows tell as much of this policy as {effective_rows:.1f} of its own would: too few for the "
-                "interval, which is too narrow then. Use a log with more rows or more exploration."
-            )
-            warnings = (*warnings, few)
-        return Estimate(
-            policy.value,
-            policy.stderr,
-            policy.low,
-            policy.high,
-            level,
-            "snips",
-            "normal",
-            n,
-            self.n_matched,
-            effective_rows,
-            self.max_weight,
-            baseline,
-            _interval(value - logged, a_a + b_b - 2 * a_b, n, factor),
-            warnings,
-        )
-
-
-def _interval(value: float, squares: float, n_rows: int, factor: float) -> Interval:
-    stderr = max(float(squares), 0.0) ** 0.5 / n_rows
-    return Interval(float(value), stderr, float(value - factor * stderr), float(value + factor * stderr))
 
 
 def _always(sums: NDArray[np.float64]) -> dict[str, float]:
@@ -143,6 +76,7 @@ def learn_from_stream(
     labels: Counter[Any] = Counter()
     sums: dict[Any, NDArray[np.float64]] = {}
     total_reward = 0.0
+    leaks: list[str] = []
     ends = [np.inf, -np.inf]
 
     def features() -> Any:
@@ -153,6 +87,8 @@ def learn_from_stream(
                     f"the rows of {path} name {log.X.shape[1]:,} features, more than the 1,024 that become columns. "
                     "Learn in Python: OnlineOffsetTree(n_bits=20).partial_fit on the chunks of LoggedData.scan(...)."
                 )
+            if not labels:
+                leaks.extend(find_leaks(log.X, log.action, log.reward))
             total_reward += float(log.reward.sum())
             ends[:] = min(ends[0], float(log.reward.min())), max(ends[1], float(log.reward.max()))
             found, position = np.unique(log.action, return_inverse=True)
@@ -175,7 +111,8 @@ def learn_from_stream(
         )
     else:
         policy = OnlineRewardRegression(actions=sorted(labels), reward_range=low_high)
-    value, chosen, n_total = RunningValue(), Counter[Any](), sum(labels.values())
+    value, constant = RunningValue(), RunningConstant()
+    chosen, n_total = Counter[Any](), sum(labels.values())
     progress = Progress(n_total) if sys.stderr.isatty() else None
     started = time.perf_counter()
     last: NDArray[Any] = np.empty(0)
@@ -183,7 +120,8 @@ def learn_from_stream(
         if place:
             last = policy.predict(log.X)
             chosen.update(last.tolist())
-            value.add(last == log.action, log.reward, log.propensity)
+            value.add(last == log.action, log.action == constant.best(), log.reward, log.propensity)
+        constant.add(log.action, log.reward, log.propensity)
         policy.partial_fit(**log.arrays())
         if progress is not None:
             progress.advance(len(log), "learning")
@@ -197,13 +135,17 @@ def learn_from_stream(
     by_action = {label: [labels[label], sums[label][1], sums[label][0]] for label in labels}
     mean_inverse, squares = (sum(float(each[i]) for each in sums.values()) for i in (0, 2))
     doubts = doubts_of_propensities(n_total, len(labels), mean_inverse / n_total, squares, by_action)
-    estimate = value.estimate(level, tuple(doubts))
+    compared = value.compared(constant.best(), level, tuple(doubts))
+    estimate, advised = compared.estimate, advice(compared)
     facts = {
         "title": str(path),
         "created": datetime.now(UTC).date().isoformat(),
         "version": offsettree.__version__,
-        "verdict": verdict(estimate),
-        "conclusion": conclusion(estimate),
+        "verdict": verdict(estimate, compared),
+        "basis": basis(estimate),
+        "conclusion": advised.sentence,
+        "use": advised.use,
+        "is_better": advised.is_better,
         "log": {
             "path": str(path),
             "rows": n_total,
@@ -230,17 +172,22 @@ def learn_from_stream(
             ],
         },
         "estimate": estimate_facts(estimate),
+        "constant": constant_facts(compared, "the rows before, again and again"),
+        "propensity": None,
         "policy": {
             "name": LEARNERS[learner],
+            "rows": n_total,
+            "refit": False,
             "learner": type(policy).__name__,
             "parameters": {name: repr(each)[:120] for name, each in policy.get_params(deep=False).items()},
             "seconds": time.perf_counter() - started,
         },
         "candidates": [],
+        "rule": None,
         "weights": None,
         "tree": tree_facts(policy, last),
         "importance": [],
-        "warnings": list(estimate.warnings),
+        "warnings": [*leaks, *estimate.warnings],
         "reproduce": {"command": "", "seed": random_state, "versions": versions()},
     }
     return policy, encoder, facts, estimate

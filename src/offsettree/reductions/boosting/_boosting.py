@@ -77,8 +77,8 @@ def boost(
     score: NDArray[np.float64],
     settings: BoostingSettings,
     seed: int,
-) -> BoostedModel:
-    """Add trees to linear models until rows held out gain nothing any more.
+) -> tuple[BoostedModel, NDArray[np.float64]]:
+    """Add trees to linear models until rows held out gain nothing any more; return them and those rows' scores.
 
     Parameters
     ----------
@@ -96,62 +96,54 @@ def boost(
     from offsettree.reductions.boosting import _kernels_grow as kernels
 
     random = np.random.default_rng(seed)
-    n_rows, n_actions = len(log.reward), log.n_actions
-    n_columns = log.codes.shape[0]
+    n_actions, n_columns = log.n_actions, log.codes.shape[0]
     n_tried = max(1, min(MOST_COLUMNS, n_columns, round(settings.columns * n_columns)))
     n_shares = min(n_actions, MOST_SHARES)
+    work = _room(len(log.reward), n_actions, n_shares, n_tried, settings.depth)
     n_tests = 2**settings.depth - 1
-    order, other, shares = np.empty((3, n_rows), dtype=np.int32)
-    work = kernels.Work(
-        order,
-        other,
-        np.empty(n_rows, dtype=np.float32),
-        np.empty(n_rows, dtype=np.float32),
-        shares,
-        np.empty((2, 2 ** (settings.depth - 1), n_tried, kernels.N_BINS, n_shares, 2), dtype=np.float32),
-        np.empty((2, 2 ** (settings.depth - 1), n_tried, kernels.N_BINS), dtype=np.int32),
+    how = kernels.Settings(
+        settings.depth, settings.action_prior, settings.leaf_prior, float(settings.min_rows), settings.rate
     )
-    gradient, curvature = np.empty((2, n_rows), dtype=np.float32)
-    share = np.arange(n_actions, dtype=np.int32)
-    row_weight = np.empty(0) if log.weight is None else log.weight
+    packed = np.empty(len(log.reward), dtype=np.int64)
+    share = np.arange(n_actions, dtype=np.uint32)
+    nothing = np.empty(0)
+    weight, weight_out = (nothing if each.weight is None else each.weight for each in (log, held_out))
     score = np.ascontiguousarray(score)
     outside = np.einsum("ip,ip->i", held_out.design, weights[held_out.action])
-    least, n_kept = _mean_loss(outside, held_out), 0
-    trees: list[Any] = []
+    least, n_kept = kernels.mean_loss(outside, held_out.reward, weight_out, log.logistic), 0
+    best, trees = outside.copy(), []
     for n_grown in range(1, settings.n_trees + 1):
         columns = np.sort(random.permutation(n_columns)[:n_tried])
         if n_actions > n_shares:
-            share = random.permutation(n_actions).astype(np.int32) % n_shares
-        scale = kernels.set_gradients(score, log.reward, row_weight, log.logistic, gradient, curvature)
+            share = random.permutation(n_actions).astype(np.uint32) % np.uint32(n_shares)
+        units = kernels.set_gradients(score, log.reward, weight, log.logistic, packed)
         tree = kernels.Tree(
             np.empty(n_tests, dtype=np.int32),
             np.empty(n_tests, dtype=np.uint8),
             np.empty(n_tests, dtype=np.uint8),
             np.empty((n_tests + 1, n_actions), dtype=np.float32),
         )
-        kernels.grow(
-            kernels.Rows(log.codes, log.is_category, log.action, share, gradient, curvature),
-            work,
-            columns,
-            kernels.Settings(
-                settings.depth, settings.action_prior * scale, settings.leaf_prior * scale, settings.min_rows
-            ),
-            tree,
-            score,
-            settings.rate,
-        )
+        rows = kernels.Rows(log.codes, log.is_category, log.action, share, packed)
+        kernels.grow(rows, work, columns, how, units, tree, score)
         trees.append(tree)
         kernels.add_to_own(held_out.codes, held_out.action, tree, outside)
-        loss = _mean_loss(outside, held_out)
+        loss = kernels.mean_loss(outside, held_out.reward, weight_out, log.logistic)
         if loss < least - 1e-7:
-            least, n_kept = loss, n_grown
+            least, n_kept, best = loss, n_grown, outside.copy()
         elif n_grown - n_kept > settings.patience:
             break
-    return _stacked(weights, trees[:n_kept], n_tests, n_actions)
+    return _stacked(weights, trees[:n_kept], n_tests, n_actions), best
 
 
-def _mean_loss(score: NDArray[np.float64], log: BoostedLog) -> float:
-    return float(np.average(loss_of(score, log.reward, log.logistic), weights=log.weight))
+def _room(n_rows: int, n_actions: int, n_shares: int, n_tried: int, depth: int) -> Any:
+    from offsettree.reductions.boosting import _kernels_grow as kernels
+
+    order, share, other_order, other_share = np.empty((4, n_rows), dtype=np.uint32)
+    packed, other_packed = np.empty((2, n_rows), dtype=np.int64)
+    left, whole = np.empty((2, 2, n_shares), dtype=np.float32)
+    sums = np.empty((2, 2 ** (depth - 1), n_tried, kernels.N_BINS * n_shares), dtype=np.int64)
+    by_action = np.empty(n_actions, dtype=np.int64)
+    return kernels.Work(order, share, packed, other_order, other_share, other_packed, sums, left, whole, by_action)
 
 
 def _stacked(weights: NDArray[np.float64], trees: list[Any], n_tests: int, n_actions: int) -> BoostedModel:

@@ -4,6 +4,9 @@ A tree is complete: its 2^depth - 1 tests stand level by level, as in a heap, an
 rows to its left. A test sends a row to the left where ``uint8(code - lowest) <= span``, in the arithmetic of single
 bytes: one form for "at most t" (lowest 0), for "missing, or at most t" (lowest is the code of what is missing, and
 other codes come after it), and for "this category" (span 0).
+
+Gradients and curvatures are whole numbers, both in one word of 64 bits: the gradient above, the curvature, which is
+never negative, below. So one addition adds both, and sums are exact in any order.
 """
 
 from __future__ import annotations
@@ -12,13 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from offsettree._jit import kernel, kernel_reordering_sums
+from offsettree._jit import kernel, kernel_reordering_sums, part
 from offsettree.compiled.boosted import MISSING
 
-__all__ = ["Rows", "Settings", "Tree", "Work", "add_to_own", "grow", "set_gradients"]
+__all__ = ["N_BINS", "Rows", "Settings", "Tree", "Work", "add_to_own", "grow", "mean_loss", "set_gradients"]
 
 N_BINS = MISSING + 1
 ALL = np.uint8(255)
+LARGEST = float(1 << 30)  # sum of all gradients' sizes, and of all curvatures, as whole numbers
+LOW = np.int64((1 << 32) - 1)
+HALF = np.int64(32)
 
 
 class Rows(NamedTuple):
@@ -28,17 +34,17 @@ class Rows(NamedTuple):
     is_category: Any
     action: Any
     share: Any  # of each action: the one of the sums of gains that it counts in
-    gradient: Any
-    curvature: Any
+    packed: Any  # gradients and curvatures
 
 
 class Settings(NamedTuple):
-    """How a tree is grown; prices are in units of curvature."""
+    """How a tree is grown; priors and the least weight are in units of mean curvature, that is, in rows."""
 
     depth: int
     action_prior: float  # rows that pull an action's value towards that of the leaf
     leaf_prior: float  # rows that pull a leaf's value towards 0
-    min_rows: int
+    min_rows: float
+    rate: float  # what part of its values is used
 
 
 class Tree(NamedTuple):
@@ -54,19 +60,27 @@ class Work(NamedTuple):
     """Room to work in, made once for all trees of a fold."""
 
     order: Any
-    other: Any
-    gradient: Any  # in that order, and so on
-    curvature: Any
-    share: Any
-    sums: Any  # of shape (2, n_nodes, n_columns, N_BINS, n_shares, 2): of the level above, and of this one
-    count: Any  # of shape (2, n_nodes, n_columns, N_BINS)
+    share: Any  # in that order, and so on
+    packed: Any
+    other_order: Any  # rows that go right, on their way
+    other_share: Any
+    other_packed: Any
+    sums: Any  # of shape (2, n_nodes, n_columns, N_BINS * n_shares): of the level above, and of this one
+    left: Any  # of shape (2, n_shares): gradients and curvatures on the left side of a test, in floating point
+    whole: Any  # the same of a node
+    by_action: Any
 
 
 @kernel
-def set_gradients(score: Any, reward: Any, weight: Any, logistic: Any, gradient: Any, curvature: Any) -> Any:
-    """Write the gradient and the curvature of the loss at the present scores; return the mean curvature."""
-    total = 0.0
-    for i in range(score.shape[0]):
+def set_gradients(score: Any, reward: Any, weight: Any, logistic: Any, packed: Any) -> Any:
+    """Write gradients and curvatures of the loss at the present scores as whole numbers.
+
+    Return what one unit of a gradient is worth, the same of a curvature, and the mean curvature in its units.
+    """
+    n_rows = score.shape[0]
+    gradient, curvature = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32)
+    size, total = 0.0, 0.0
+    for i in range(n_rows):
         w = weight[i] if weight.shape[0] > 0 else 1.0
         if logistic:
             p = 1.0 / (1.0 + np.exp(-score[i]))
@@ -75,62 +89,87 @@ def set_gradients(score: Any, reward: Any, weight: Any, logistic: Any, gradient:
         else:
             gradient[i] = w * (reward[i] - score[i])
             curvature[i] = w
+        size += np.abs(gradient[i])
         total += curvature[i]
-    return total / score.shape[0]
+    g_unit, h_unit = max(size / LARGEST, 1e-300), max(total / LARGEST, 1e-300)
+    for i in range(n_rows):
+        packed[i] = (np.int64(np.rint(gradient[i] / g_unit)) << HALF) + np.int64(np.rint(curvature[i] / h_unit))
+    return g_unit, h_unit, LARGEST / n_rows
+
+
+@part
+def _gradient(packed: Any) -> Any:
+    return np.float32(np.int32(packed >> HALF))
+
+
+@part
+def _curvature(packed: Any) -> Any:
+    return np.float32(np.int32(packed & LOW))
 
 
 @kernel
-def _add_rows(codes: Any, work: Any, sums: Any, count: Any, begin: Any, end: Any) -> None:
+def _add_rows(codes: Any, work: Any, begin: Any, end: Any, n_shares: Any, sums: Any) -> None:
     """Add up the rows from `begin` to `end` - 1 by bin of a column and by share."""
+    order, share, packed = work.order, work.share, work.packed
     sums[:] = 0
-    count[:] = 0
-    for q in range(begin, end):
-        b = codes[work.order[q]]
-        s = work.share[q]
-        sums[b, s, 0] += work.gradient[q]
-        sums[b, s, 1] += work.curvature[q]
-        count[b] += 1
+    width = np.uint64(n_shares)
+    for q in range(np.uint64(begin), np.uint64(end)):
+        sums[np.uint64(codes[order[q]]) * width + np.uint64(share[q])] += packed[q]
 
 
 @kernel_reordering_sums
 def _gain(left: Any, whole: Any, prior: Any) -> Any:
     """Return what a split explains, summed over shares; of a half, the square of its gradient over its curvature."""
     gain = np.float32(0)
-    for s in range(whole.shape[0]):
-        a, x = left[s, 0], left[s, 1] + prior
-        b, y = whole[s, 0] - a, whole[s, 1] - left[s, 1] + prior
+    for s in range(whole.shape[1]):
+        a, x = left[0, s], left[1, s] + prior
+        b, y = whole[0, s] - a, whole[1, s] - left[1, s] + prior
         gain += (a * a * y + b * b * x) / (x * y)
     return gain
 
 
+@kernel_reordering_sums
+def _unpack(packed: Any, out: Any, add: Any) -> Any:
+    """Write sums in floating point, or add them to what is there; return the curvature of those alone."""
+    total = np.float32(0)
+    for s in range(out.shape[1]):
+        h = _curvature(packed[s])
+        out[0, s] = _gradient(packed[s]) + (out[0, s] if add else np.float32(0))
+        out[1, s] = h + (out[1, s] if add else np.float32(0))
+        total += h
+    return total
+
+
 @kernel
-def _best_test(sums: Any, count: Any, whole: Any, is_category: Any, n_rows: Any, least: Any, prior: Any) -> Any:
+def _best_test(sums: Any, work: Any, is_category: Any, weight: Any, least: Any, prior: Any) -> Any:
     """Return the best gain of a column and the test that has it: (gain, lowest, span)."""
     best, lowest, span = np.float32(-1.0), np.uint8(0), ALL
-    left = np.zeros_like(whole)
+    left, whole = work.left, work.whole
+    n_shares = whole.shape[1]
     if is_category:
         for b in range(N_BINS):
-            if least <= count[b] <= n_rows - least:
-                gain = _gain(sums[b], whole, prior)
+            here = _unpack(sums[b * n_shares : (b + 1) * n_shares], left, False)
+            if least <= here <= weight - least:
+                gain = _gain(left, whole, prior)
                 if gain > best:
                     best, lowest, span = gain, np.uint8(b), np.uint8(0)
         return best, lowest, span
-    for missing_left in range(2 if count[MISSING] > 0 else 1):
-        left[:] = 0
-        n_left = 0
+    left[:] = 0
+    missing = _unpack(sums[MISSING * n_shares :], left, False)
+    for missing_left in range(2 if missing > 0 else 1):
+        n_left = np.float32(0)
         if missing_left:
-            left += sums[MISSING]
-            n_left = count[MISSING]
+            n_left = _unpack(sums[MISSING * n_shares :], left, False)
+        else:
+            left[:] = 0
         # With the missing ones on the left, "at most t" for no t is a test as well.
         for b in range(-missing_left, MISSING):
             if b >= 0:
-                if count[b] == 0:
+                here = _unpack(sums[b * n_shares : (b + 1) * n_shares], left, True)
+                if here == 0:
                     continue
-                for s in range(left.shape[0]):
-                    left[s, 0] += sums[b, s, 0]
-                    left[s, 1] += sums[b, s, 1]
-                n_left += count[b]
-            if n_rows - n_left < least:
+                n_left += here
+            if weight - n_left < least:
                 break
             if n_left >= least:
                 gain = _gain(left, whole, prior)
@@ -142,71 +181,63 @@ def _best_test(sums: Any, count: Any, whole: Any, is_category: Any, n_rows: Any,
 
 
 @kernel
-def _divide(rows: Any, work: Any, begin: Any, end: Any, column: Any, lowest: Any, span: Any) -> Any:
+def _divide(codes: Any, work: Any, begin: Any, end: Any, lowest: Any, span: Any) -> Any:
     """Move the rows that go left before the others, both in their order; return where the others begin."""
-    codes = rows.codes[column]
-    middle, n_right = begin, 0
-    for q in range(begin, end):
-        i = work.order[q]
+    order, share, packed = work.order, work.share, work.packed
+    middle, n_right = np.uint64(begin), np.uint64(0)
+    for q in range(np.uint64(begin), np.uint64(end)):
+        i = order[q]
         if np.uint8(codes[i] - lowest) <= span:
-            work.order[middle] = i
-            middle += 1
+            order[middle], share[middle], packed[middle] = i, share[q], packed[q]
+            middle += np.uint64(1)
         else:
-            work.other[n_right] = i
-            n_right += 1
+            work.other_order[n_right], work.other_share[n_right] = i, share[q]
+            work.other_packed[n_right] = packed[q]
+            n_right += np.uint64(1)
     for q in range(n_right):
-        work.order[middle + q] = work.other[q]
-    _follow(rows, work, begin, end)
-    return middle
-
-
-@kernel
-def _follow(rows: Any, work: Any, begin: Any, end: Any) -> None:
-    """Write what rows have to say in the order of the rows."""
-    for q in range(begin, end):
-        i = work.order[q]
-        work.gradient[q] = rows.gradient[i]
-        work.curvature[q] = rows.curvature[i]
-        work.share[q] = rows.share[rows.action[i]]
+        order[middle + q], share[middle + q] = work.other_order[q], work.other_share[q]
+        packed[middle + q] = work.other_packed[q]
+    return np.int64(middle)
 
 
 @kernel
 def _find_sums(rows: Any, work: Any, columns: Any, bounds: Any, level: Any, node: Any) -> None:
     """Add up the rows of a node and of its right neighbour: the shorter one by its rows, the other as what is left."""
-    now, before = level % 2, (level + 1) % 2
+    now, before, n_shares = level % 2, (level + 1) % 2, work.left.shape[1]
     n_left, n_right = bounds[node + 1] - bounds[node], bounds[node + 2] - bounds[node + 1]
     short = node if n_left <= n_right else node + 1
     long = 2 * node + 1 - short
     for c in range(columns.shape[0]):
-        codes = rows.codes[columns[c]]
-        sums, count = work.sums[now, short, c], work.count[now, short, c]
-        _add_rows(codes, work, sums, count, bounds[short], bounds[short + 1])
-        work.sums[now, long, c] = work.sums[before, node // 2, c] - sums
-        work.count[now, long, c] = work.count[before, node // 2, c] - count
+        sums, rest, above = work.sums[now, short, c], work.sums[now, long, c], work.sums[before, node // 2, c]
+        _add_rows(rows.codes[columns[c]], work, bounds[short], bounds[short + 1], n_shares, sums)
+        for s in range(sums.shape[0]):
+            rest[s] = above[s] - sums[s]
 
 
 @kernel
-def _whole_of(work: Any, begin: Any, end: Any, n_shares: Any) -> Any:
-    whole = np.zeros((n_shares, 2), np.float32)
-    for q in range(begin, end):
-        whole[work.share[q], 0] += work.gradient[q]
-        whole[work.share[q], 1] += work.curvature[q]
-    return whole
+def _set_whole(work: Any, sums: Any) -> Any:
+    """Write the sums of a node from those of any of its columns; return its curvature."""
+    n_shares = work.whole.shape[1]
+    weight = np.float32(0)
+    for b in range(N_BINS):
+        weight += _unpack(sums[b * n_shares : (b + 1) * n_shares], work.whole, b > 0)
+    return weight
 
 
 @kernel
-def grow(rows: Any, work: Any, columns: Any, settings: Any, tree: Any, score: Any, rate: Any) -> None:
-    """Grow a tree into the arrays of `tree`, by the columns named, and add its values, times `rate`, to the scores.
+def grow(rows: Any, work: Any, columns: Any, settings: Any, units: Any, tree: Any, score: Any) -> None:
+    """Grow a tree into the arrays of `tree`, by the columns named, and add its values to the scores.
 
     A split must pay for many actions: its gain is summed over them. An action's value is that of its rows in the leaf,
     pulled towards the mean of the leaf as strongly as `action_prior` rows would.
     """
-    n_rows, depth = rows.codes.shape[1], settings.depth
-    n_shares = work.sums.shape[4]
-    prior = np.float32(settings.action_prior)
+    n_rows, depth, n_shares = rows.codes.shape[1], settings.depth, work.left.shape[1]
+    one_row = units[2]
+    prior, least = np.float32(settings.action_prior * one_row), np.float32(settings.min_rows * one_row)
     for q in range(n_rows):
         work.order[q] = q
-    _follow(rows, work, 0, n_rows)
+        work.share[q] = rows.share[rows.action[q]]
+        work.packed[q] = rows.packed[q]
     tree.feature[:] = 0
     tree.lowest[:] = 0
     tree.span[:] = ALL
@@ -222,54 +253,53 @@ def grow(rows: Any, work: Any, columns: Any, settings: Any, tree: Any, score: An
             if level > 0 and node % 2 == 0 and (is_open[node] or is_open[node + 1]):
                 _find_sums(rows, work, columns, bounds, level, node)
             middle = end
-            if is_open[node] and end - begin >= 2 * settings.min_rows:
-                whole = _whole_of(work, begin, end, n_shares)
-                best = np.float32(0.0)
-                for s in range(n_shares):
-                    best += whole[s, 0] * whole[s, 0] / (whole[s, 1] + prior)
-                best += np.float32(1e-9)
-                where = -1
-                for c in range(columns.shape[0]):
-                    sums, count = work.sums[level % 2, node, c], work.count[level % 2, node, c]
-                    if level == 0:
-                        _add_rows(rows.codes[columns[c]], work, sums, count, begin, end)
-                    gain, lowest, span = _best_test(
-                        sums, count, whole, rows.is_category[columns[c]], end - begin, settings.min_rows, prior
-                    )
-                    if gain > best:
-                        best, where = gain, columns[c]
-                        tree.lowest[first + node], tree.span[first + node] = lowest, span
+            if is_open[node]:
+                own = work.sums[level % 2, node]
+                if level == 0:
+                    for c in range(columns.shape[0]):
+                        _add_rows(rows.codes[columns[c]], work, begin, end, n_shares, own[c])
+                weight = _set_whole(work, own[0])
+                best, where = np.float32(0.0), -1
+                if weight >= 2 * least:
+                    for s in range(n_shares):
+                        best += work.whole[0, s] * work.whole[0, s] / (work.whole[1, s] + prior)
+                    best *= np.float32(1 + 1e-6)
+                    for c in range(columns.shape[0]):
+                        gain, lowest, span = _best_test(
+                            own[c], work, rows.is_category[columns[c]], weight, least, prior
+                        )
+                        if gain > best:
+                            best, where = gain, columns[c]
+                            tree.lowest[first + node], tree.span[first + node] = lowest, span
                 if where >= 0:
                     tree.feature[first + node] = where
-                    middle = _divide(rows, work, begin, end, where, tree.lowest[first + node], tree.span[first + node])
+                    lowest, span = tree.lowest[first + node], tree.span[first + node]
+                    middle = _divide(rows.codes[where], work, begin, end, lowest, span)
                     next_open[2 * node], next_open[2 * node + 1] = True, True
             next_bounds[2 * node + 1], next_bounds[2 * node + 2] = middle, end
         bounds, is_open = next_bounds, next_open
-    _set_values(rows, work, bounds, settings, tree.values, score, rate)
+    _set_values(rows, work, bounds, settings, units, tree.values, score)
 
 
 @kernel
-def _set_values(rows: Any, work: Any, bounds: Any, settings: Any, values: Any, score: Any, rate: Any) -> None:
-    n_actions = values.shape[1]
-    above, below = np.empty(n_actions), np.empty(n_actions)
+def _set_values(rows: Any, work: Any, bounds: Any, settings: Any, units: Any, values: Any, score: Any) -> None:
+    n_actions, by_action = values.shape[1], work.by_action
+    worth = settings.rate * units[0] / units[1]
+    prior, leaf_prior = settings.action_prior * units[2], settings.leaf_prior * units[2]
     for leaf in range(values.shape[0]):
         begin, end = bounds[leaf], bounds[leaf + 1]
         if begin == end:
             values[leaf] = 0
             continue
-        above[:] = 0
-        below[:] = 0
-        total, weight = 0.0, 0.0
+        by_action[:] = 0
+        total = np.int64(0)
         for q in range(begin, end):
-            a = rows.action[work.order[q]]
-            above[a] += work.gradient[q]
-            below[a] += work.curvature[q]
-            total += work.gradient[q]
-            weight += work.curvature[q]
-        mean = total / (weight + settings.leaf_prior)
-        prior = settings.action_prior
+            by_action[rows.action[work.order[q]]] += work.packed[q]
+            total += work.packed[q]
+        mean = (total >> HALF) / ((total & LOW) + leaf_prior)
         for a in range(n_actions):
-            values[leaf, a] = rate * (above[a] + prior * mean) / (below[a] + prior)
+            above, below = np.float64(by_action[a] >> HALF), np.float64(by_action[a] & LOW)
+            values[leaf, a] = worth * (above + prior * mean) / (below + prior)
         for q in range(begin, end):
             i = work.order[q]
             score[i] += values[leaf, rows.action[i]]
@@ -285,3 +315,18 @@ def add_to_own(codes: Any, action: Any, tree: Any, score: Any) -> None:
             right = np.uint8(codes[tree.feature[node], i] - tree.lowest[node]) > tree.span[node]
             node = 2 * node + 1 + right
         score[i] += tree.values[node - n_tests, action[i]]
+
+
+@kernel
+def mean_loss(score: Any, reward: Any, weight: Any, logistic: Any) -> Any:
+    """Return the mean loss of rows."""
+    loss, total = 0.0, 0.0
+    for i in range(score.shape[0]):
+        w = weight[i] if weight.shape[0] > 0 else 1.0
+        if logistic:
+            own = max(score[i], 0.0) + np.log1p(np.exp(-np.abs(score[i]))) - reward[i] * score[i]
+        else:
+            own = (reward[i] - score[i]) ** 2
+        loss += w * own
+        total += w
+    return loss / total

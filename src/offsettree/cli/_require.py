@@ -1,0 +1,32 @@
+"""``--require better``: an exit code by which a script sees whether a policy may be used."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+__all__ = ["NOT_MET", "add_require_option", "exit_code"]
+
+NOT_MET = 3
+
+
+def add_require_option(group: Any) -> None:
+    """Add the option."""
+    group.add_argument(
+        "--require",
+        choices=["better"],
+        help="exit with code 3 unless the policy is shown to be better than what was logged and than the best constant "
+        "action: both intervals wholly above zero, and no serious warning",
+    )
+
+
+def exit_code(options: argparse.Namespace, *, is_better: bool) -> int:
+    """Return 0, or 3 where what was required does not hold, which is said."""
+    if options.require is None or is_better:
+        return 0
+    sys.stderr.write(
+        "offsettree: --require better is not met: the policy is not shown to be better than what was logged and than "
+        "the best constant action.\n"
+    )
+    return NOT_MET

@@ -1,0 +1,130 @@
+"""The simplest policy: always the same action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+
+from offsettree._available import Available, best_of
+from offsettree._features import Features, count_rows
+from offsettree._validation import some_labels
+from offsettree.base import BasePolicy
+from offsettree.exceptions import ParameterError
+from offsettree.learners import HistogramTree
+from offsettree.reductions._action_values import shrunken_values
+
+__all__ = ["ConstantPolicy"]
+
+
+class ConstantPolicy(BasePolicy):
+    """Policy that always takes one action: what any other must be better than to be worth its trouble.
+
+    Without an `action`, `fit` picks the one of the highest estimated value. The estimates are those of `score`
+    (self-normalised, weighted by 1 / propensity), pulled towards their common mean: an action with few rows, by its
+    own noise, more than one with many, so that one that was tried three times does not win by luck. How strongly, the
+    log itself tells, by how much more the estimates differ than their noise explains (empirical Bayes). Of all rules,
+    to take the action of the largest mean given the log earns most on average over logs of that kind.
+
+    Parameters
+    ----------
+    action : int or str, optional
+        The label of the action to take. By default the one of the highest estimated value.
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward. Rewards outside are refused.
+    actions : array of labels, optional
+        All action labels, in the order wanted for `actions_`. By default the sorted labels of the log.
+
+    Attributes
+    ----------
+    actions_ : ndarray of shape (n_actions,)
+        The action labels.
+    action_ : int or str
+        The one that is taken.
+    values_ : ndarray of shape (n_actions,)
+        What each action is estimated to earn if it is always taken, in the order of `actions_` and in units of the
+        reward. Where some actions are not available, the best of those that are is taken; `rank` goes by these too.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The features are checked but not used. An action that was never logged is valued at the common mean, and picked only
+    if nothing else is available. Rows without a choice (see `available` in `fit`) are left out, if there are others.
+
+    Examples
+    --------
+    >>> from offsettree import ConstantPolicy
+    >>> X, action = [[0.0]] * 400, ["call", "mail", "mail", "wait"] * 100
+    >>> propensity = [0.25, 0.5, 0.5, 0.25] * 100
+    >>> policy = ConstantPolicy().fit(X, action, reward=[0, 1, 1, 0] * 50 + [1, 0, 1, 0] * 50, propensity=propensity)
+    >>> policy.action_, policy.decide([0.0]), policy.decide([0.0], available=["call", "wait"])
+    ('mail', 'mail', 'call')
+    >>> policy.values_.round(2)
+    array([0.5 , 0.75, 0.  ])
+    """
+
+    estimator = None
+    _default_learner = staticmethod(HistogramTree)  # what X may hold: anything that one of ours takes
+
+    def __init__(
+        self,
+        action: Any = None,
+        *,
+        reward_range: Sequence[float] = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+    ) -> None:
+        self.action = action
+        self.reward_range = reward_range
+        self.actions = actions
+
+    def _fit(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+        available: Available | None = None,
+    ) -> None:
+        if available is not None and (free := available.count() > 1).any():
+            action, reward, propensity = action[free], reward[free], propensity[free]
+        values = shrunken_values(action, reward, propensity, len(self.actions_))
+        low, high = self.reward_range
+        self.values_ = low + (high - low) * values
+        preference = values.copy()
+        preference[np.bincount(action, minlength=len(values)) == 0] = -np.inf
+        if self.action is not None:
+            preference[self._position_of(self.action)] = np.inf
+        self._order: NDArray[np.intp] = np.argsort(-preference, kind="stable")
+        self.action_ = self.actions_[self._order[0]].item()
+
+    def _position_of(self, label: Any) -> int:
+        known: list[Any] = self.actions_.tolist()
+        label = label.item() if isinstance(label, np.generic) else label
+        if not isinstance(label, int | str) or isinstance(label, bool) or label not in known:
+            raise ParameterError(
+                f"action must be None or one of the policy's {len(known)} actions, {some_labels(self.actions_)}; got "
+                f"{label!r}. If it was never logged, name all actions: actions=[...]."
+            )
+        return known.index(label)
+
+    def _choose(self, X: Features) -> NDArray[np.intp]:
+        return np.full(count_rows(X), self._order[0], dtype=np.intp)
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return np.asarray(self._order[mask[:, self._order].argmax(axis=1)])
+
+    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        if mask is None:
+            return np.tile(self._order[:n], (count_rows(X), 1))
+        place = np.empty(len(self._order))
+        place[self._order] = np.arange(len(self._order))
+        return best_of(np.broadcast_to(-place, mask.shape), n, mask)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags

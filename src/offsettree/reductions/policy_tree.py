@@ -1,0 +1,205 @@
+"""Policy tree: the best of all shallow trees, a policy that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from offsettree._available import Available, best_of
+from offsettree._features import Features, is_frame
+from offsettree.compiled import CompilablePolicy, CompiledTree
+from offsettree.exceptions import ParameterError
+from offsettree.learners import HistogramTree
+from offsettree.learners._binning import Bins
+from offsettree.reductions._cross_fit import CrossFit
+from offsettree.reductions._offset import warn_of_unlogged
+from offsettree.reductions._reward_models import check_reward_model
+from offsettree.reductions.rules._flatten import flatten_rules
+from offsettree.reductions.rules._grow import Leaves, grow_rules
+from offsettree.reductions.rules._rule import Rule
+from offsettree.reductions.rules._search import Limits, Table, find_depth, find_tree
+
+__all__ = ["PolicyTree"]
+
+DEPTHS = (1, 2)
+FEWEST_ROWS, SMALLEST_SHARE = 10, 100
+
+
+class PolicyTree(CompilablePolicy):
+    """Policy of a few rules that can be printed: the best of all trees of one or two levels.
+
+    For every row and action there is a doubly robust estimate of what would have been earned: what a reward model
+    predicts that did not see the row, and for the action that was logged the model's error over the propensity. The
+    tree is worth the mean estimate of the actions that it takes, and of all trees the one is found that is worth most.
+    Trees that are grown one split at a time miss it where two columns matter only together.
+
+    Parameters
+    ----------
+    depth : {1, 2}, default=2
+        Tests on the way to a decision, at most: two or four leaves.
+    reward_model : "linear", "boosting" or regressor, default="linear"
+        Predicts rewards. "linear" are linear models of all actions that learn from each other, "boosting" is
+        `RewardBoosting`, a regressor is trained on each action's own rows.
+    prune : bool, default=True
+        Take fewer levels, or none, where these are worth more in rows that the tree was not found on, by
+        cross-validation in three folds. The best of thousands of trees is always worth something in the rows it was
+        found on. With False the tree has all levels that are worth anything there.
+    min_rows : int, optional
+        Rows of a leaf, at least. By default a hundredth of all, and at least 10.
+    max_features : int, default=50
+        Columns that are searched: the time of `depth=2` grows by their square. Where X has more, those are whose best
+        single split is worth most, and the tree is the best over these.
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward. Predictions of the model are kept within.
+    actions : array of labels, optional
+        All action labels, in the order wanted for `actions_`. By default the sorted labels of the log.
+    n_jobs : int, optional
+        Columns that are searched at once, in threads. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Decides the folds of the reward model, and its seeds.
+
+    Attributes
+    ----------
+    actions_ : ndarray of shape (n_actions,)
+        The action labels.
+    root_ : Rule
+        The tree: `column`, `name`, `threshold` or `category` of the test, `left` and `right`, and at every node the
+        `action`, the estimated `values` of all actions, and `n_rows`.
+    compiled_ : SplitGraph
+        The policy in flat arrays, by which it decides.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    A column of numbers is cut between all its values where it has up to 63, else at as many quantiles; the search is
+    exact over these cuts. A nominal column is asked for one of its 62 most frequent values. Rows whose value is missing
+    may go to either side, and may be told from all others. Where the best action of a leaf is not available, the next
+    by `values` is taken; `rank` goes by them too. Rows that could choose among some actions only count by how an action
+    compares with the mean of those that were available.
+
+    The search holds a number for every row and action; with n rows, k actions and p columns it takes time in proportion
+    to n k p^2 for two levels.
+
+    References
+    ----------
+    Zhou, Athey and Wager, "Offline multi-action policy learning: generalization and optimization", Operations Research
+    71 (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from offsettree import PolicyTree, simulate_log
+    >>> random = np.random.RandomState(0)
+    >>> visits = pd.DataFrame({"age": random.randint(18, 80, 2000), "member": random.choice(["no", "yes"], 2000)})
+    >>> best = np.where(visits["age"] > 50, np.where(visits["member"] == "yes", "call", "mail"), "wait")
+    >>> log = simulate_log(visits, best, random_state=0)
+    >>> policy = PolicyTree(random_state=0).fit(**log.arrays())
+    >>> print(policy.rules())
+    if age <= 50.5:
+        take wait  (...)
+    else (age > 50.5):
+        if member is yes:
+            take call  (...)
+        else (member is not yes):
+            take mail  (...)
+    >>> policy.decide({"age": 64, "member": "yes"})
+    'call'
+    """
+
+    estimator = None
+    _default_learner = staticmethod(HistogramTree)
+
+    def __init__(
+        self,
+        depth: int = 2,
+        *,
+        reward_model: Any = "linear",
+        prune: bool = True,
+        min_rows: int | None = None,
+        max_features: int = 50,
+        reward_range: Sequence[float] = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.depth = depth
+        self.reward_model = reward_model
+        self.prune = prune
+        self.min_rows = min_rows
+        self.max_features = max_features
+        self.reward_range = reward_range
+        self.actions = actions
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def rules(self) -> str:
+        """Return the tree as text: a line per test and leaf, with the names of columns and the labels of actions."""
+        check_is_fitted(self)
+        return "\n".join(self.root_.lines())
+
+    def _fit(
+        self,
+        X: Features,
+        action: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+        available: Available | None = None,
+    ) -> None:
+        self._check_parameters()
+        check_reward_model(self.reward_model)
+        warn_of_unlogged(action, self.actions_)
+        random = check_random_state(self.random_state)
+        n_actions, n_rows = len(self.actions_), len(action)
+        self._bins = Bins.fit(X)
+        table = Table.of(self._bins, self._bins.codes(self._bins.numbers(X)))
+        estimates = CrossFit.make(self.reward_model, X, action, reward, propensity, n_actions, random, self.n_jobs)
+        leaves = Leaves.of(estimates.rewards(np.arange(n_actions)), available, self.reward_range)
+        least = max(FEWEST_ROWS, n_rows // SMALLEST_SHARE) if self.min_rows is None else int(self.min_rows)
+        limits, depth = Limits(least, int(self.max_features)), int(self.depth)
+        if self.prune:
+            depth = find_depth(table, leaves.ahead, depth, estimates.folds, limits, self.n_jobs)
+        top = find_tree(table, leaves.ahead, depth, limits, self.n_jobs) if depth else None
+        names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
+        self.root_: Rule = grow_rules(top, table, self._bins, leaves, [str(name) for name in names], self.actions_)
+        self._graph, self._leaf_graph = flatten_rules(self.root_, self._bins, self.actions_)
+        self._leaf_values = np.array([leaf.values for leaf in self.root_.leaves()])
+
+    def _compile(self) -> CompiledTree:
+        return self._graph
+
+    def _is_slow_to_flatten(self) -> bool:
+        return False
+
+    def _as_numbers(self, frame: Features) -> Features:
+        return self._bins.numbers(frame)
+
+    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
+        return self._graph.choose(self._bins.numbers(X))
+
+    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return self._rank(X, 1, mask)[:, 0]
+
+    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        leaf = self._leaf_graph.choose(self._bins.numbers(X) if is_frame(X) else X)
+        return best_of(self._leaf_values[leaf], n, mask)
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.depth, bool) or self.depth not in DEPTHS:
+            raise ParameterError(
+                f"depth must be 1 or 2, as the best of deeper trees cannot be found in reasonable time; got "
+                f"{self.depth!r}."
+            )
+        if not isinstance(self.prune, bool | np.bool_):
+            raise ParameterError(f"prune must be true or false; got {self.prune!r}.")
+        for name, value in (("min_rows", self.min_rows), ("max_features", self.max_features)):
+            if value is None and name == "min_rows":
+                continue
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise ParameterError(f"{name} must be a whole number of at least 1; got {value!r}.")

@@ -1,0 +1,89 @@
+"""From the splits that were found to a tree of rules with the estimates of every node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._available import Available
+from offsettree.learners._binning import Bins
+from offsettree.learners._kernels_counts import MISSING
+from offsettree.reductions.rules._rule import Rule
+from offsettree.reductions.rules._search import Split, Table
+
+__all__ = ["Leaves", "grow_rules"]
+
+
+class Leaves(NamedTuple):
+    """What every action would have earned in every row, as what rows earn on average and how far actions are ahead."""
+
+    mean: NDArray[np.float64]  # of the actions that were available to a row
+    ahead: NDArray[np.float64]  # of that mean; 0 where an action was not available
+    offered: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, estimate: NDArray[np.float64], available: Available | None, reward_range: Sequence[float]) -> Leaves:
+        """Take the estimates apart, in units of the reward."""
+        low, high = reward_range
+        estimate = low + (high - low) * estimate
+        if available is None:
+            mean = estimate.mean(axis=1)
+            return cls(mean, estimate - mean[:, np.newaxis], None)
+        offered = available.dense()
+        mean = np.where(offered, estimate, 0).sum(axis=1) / offered.sum(axis=1)
+        return cls(mean, np.where(offered, estimate - mean[:, np.newaxis], 0), offered)
+
+    def values(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return what each action is worth in some rows; one that was available to none of them is worth their mean."""
+        total = self.ahead[rows].sum(axis=0)
+        count = np.full(len(total), len(rows)) if self.offered is None else self.offered[rows].sum(axis=0)
+        return np.asarray(self.mean[rows].mean() + total / np.maximum(count, 1))
+
+
+class _Grower(NamedTuple):
+    table: Table
+    bins: Bins
+    leaves: Leaves
+    names: list[str]
+    actions: NDArray[np.generic]
+
+    def grow(self, split: Split | None, rows: NDArray[np.intp]) -> Rule:
+        values = self.leaves.values(rows)
+        leaf = Rule(self.actions[values.argmax()].item(), values, len(rows))
+        if split is None:
+            return leaf
+        goes_left = self.table.goes_left(split)[rows]
+        left, right = self.grow(split.left, rows[goes_left]), self.grow(split.right, rows[~goes_left])
+        if left.is_leaf and right.is_leaf and left.action == right.action:
+            return leaf  # nothing depends on the answer
+        threshold, category = self._test(split)
+        return Rule(
+            leaf.action,
+            values,
+            len(rows),
+            split.column,
+            self.names[split.column],
+            threshold,
+            category,
+            split.missing_left,
+            bool((self.table.codes[split.column] == MISSING).any()),
+            left,
+            right,
+        )
+
+    def _test(self, split: Split) -> tuple[float | None, object]:
+        column = split.column
+        if self.table.is_category[column]:
+            value_of = {code: value for value, code in self.bins.categories[column].items()}
+            return None, value_of.get(split.cut)
+        return float(self.bins.edges[column, split.cut]), None
+
+
+def grow_rules(
+    top: Split | None, table: Table, bins: Bins, leaves: Leaves, names: list[str], actions: NDArray[np.generic]
+) -> Rule:
+    """Return the rules of a tree of splits; a test whose answers lead to the same action is left out."""
+    return _Grower(table, bins, leaves, names, actions).grow(top, np.arange(len(leaves.mean)))

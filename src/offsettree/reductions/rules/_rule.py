@@ -1,0 +1,86 @@
+"""A tree of rules as its reader sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Rule"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A node of a `PolicyTree`: a test with a rule on either side, or a leaf with an action.
+
+    Attributes
+    ----------
+    action : int or str
+        The action that is taken here; of a test, the one that would be best without it.
+    values : ndarray of shape (n_actions,)
+        What each action is estimated to earn in the rows that come here, in units of the reward.
+    n_rows : int
+        Rows of the log that come here.
+    column : int or None
+        The column of X that is tested; None at a leaf.
+    name : str
+        The name of that column.
+    threshold : float or None
+        Rows go left whose value is at most this; None for a nominal column. Infinity tells known values from missing.
+    category : object
+        Rows go left whose value is this one; None stands for what is missing, or was never seen.
+    missing_left : bool
+        Whether rows go left whose value is missing.
+    missing_seen : bool
+        Whether there were such rows in the log.
+    left, right : Rule or None
+        What follows.
+    """
+
+    action: Any
+    values: NDArray[np.float64]
+    n_rows: int
+    column: int | None = None
+    name: str = ""
+    threshold: float | None = None
+    category: Any = None
+    missing_left: bool = False
+    missing_seen: bool = False
+    left: Rule | None = None
+    right: Rule | None = None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether there is nothing more to ask."""
+        return self.left is None or self.right is None
+
+    def leaves(self) -> Iterator[Rule]:
+        """Yield the leaves from left to right."""
+        if self.left is None or self.right is None:
+            yield self
+        else:
+            yield from self.left.leaves()
+            yield from self.right.leaves()
+
+    def condition(self, left: bool) -> str:
+        """Say in words which rows go left, or right."""
+        if self.threshold is None:
+            value = "missing" if self.category is None else str(self.category)
+            return f"{self.name} is {value}" if left else f"{self.name} is not {value}"
+        if np.isinf(self.threshold):
+            return f"{self.name} is known" if left else f"{self.name} is missing"
+        said = f"{self.name} {'<=' if left else '>'} {self.threshold:.6g}"
+        return f"{said} or missing" if self.missing_seen and self.missing_left == left else said
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """Yield the rules as lines of text, those below a test further in."""
+        if self.left is None or self.right is None:
+            best = float(self.values.max())
+            yield f"{indent}take {self.action}  ({best:.4g} per decision estimated, {self.n_rows:,} rows)"
+            return
+        for side, rule in ((True, self.left), (False, self.right)):
+            yield f"{indent}if {self.condition(side)}:" if side else f"{indent}else ({self.condition(side)}):"
+            yield from rule.lines(f"{indent}    ")

@@ -1,0 +1,108 @@
+"""The rule of choice: which of several candidates to take, by what each earned in the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.evaluation._terms import Terms
+
+__all__ = ["Gaps", "Rule", "Stack"]
+
+LEAD, LEAD_IF_RARE = 0.75, 2.0
+RARE = 20.0  # kurtosis of the rewards; of 0 and 1 it is 18 where one in twenty is 1
+FEWEST = 100  # rows: of fewer, standard errors say too little to give a candidate up
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What candidates are worth, by how much each is behind one of them, and the standard errors of that."""
+
+    value: NDArray[np.float64]
+    behind: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The terms of candidates, of shape (n_candidates, n_rows), the preferred first; a value is a ratio of sums.
+
+    `is_constant` tells of each whether it does the same whatever x is.
+    """
+
+    numerator: NDArray[np.float64]
+    counted: NDArray[np.float64]
+    is_constant: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, terms: list[Terms], is_constant: list[bool] | None = None) -> Self:
+        """Stack the terms of one estimator."""
+        constant = np.zeros(len(terms), dtype=bool) if is_constant is None else np.asarray(is_constant)
+        return cls(np.stack([each.numerator for each in terms]), np.stack([each.counted for each in terms]), constant)
+
+    def gaps(self, weight: NDArray[np.float64], to: int | None = None) -> Gaps:
+        """Return by how much each is behind one of them, by default the best; a row counts as its weight says.
+
+        Both are of the difference, row by row: what makes all candidates look better or worse cancels out.
+        """
+        n_rows = float(weight.sum())
+        above, below = self.numerator @ weight, self.counted @ weight
+        known = below > 0  # without a row logged with what a candidate does, nothing speaks for it
+        value = np.where(known, above / np.where(known, below, 1.0), -np.inf)
+        best = int(np.argmax(value)) if to is None else to
+        # Linear in both sums: a number per row with the mean and the spread of the ratio.
+        steps = (self.numerator - np.where(known, value, 0)[:, np.newaxis] * self.counted) / (
+            np.where(known, below, 1.0)[:, np.newaxis] / n_rows
+        )
+        apart = steps[best] - steps
+        stderr = np.sqrt((apart**2) @ weight / max(n_rows - 1, 1) / n_rows)
+        with np.errstate(invalid="ignore"):
+            behind = np.where(np.arange(len(value)) == best, 0.0, value[best] - value)
+        return Gaps(value, behind, stderr)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The best is chosen; or a simpler one that is so many standard errors behind it at most; or a constant.
+
+    Parameters
+    ----------
+    simpler_within : float
+        How many standard errors behind the best an earlier candidate may be and still be preferred.
+    lead : float
+        How many standard errors a candidate that looks at x must be ahead of one that does not.
+    """
+
+    simpler_within: float
+    lead: float
+
+    @classmethod
+    def of(cls, simpler_within: float, reward: NDArray[np.float64]) -> Self:
+        """Ask for a clear lead where a few rows earn most: there x seldom tells enough, and luck tells much."""
+        off = reward - reward.mean()
+        is_rare = (off**4).mean() > RARE * max((off**2).mean() ** 2, 1e-300)
+        return cls(simpler_within, LEAD_IF_RARE if is_rare else LEAD)
+
+    def choose(self, stack: Stack, weight: NDArray[np.float64]) -> int:
+        """Return the place of the one to take; a row counts as often as its weight says."""
+        gaps = stack.gaps(weight)
+        best = int(np.argmax(gaps.value))
+        within = np.where(stack.is_constant, self.lead, self.simpler_within)
+        return int(np.argmax(gaps.behind[: best + 1] <= (within * gaps.stderr)[: best + 1]))
+
+    def are_hopeless(self, stack: Stack, weight: NDArray[np.float64], beyond: float) -> NDArray[np.bool_]:
+        """Tell which are more than so many standard errors behind the one that would be chosen now."""
+        gaps = stack.gaps(weight, self.choose(stack, weight))
+        return np.isfinite(gaps.value) & (gaps.behind > beyond * gaps.stderr) & (weight.sum() >= FEWEST)
+
+    def __str__(self) -> str:
+        simpler = (
+            f"Of the candidates that are at most {self.simpler_within:g} standard errors behind the best, on the same "
+            "rows, the first in the list is chosen"
+            if self.simpler_within
+            else "The candidate of the highest value is chosen"
+        )
+        return f"{simpler}. One that looks at x must be ahead of the best constant action by {self.lead:g}."

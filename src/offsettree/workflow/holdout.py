@@ -1,0 +1,158 @@
+"""Which rows are held out: some at random, the latest ones, or those of whole groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import is_frame
+from offsettree.exceptions import LogError, ParameterError
+from offsettree.logs._raw_columns import Dates, Numbers, read_column
+from offsettree.logs._spellings import read_stamp
+
+__all__ = ["group_codes", "split_rows", "time_ranks"]
+
+Rows = NDArray[np.intp]
+
+
+def split_rows(
+    n_rows: int,
+    test_size: float,
+    random_state: int | None = None,
+    *,
+    time: NDArray[np.intp] | None = None,
+    group: NDArray[np.intp] | None = None,
+) -> tuple[Rows, Rows]:
+    """Return the rows to learn from and those held out, both in the order of the log.
+
+    Parameters
+    ----------
+    n_rows : int
+        Of the log.
+    test_size : float
+        The share of rows to hold out. Rows of the same time, or of one group, stay together: then it is the nearest
+        share that can be had.
+    random_state : int or None, default=None
+        Draws rows or groups.
+    time : array of shape (n_rows,), optional
+        Ranks by `time_ranks`: the latest rows are held out.
+    group : array of shape (n_rows,), optional
+        Codes by `group_codes`: groups are drawn, and all rows of a group are on one side.
+
+    Examples
+    --------
+    >>> train, test = split_rows(6, 0.3, time=np.array([0, 1, 2, 3, 3, 3]))
+    >>> train.tolist(), test.tolist()
+    ([0, 1, 2], [3, 4, 5])
+    """
+    n_test = round(n_rows * test_size)
+    if n_test < 1 or n_test >= n_rows:
+        raise LogError(f"the log of {n_rows} rows cannot be split with test_size={test_size}: a part would be empty.")
+    if time is not None:
+        # Rows of the same time stay together: those before the cut are older than all after it.
+        older = np.cumsum(np.bincount(time))[:-1]
+        cut = int(np.abs(older - (n_rows - n_test)).argmin())
+        held_out = time > cut
+    elif group is not None:
+        drawn = np.random.default_rng(random_state).permutation(int(group.max()) + 1)
+        sizes = np.cumsum(np.bincount(group)[drawn])[:-1]
+        held_out = np.isin(group, drawn[: int(np.abs(sizes - n_test).argmin()) + 1])
+    else:
+        held_out = np.zeros(n_rows, dtype=bool)
+        held_out[np.random.default_rng(random_state).permutation(n_rows)[:n_test]] = True
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def time_ranks(values: Any, n_rows: int, name: str = "split_by_time") -> NDArray[np.intp]:
+    """Return the rank of each row's time: numbers, or dates and times, also written as 2026-11-17 or so.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows,)
+        When each decision was taken.
+    n_rows : int
+        Of the log.
+    name : str, default="split_by_time"
+        What errors call it.
+    """
+    column = _column(values, n_rows, name)
+    if isinstance(column, Numbers | Dates):
+        times: NDArray[Any] = column.values
+    else:
+        try:
+            stamps = np.array([*map(read_stamp, column.words), np.datetime64("NaT", "us")], dtype="datetime64[us]")
+        except ValueError as error:
+            raise LogError(
+                f"{name} must hold numbers, dates or times to order the rows by; it holds text that is none of them "
+                f"({error}). Write dates as 2026-11-17 or 2026-11-17 08:30, or number the rows in their order."
+            ) from None
+        times = stamps[column.codes]
+    missing = np.isnan(times) if times.dtype.kind == "f" else np.isnat(times)
+    _refuse_missing(missing, name, "when the decision was taken")
+    found, rank = np.unique(times, return_inverse=True)
+    if len(found) < 2:
+        raise LogError(
+            f"{name} must tell earlier rows from later ones; all {n_rows:,} rows have the same, {found[0]}. Give the "
+            "column that tells when each decision was taken, or leave it out to hold rows out at random."
+        )
+    return rank.astype(np.intp)
+
+
+def group_codes(values: Any, n_rows: int, name: str = "group") -> NDArray[np.intp]:
+    """Return the number of each row's group.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows,)
+        Whose decision it was: numbers or text.
+    n_rows : int
+        Of the log.
+    name : str, default="group"
+        What errors call it.
+    """
+    column = _column(values, n_rows, name)
+    codes: Any = column.values if isinstance(column, Numbers | Dates) else column.codes
+    missing = codes < 0 if codes.dtype.kind == "i" else codes != codes
+    _refuse_missing(missing, name, "to whom the row belongs")
+    found, code = np.unique(codes, return_inverse=True)
+    if len(found) < 2:
+        raise LogError(
+            f"{name} must have at least two groups, one to learn from and one to hold out; all {n_rows:,} rows are of "
+            "one. Give the column that tells customers apart, or leave it out to hold rows out at random."
+        )
+    return code.astype(np.intp)
+
+
+def _column(values: Any, n_rows: int, name: str) -> Any:
+    if is_frame(values) or np.ndim(values) != 1:
+        raise ParameterError(f"{name} must be the name of a column of X, or one value per row; got {values!r:.80}.")
+    if len(values) != n_rows:
+        raise ParameterError(f"{name} must have one value per row of the log, {n_rows:,}; got {len(values):,}.")
+    if not hasattr(values, "to_numpy"):
+        import pandas as pd
+
+        values = pd.Series(values)
+    return read_column(_OneColumn(values), "values")
+
+
+class _OneColumn:
+    """A series of pandas or polars, read as the column of a frame is."""
+
+    columns = ("values",)
+    dtypes = ()
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values
+
+
+def _refuse_missing(missing: NDArray[np.bool_], name: str, meaning: str) -> None:
+    if missing.any():
+        raise LogError(
+            f"{name} must tell of every row {meaning}; it is missing in row {int(missing.argmax())} "
+            f"({int(missing.sum()):,} in all). Drop such rows, or fill the gaps."
+        )

@@ -1,0 +1,127 @@
+"""Features that tell the outcome: the commonest slip with one big table, and the one that costs most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import is_frame, is_sparse, take_rows
+from offsettree.exceptions import FeatureError
+from offsettree.logs._raw_columns import Dates, Numbers, read_column
+from offsettree.logs._spellings import as_text
+
+__all__ = ["find_leaks"]
+
+FEWEST_ROWS = 64  # below, a slip cannot be told from an accident
+MOST_ROWS = 50_000  # that are looked at, from all over the log
+COPY = 1e-6  # the share of a column's variance that the reward may leave unexplained, for rounding
+ALMOST_ALL = 0.99
+CHANCE = 20.0  # by how many powers of e an agreement must be unlikely to be chance
+REMEDY = "It would not be known when a decision is taken: leave it out by features=[...]."
+
+
+def find_leaks(X: Any, action: NDArray[Any], reward: NDArray[np.float64]) -> list[str]:
+    """Tell of features that were hardly known before the decision: an affine copy of the reward, a name of what paid.
+
+    Parameters
+    ----------
+    X : array or frame of shape (n_rows, n_features)
+        The features as they came. Of a longer log 50,000 rows are looked at; sparse ones are not.
+    action : array of shape (n_rows,)
+        What was chosen.
+    reward : array of shape (n_rows,)
+        What it earned.
+
+    Returns
+    -------
+    list of str
+        A sentence per feature.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> reward = np.arange(100.0) % 2
+    >>> X = pd.DataFrame({"age": np.arange(100) % 7, "cents": 100 * reward + 5})
+    >>> [text.partition(":")[0] for text in find_leaks(X, np.arange(100) % 3, reward)]
+    ["column 'cents' is the reward in other units"]
+    """
+    n_rows = len(reward)
+    if n_rows < FEWEST_ROWS or is_sparse(X):
+        return []
+    if n_rows > MOST_ROWS:
+        rows = np.arange(MOST_ROWS) * n_rows // MOST_ROWS
+        X, action, reward = take_rows(X, rows), action[rows], reward[rows]
+    labels, logged = np.unique(action.astype(str), return_inverse=True)
+    position = {label: place for place, label in enumerate(labels.tolist())}
+    paid = reward > reward.min()
+    found = []
+    for name, column in _columns(X):
+        if isinstance(column, Dates):
+            continue
+        numbers, named = _as_numbers(column), _as_actions(column, position)
+        if numbers is not None and _is_copy(numbers, reward):
+            found.append(f"column {name!r} is the reward in other units: the one tells the other exactly. {REMEDY}")
+        elif named is not None and _only_where_it_paid(named == logged, paid):
+            found.append(
+                f"column {name!r} names the logged action only where it paid, as does what is recorded afterwards. "
+                f"{REMEDY}"
+            )
+    return found
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
+    if not is_frame(X):
+        values = np.asarray(X)
+        if values.dtype.kind in "biuf":
+            for place in range(values.shape[1]):
+                yield place, Numbers(values[:, place].astype(np.float64))
+        return
+    for name in X.columns:
+        try:
+            yield name, read_column(X, name)
+        except FeatureError:  # of values that no feature is made of
+            continue
+
+
+def _as_numbers(column: Any) -> NDArray[np.float64] | None:
+    """Return a column as numbers; of two words one is 1 and the other 0."""
+    if isinstance(column, Numbers):
+        return column.values
+    present = np.unique(column.codes[column.codes >= 0])
+    if len(present) != 2:
+        return None
+    return np.where(column.codes < 0, np.nan, column.codes == present[0])
+
+
+def _as_actions(column: Any, position: dict[str, int]) -> NDArray[np.intp] | None:
+    """Return the actions that the values of a column name, -1 for whatever names none; None where none does."""
+    if isinstance(column, Numbers):
+        values, codes = np.unique(column.values, return_inverse=True)
+        words = [as_text(value) if np.isfinite(value) else "" for value in values.tolist()]
+    else:
+        codes, words = column.codes, column.words
+    table = np.array([*(position.get(str(word), -1) for word in words), -1], dtype=np.intp)
+    return table[codes] if (table >= 0).any() else None
+
+
+def _is_copy(values: NDArray[np.float64], reward: NDArray[np.float64]) -> bool:
+    known = np.isfinite(values)
+    if np.count_nonzero(known) < FEWEST_ROWS:
+        return False
+    x, r = values[known], reward[known]
+    x, r = x - x.mean(), r - r.mean()
+    squares, total = float(x @ x), float(r @ r)
+    # Also of numbers so small or so large that their squares are none.
+    if not (0 < squares < np.inf and 0 < total < np.inf):
+        return False
+    return bool(1 - float(x @ r) ** 2 / (squares * total) < COPY)
+
+
+def _only_where_it_paid(agrees: NDArray[np.bool_], paid: NDArray[np.bool_]) -> bool:
+    n_agree, share = int(np.count_nonzero(agrees)), float(paid.mean())
+    if not 0 < share < 1 or n_agree * -np.log(share) < CHANCE:
+        return False
+    return bool(np.count_nonzero(agrees & paid) >= ALMOST_ALL * n_agree)

@@ -1,0 +1,177 @@
+"""What decisions are worth on the way through a log of any size, from sums alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from offsettree.evaluation import Estimate
+from offsettree.evaluation._diagnostics import FEW_DIFFERING, FEW_EFFECTIVE_ROWS
+from offsettree.evaluation.estimate import Interval
+from offsettree.exceptions import LogError
+from offsettree.workflow.comparison import Comparison
+
+__all__ = ["RunningConstant", "RunningValue"]
+
+Floats = NDArray[np.float64]
+MOST_REWARDS = 1000  # that differ, and are counted
+# Of each row: 1, the reward, and the weight and the weighted reward of the policy and of the constant action.
+ONE, REWARD, WEIGHT, EARNED, CONSTANT_WEIGHT, CONSTANT_EARNED = range(6)
+
+
+class RunningValue:
+    """What decisions were worth, what was logged, what a constant action was worth, and the differences.
+
+    All values are self-normalised, all intervals normal. A learner that changes on the way is valued as the mixture of
+    all that it was: that of a last, better one is usually higher. The same holds for the best constant action so far.
+
+    Examples
+    --------
+    >>> value = RunningValue()
+    >>> took, reward = np.array([True, False] * 50), np.array([1.0, 0.0, 0.0, 0.0] * 25)
+    >>> value.add(took, ~took, reward, np.full(100, 0.5))
+    >>> compared = value.compared("mail", 0.95)
+    >>> compared.estimate.value, compared.estimate.baseline.value, compared.gain.value
+    (0.5, 0.25, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self._products = np.zeros((6, 6))  # sums over rows of the products of any two
+        self.n_rows = 0
+        self._n_matched, self._largest = [0, 0], [0.0, 0.0]
+        # By reward, of the rows that count: the weight, and its square; of the first so many rewards that differ.
+        self._by_reward: tuple[dict[float, Floats], dict[float, Floats]] = ({}, {})
+
+    def add(self, matched: NDArray[np.bool_], constant: NDArray[np.bool_], reward: Floats, propensity: Floats) -> None:
+        """Count rows: where the policy, and where the constant action, did what was logged."""
+        weights = [np.where(each, 1 / propensity, 0.0) for each in (matched, constant)]
+        parts = [np.ones(len(reward)), reward]
+        for i, weight in enumerate(weights):
+            parts += [weight, weight * reward]
+            self._n_matched[i] += int(np.count_nonzero(weight))
+            self._largest[i] = max(self._largest[i], float(weight.max(initial=0.0)))
+            self._count_rewards(self._by_reward[i], reward[weight > 0], weight[weight > 0])
+        table = np.stack(parts)
+        self._products += table @ table.T
+        self.n_rows += len(reward)
+
+    @staticmethod
+    def _count_rewards(seen: dict[float, Floats], reward: Floats, weight: Floats) -> None:
+        if len(seen) > MOST_REWARDS:
+            return
+        values, position = np.unique(reward, return_inverse=True)
+        added = np.stack([np.bincount(position, weight), np.bincount(position, weight**2)], axis=1)
+        for value, add in zip(values.tolist(), added, strict=True):
+            seen[value] = seen.get(value, 0.0) + add
+
+    def _few_differ(self, which: int) -> str | None:
+        """Tell of too few rewards that differ from the usual one, as `evaluate` does; None where there are enough."""
+        seen = self._by_reward[which]
+        usual = max(seen, key=lambda value: float(seen[value][0]))
+        weight, squares = sum((sums for value, sums in seen.items() if value != usual), np.zeros(2)).tolist()
+        worth = weight**2 / squares if squares else 0.0
+        if worth >= FEW_DIFFERING or len(seen) > MOST_REWARDS:
+            return None
+        return (
+            f"of the rewards in rows that tell of it, those that differ from the usual one, {usual:g}, are worth "
+            f"{worth:.1f} rows of equal weight: too few for the normal interval, which is too narrow then and leans to "
+            "one side. More rows would help."
+        )
+
+    def compared(self, action: Any, level: float, warnings: tuple[str, ...] = ()) -> Comparison:
+        """Return the estimates of the policy and of the constant action, beside what was logged."""
+        if self._n_matched[0] == 0:
+            raise LogError(
+                f"in none of the {self.n_rows:,} rows did the log do what the policy would have done: nothing can be "
+                "said of its worth. Use a log with more rows or more exploration."
+            )
+        estimate = self._estimate(0, level, warnings)
+        if self._n_matched[1] == 0:
+            unknown = Estimate(
+                np.nan, np.nan, -np.inf, np.inf, level, "snips", "normal", self.n_rows, 0, 0.0, 0.0, estimate.baseline
+            )
+            return Comparison(estimate, action, unknown, Interval(np.nan, np.nan, -np.inf, np.inf), doubtful=True)
+        constant = self._estimate(1, level, ())
+        gain = self._interval(*self._minus(self._of(0), self._of(1)), level)
+        return Comparison(estimate, action, constant, gain, doubtful=bool(constant.serious))
+
+    def _of(self, which: int) -> tuple[float, Floats]:
+        """Return a value, and what each part of a row adds to its error, of which the rows are the sum."""
+        weight, earned = (WEIGHT, EARNED) if which == 0 else (CONSTANT_WEIGHT, CONSTANT_EARNED)
+        sums = self._products[ONE]
+        value = sums[earned] / sums[weight]
+        adds = np.zeros(6)
+        adds[earned], adds[weight] = 1 / sums[weight], -value / sums[weight]
+        return float(value), adds
+
+    def _logged(self) -> tuple[float, Floats]:
+        value = self._products[ONE, REWARD] / self.n_rows
+        adds = np.zeros(6)
+        adds[REWARD], adds[ONE] = 1 / self.n_rows, -value / self.n_rows
+        return float(value), adds
+
+    @staticmethod
+    def _minus(first: tuple[float, Floats], second: tuple[float, Floats]) -> tuple[float, Floats]:
+        return first[0] - second[0], first[1] - second[1]
+
+    def _interval(self, value: float, adds: Floats, level: float) -> Interval:
+        stderr = max(float(adds @ self._products @ adds), 0.0) ** 0.5
+        half = float(norm.ppf((1 + level) / 2)) * stderr
+        return Interval(value, stderr, value - half, value + half)
+
+    def _estimate(self, which: int, level: float, warnings: tuple[str, ...]) -> Estimate:
+        weight = (WEIGHT, CONSTANT_WEIGHT)[which]
+        effective_rows = float(self._products[ONE, weight] ** 2 / self._products[weight, weight])
+        if effective_rows < FEW_EFFECTIVE_ROWS:
+            few = (
+                f"the {self.n_rows:,} rows tell as much of this policy as {effective_rows:.1f} of its own would: too "
+                "few for the interval, which is too narrow then. Use a log with more rows or more exploration."
+            )
+            warnings = (*warnings, few)
+        if (too_few := self._few_differ(which)) is not None:
+            warnings = (*warnings, too_few)
+        own, logged = self._of(which), self._logged()
+        return Estimate(
+            **vars(self._interval(*own, level)),
+            level=level,
+            method="snips",
+            interval="normal",
+            n_rows=self.n_rows,
+            n_matched=self._n_matched[which],
+            effective_rows=effective_rows,
+            max_weight=self._largest[which],
+            baseline=self._interval(*logged, level),
+            difference=self._interval(*self._minus(own, logged), level),
+            warnings=warnings,
+            serious=warnings,
+        )
+
+
+class RunningConstant:
+    """The action of the highest estimated value so far.
+
+    Examples
+    --------
+    >>> constant = RunningConstant()
+    >>> constant.add(np.array(["a", "b"]), np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    >>> constant.best()
+    'b'
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[Any, Floats] = {}
+
+    def add(self, action: NDArray[Any], reward: Floats, propensity: Floats) -> None:
+        """Count rows."""
+        labels, position = np.unique(action, return_inverse=True)
+        weight = 1 / propensity
+        added = np.stack([np.bincount(position, weight), np.bincount(position, weight * reward)], axis=1)
+        for label, add in zip(labels.tolist(), added, strict=True):
+            self._sums[label] = self._sums.get(label, 0.0) + add
+
+    def best(self) -> Any:
+        """Return the action."""
+        return max(sorted(self._sums), key=lambda label: float(self._sums[label][1] / self._sums[label][0]))
