@@ -72,15 +72,16 @@ def evaluate(
     method : {"snips", "ips", "direct", "doubly_robust", "switch", "log_smoothing"}, default="snips"
         The estimator; see the notes.
     reward_model : regressor, "boosting", "linear" or array of shape (n_rows, n_actions), optional
-        Predicts rewards for "direct", "doubly_robust" and "switch": copies of it are trained per action and cross-fitted, so that no
-        row is predicted by a model that learned from it. By default randomised trees; ridge regression for sparse X.
+        Predicts rewards for "direct", "doubly_robust" and "switch": copies of it are trained per action and
+        cross-fitted, so that no row is predicted by a model that learned from it. By default randomised trees; ridge
+        regression for sparse X.
         "boosting" is `RewardBoosting`, one for all actions; "linear" are linear models that learn from each other.
         An array or frame holds predictions of your own, by models that did not learn from the rows; its columns follow
         `actions`, or else the sorted labels of the log, or are known by their names.
     level : float, default=0.95
         How likely the interval is to hold the true value.
-    interval : {"mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime"}, default="mid_p"
-        The first holds for rare rewards and heavy weights as well, the next three for long logs; the others are
+    interval : str, default="mid_p"
+        Or "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime". The first holds for rare rewards and heavy weights as well, the next three for long logs; the others are
         guaranteed for every length, and the last one for all lengths together. See the notes.
     baseline : "logging", policy or None, default="logging"
         What the policy is compared with: what was logged, or another policy in any of the forms above.
@@ -134,10 +135,10 @@ def evaluate(
     shifted, because few of the matched rewards differ from the rest, and as wide as they are for long logs. It needs
     rewards that differ, or their range. With "direct" and "switch" it is as blind to the model's errors as any.
 
-    "empirical_likelihood" (Karampatziakis, Langford and Mineiro) asks how likely a law of rows with the value claimed can
-    make the log. "anytime" (Waudby-Smith and others, 2022) takes rows in the order given, in which they were logged: all
-    intervals made as rows come in hold together, also if the logging policy changes on the way (then not of the gain on
-    what was logged, which changes with it).
+    "empirical_likelihood" (Karampatziakis, Langford and Mineiro) asks how likely a law of rows with the value claimed
+    can make the log. "anytime" (Waudby-Smith and others, 2022) takes rows in the order given, in which they were
+    logged: all intervals made as rows come in hold together, also if the logging policy changes on the way (then not of
+    the gain on what was logged, which changes with it).
 
     "bernstein" (Maurer and Pontil) and "betting" (Waudby-Smith and Ramdas) hold for every number of rows if rows are
     independent, rewards are in `reward_range` and propensities are true; around "snips" they are intervals of the
