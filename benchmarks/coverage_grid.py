@@ -198,6 +198,7 @@ def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
             valid = [
                 r["ratio"] for r in part if 0.94 <= r["normal_coverage"] <= 0.97 and np.isfinite(r["ratio"] or np.inf)
             ]
+            both = [r["ratio"] for r in part if r["ratio"] in valid and r["enough"] > GOALS["enough"]]
             null = [r for r in part if not r["differs"] and not r["rewards"].startswith("always")]
             lines.append(
                 {
@@ -214,6 +215,8 @@ def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
                     "above": sum(each > GOALS["most coverage"] for each in seen),
                     "cells_valid": len(valid),
                     "ratio": float(np.median(valid)) if valid else None,
+                    "cells_both": len(both),
+                    "ratio_both": float(np.median(both)) if both else None,
                     "better": max(r["better"] for r in null),
                     "worse": max(r["worse"] for r in null),
                 }
@@ -230,6 +233,7 @@ def main() -> None:
     parser.add_argument("--records", type=Path, nargs="+", default=[], help="keep what is done here, and go on from it")
     parser.add_argument("--share", type=float, default=1.0, help="of the cells, from the beginning: 0.34 is a third")
     parser.add_argument("--done", action="store_true", help="draw nothing: sum up the records that there are")
+    parser.add_argument("--note", default="", help="what is to be said beside the figures")
     parser.add_argument("--part", default="0/1", help="of the cells, such as 0/2 and 1/2")
     parser.add_argument("--json", type=Path, help="write the summary to this file")
     options = parser.parse_args()
@@ -264,7 +268,10 @@ def main() -> None:
         )
     print(f"{len(answer['failing'])} records miss a goal; {time.perf_counter() - started:.0f} s")
     done = len({str(record["seed"]) + str([record[name] for name in Cell.__annotations__]) for record in found})
-    write_figures(options.json, {"logs": options.logs, "cells": done, "all_cells": len(cells(grid)), **answer})
+    write_figures(
+        options.json,
+        {"logs": options.logs, "note": options.note, "cells": done, "all_cells": len(cells(grid)), **answer},
+    )
 
 
 if __name__ == "__main__":

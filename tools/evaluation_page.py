@@ -28,17 +28,21 @@ def _grid(found: dict[str, Any]) -> list[str]:
     caption = (
         f"The default interval, 95 %, {found['logs']:,} logs in each of {found['cells']:,} of {found['all_cells']:,} "
         "cells of the grid (ten times as many where a goal was missed and there was time). Printed by `python "
-        "benchmarks/coverage_grid.py`; --share 0.34 is the first third of the cells, which has some of everything."
+        "benchmarks/coverage_grid.py`; --share 0.34 is the first third of the cells, which has some of everything. "
+        + found["note"]
     )
     heads = ["", "cells", "least coverage", "median", "below 93 %", "normal: least", "below 93 %", "much to see: cells"]
-    heads += ["above 97 %", "width / normal (cells)", "false better", "false worse"]
+    heads += ["above 97 %", "width / normal (cells)", "and much to see", "false better", "false worse"]
     rows = [caption, "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for each in found["figures"]:
         shown = [f"{METHODS[each['method']]}, {each['quantity']}", f"{each['cells']}", _percent(each["least"])]
         shown += [_percent(each["median"]), f"{each['below']}", _percent(each["normal_least"])]
         shown += [f"{each['normal_below']}", f"{each['cells_seen']}", f"{each['above']}"]
-        shown.append("" if each["ratio"] is None else f"{each['ratio']:.3f} ({each['cells_valid']})")
-        rows.append(f"| {' | '.join([*shown, _percent(each['better']), _percent(each['worse'])])} |")
+        shown += [
+            f"{each[name] or 0:.3f} ({each[n]})" for name, n in (("ratio", "cells_valid"), ("ratio_both", "cells_both"))
+        ]
+        shown += ["", ""] if each["quantity"] == "value" else [_percent(each["better"]), _percent(each["worse"])]
+        rows.append(f"| {' | '.join(shown)} |")
     rows += ["", *_failing(found["failing"])]
     return rows
 
@@ -49,7 +53,8 @@ def _failing(failing: list[dict[str, Any]]) -> list[str]:
     others = [each for each in failing if each not in too_much]
     near = sum(each["policy"] == "near the log" for each in too_much)
     rows = [
-        f"{len(too_much)} times the interval covers too much (above 97 %), {near} of them of a policy near the log. "
+        f"{len(too_much)} times the interval covers too much (above 97 %), {near} of them of a policy near the log, "
+        f"{sum('money' in each['rewards'] and each['policy'] != 'near the log' for each in too_much)} of money. "
         + ("No other goal is missed." if not others else "Other goals missed:"),
     ]
     if others:

@@ -81,8 +81,9 @@ def evaluate(
     level : float, default=0.95
         How likely the interval is to hold the true value.
     interval : str, default="mid_p"
-        Or "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime". The first holds for rare rewards and heavy weights as well, the next three for long logs; the others are
-        guaranteed for every length, and the last one for all lengths together. See the notes.
+        Or "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime". The first holds for rare
+        rewards and heavy weights as well, the next three for long logs; the others are guaranteed for every length, and
+        the last one for all lengths together. See the notes.
     baseline : "logging", policy or None, default="logging"
         What the policy is compared with: what was logged, or another policy in any of the forms above.
     actions : array of shape (n_actions,), optional
