@@ -12,7 +12,7 @@ import numpy as np
 from _coverage_grid import N_GROUPS, Cell, World
 from numpy.typing import NDArray
 
-from offsettree.evaluation._claims import Known, LogSums
+from offsettree.evaluation._claims import BEYOND, Known, LogSums
 from offsettree.evaluation._kernels_moments import N_SUMS, add_moments
 
 __all__ = ["METHODS", "Drawn", "draw"]
@@ -82,14 +82,15 @@ def _gathered(
     known = Known(low, high, least, most, reward_range is not None)
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.where(squares > 0, total**2 / squares, 0.0)
-        missing = np.maximum(n - total - 2 * np.sqrt(np.maximum(squares - total**2 / n, 0)), 0.0)
+        spread = np.sqrt(np.maximum(squares - total**2 / n, 0))
         factor = np.where(total > 0, n / total, 1.0)
     sums = {}
     for i, method in enumerate(METHODS):
         ratio = factor if method == "snips" else np.ones_like(factor)
         pairs = []
         for other in (0, 1):
-            sizes, lacking = size.copy(), missing * ratio
+            sizes = size.copy()
+            lacking = np.maximum(n - total - BEYOND[method == "ips"] * spread, 0.0) * ratio
             top = largest * ratio
             if other == 0:  # what was logged
                 sizes[:, 1], lacking[:, 1], top[:, 1] = n, 0.0, 1.0

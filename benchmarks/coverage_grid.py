@@ -33,7 +33,7 @@ from offsettree.evaluation._mid_p import FEW_TELLING, find_doubt, find_ends
 
 LEVEL = 0.95
 MOST_ROWS = 10_000_000  # drawn at a time
-FOR_WIDTHS = 100  # logs
+FOR_WIDTHS = 50  # logs
 QUANTITIES = ("value", "gain on the log", "gain on another")
 
 
@@ -71,7 +71,7 @@ def _facts(drawn: Drawn, method: str, quantity: int, truths: World, n_rows: int)
     at_zero = holds if quantity == 0 or truth == 0 else _holds(claims, 0.0)
     if method == "doubly_robust":  # as `evaluate` does: where few rewards tell, the interval holds that of SNIPS
         plainer = _claims(drawn, "snips", quantity)
-        few = (plainer.n_telling < FEW_TELLING) & drawn.matched[:, 0] & (drawn.matched[:, 1] | (quantity != 2))
+        few = ~(plainer.n_telling >= FEW_TELLING) & drawn.matched[:, 0] & (drawn.matched[:, 1] | (quantity != 2))
         other_low, other_high = _ends(plainer, some)
         low = np.where(few[some], np.minimum(low, other_low), low)
         high = np.where(few[some], np.maximum(high, other_high), high)
@@ -181,7 +181,9 @@ def records_of(
 
 
 def _some(todo: list[Cell], share: float) -> list[Cell]:
-    return todo[: round(share * len(todo))]
+    """Return the first cells, in an order that has some of everything whenever it is stopped."""
+    part = todo[: round(share * len(todo))]
+    return [part[i] for i in np.random.default_rng(0).permutation(len(part))]
 
 
 def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -193,7 +195,10 @@ def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
         for quantity in QUANTITIES:
             part = [r for r in told if (r["method"], r["quantity"]) == (method, quantity)]
             seen = [r["coverage"] for r in part if r["enough"] > GOALS["enough"]]
-            valid = [r["ratio"] for r in part if r["ratio"] is not None and 0.94 <= r["normal_coverage"] <= 0.97]
+            valid = [
+                r["ratio"] for r in part if 0.94 <= r["normal_coverage"] <= 0.97 and np.isfinite(r["ratio"] or np.inf)
+            ]
+            both = [r["ratio"] for r in part if r["ratio"] in valid and r["enough"] > GOALS["enough"]]
             null = [r for r in part if not r["differs"] and not r["rewards"].startswith("always")]
             lines.append(
                 {
@@ -210,6 +215,8 @@ def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
                     "above": sum(each > GOALS["most coverage"] for each in seen),
                     "cells_valid": len(valid),
                     "ratio": float(np.median(valid)) if valid else None,
+                    "cells_both": len(both),
+                    "ratio_both": float(np.median(both)) if both else None,
                     "better": max(r["better"] for r in null),
                     "worse": max(r["worse"] for r in null),
                 }
@@ -225,6 +232,8 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=GOALS["logs"])
     parser.add_argument("--records", type=Path, nargs="+", default=[], help="keep what is done here, and go on from it")
     parser.add_argument("--share", type=float, default=1.0, help="of the cells, from the beginning: 0.34 is a third")
+    parser.add_argument("--done", action="store_true", help="draw nothing: sum up the records that there are")
+    parser.add_argument("--note", default="", help="what is to be said beside the figures")
     parser.add_argument("--part", default="0/1", help="of the cells, such as 0/2 and 1/2")
     parser.add_argument("--json", type=Path, help="write the summary to this file")
     options = parser.parse_args()
@@ -235,7 +244,8 @@ def main() -> None:
     for file in options.records:
         if file.exists():
             known |= dict(json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
-    for records in records_of(_some(cells(grid), options.share)[part::n_parts], options.records, options.logs, known):
+    todo = _some(cells(grid), options.share)[part::n_parts]
+    for records in known.values() if options.done else records_of(todo, options.records, options.logs, known):
         found += records
         for r in records:
             for miss in misses(r):
@@ -257,7 +267,11 @@ def main() -> None:
             f"{each['above']:>7}{each['ratio'] or 0:>7.3f}{each['worse']:>7.3f}{each['better']:>7.3f}"
         )
     print(f"{len(answer['failing'])} records miss a goal; {time.perf_counter() - started:.0f} s")
-    write_figures(options.json, {"logs": options.logs, **answer})
+    done = len({str(record["seed"]) + str([record[name] for name in Cell.__annotations__]) for record in found})
+    write_figures(
+        options.json,
+        {"logs": options.logs, "note": options.note, "cells": done, "all_cells": len(cells(grid)), **answer},
+    )
 
 
 if __name__ == "__main__":

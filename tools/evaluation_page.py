@@ -19,8 +19,61 @@ METHODS = {"ips": "IPS", "snips": "SNIPS", "doubly_robust": "doubly robust", "di
 def figures() -> str:
     """Return the text between the markers."""
     coverage = json.loads((ROOT / "benchmarks/results/interval_coverage.json").read_text(encoding="utf-8"))
+    grid = json.loads((ROOT / "benchmarks/results/coverage_grid.json").read_text(encoding="utf-8"))
     costs = json.loads((ROOT / "benchmarks/results/evaluation.json").read_text(encoding="utf-8"))
-    return "\n".join([*_coverage(coverage), "", *_costs(costs)]) + "\n"
+    return "\n".join([*_grid(grid), "", *_coverage(coverage), "", *_costs(costs)]) + "\n"
+
+
+def _grid(found: dict[str, Any]) -> list[str]:
+    caption = (
+        f"The default interval, 95 %, {found['logs']:,} logs in each of {found['cells']:,} of {found['all_cells']:,} "
+        "cells of the grid (ten times as many where a goal was missed and there was time). Printed by `python "
+        "benchmarks/coverage_grid.py`; --share 0.34 is the first third of the cells, which has some of everything. "
+        + found["note"]
+    )
+    heads = ["", "cells", "least coverage", "median", "below 93 %", "normal: least", "below 93 %", "much to see: cells"]
+    heads += ["above 97 %", "width / normal (cells)", "and much to see", "false better", "false worse"]
+    rows = [caption, "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for each in found["figures"]:
+        shown = [f"{METHODS[each['method']]}, {each['quantity']}", f"{each['cells']}", _percent(each["least"])]
+        shown += [_percent(each["median"]), f"{each['below']}", _percent(each["normal_least"])]
+        shown += [f"{each['normal_below']}", f"{each['cells_seen']}", f"{each['above']}"]
+        shown += [
+            f"{each[name] or 0:.3f} ({each[n]})" for name, n in (("ratio", "cells_valid"), ("ratio_both", "cells_both"))
+        ]
+        shown += ["", ""] if each["quantity"] == "value" else [_percent(each["better"]), _percent(each["worse"])]
+        rows.append(f"| {' | '.join(shown)} |")
+    rows += ["", *_failing(found["failing"])]
+    return rows
+
+
+def _failing(failing: list[dict[str, Any]]) -> list[str]:
+    """List the cells that miss a goal; those that cover too much are counted."""
+    too_much = [each for each in failing if each["misses"] == ["covers too much"]]
+    others = [each for each in failing if each not in too_much]
+    near = sum(each["policy"] == "near the log" for each in too_much)
+    rows = [
+        f"{len(too_much)} times the interval covers too much (above 97 %), {near} of them of a policy near the log, "
+        f"{sum('money' in each['rewards'] and each['policy'] != 'near the log' for each in too_much)} of money. "
+        + ("No other goal is missed." if not others else "Other goals missed:"),
+    ]
+    if others:
+        rows += [
+            "",
+            "| rewards | actions, logging, policy, rows | of | logs | covers | better, worse | normal covers |",
+        ]
+        rows.append("|---|---|---|---|---|---|---|")
+    for each in others:
+        where = f"{each['n_actions']}, {each['logging']}, {each['policy']}, {each['n_rows']:,}"
+        shown = [each["rewards"], where if each["differs"] else where + ", nothing differs"]
+        shown += [f"{METHODS[each['method']]}, {each['quantity']}", f"{each['n_logs']:,}", _percent(each["coverage"])]
+        shown += [f"{_percent(each['better'])}, {_percent(each['worse'])}", _percent(each["normal_coverage"])]
+        rows.append(f"| {' | '.join(shown)} |")
+    return rows
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
 
 
 def _coverage(found: dict[str, Any]) -> list[str]:

@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._terms import Terms
 
-__all__ = ["Claims", "Known", "LogSums", "claims_of", "sums_of"]
+__all__ = ["BEYOND", "Claims", "Known", "LogSums", "claims_of", "sums_of"]
 
 Numbers = NDArray[np.float64]
+# Standard errors by which weights may be short of their mean by chance; one where rewards count from 0: what is short
+# is then missing from the estimate, whatever the rewards.
+BEYOND = {False: 2.0, True: 1.0}
 
 
 def _places(order: int) -> NDArray[np.intp]:
@@ -80,7 +83,7 @@ class LogSums:
     """What the rows of each log add up to, for one estimate or two. Every array has an entry, or a row, per log.
 
     `size` is what the weights are worth in rows of equal weight; `missing` is the weight that the log lacks: weights
-    have the mean 1, and what is short of that beyond two standard errors belongs to rows not seen: of the first
+    have the mean 1, and what is short of that beyond chance (`BEYOND`) belongs to rows not seen: of the first
     estimate, of the second, and of both where only rows count in which two policies differ. Sums are
     of weights in units of `unit`, so that cubes do not overflow.
     """
@@ -109,9 +112,9 @@ def sums_of(terms: list[Terms], apart: NDArray[np.bool_] | None = None) -> LogSu
         sums, total = WeightSums.of(weight[i]), float(below[i].sum())
         mean[i], factor[i] = each.numerator.sum() / total, n_rows / total
         size[i], largest[i] = sums.effective_rows, sums.largest * factor[i]
-        missing[i::2] = _missing(weight[i]) * factor[i]
+        missing[i::2] = _missing(weight[i], each.from_zero) * factor[i]
         if apart is not None:
-            missing[2 + i] = _missing(weight[i][apart]) * factor[i]
+            missing[2 + i] = _missing(weight[i][apart], each.from_zero) * factor[i]
     unit = float(largest.max()) or 1.0
     moments = np.empty(N_SUMS)
     # Of a single estimate the second has the factor 0.
@@ -130,12 +133,12 @@ def sums_of(terms: list[Terms], apart: NDArray[np.bool_] | None = None) -> LogSu
     return LogSums(moments[np.newaxis], size[np.newaxis], missing[np.newaxis] / unit, np.array([unit]), from_zero)
 
 
-def _missing(weight: Numbers) -> float:
+def _missing(weight: Numbers, from_zero: bool) -> float:
     """Return the weight that rows are short of by more than chance."""
     if len(weight) == 0:
         return 0.0
     sums = WeightSums.of(weight)
-    return len(weight) * max(1 - sums.mean - 2 * sums.stderr, 0.0)
+    return len(weight) * max(1 - sums.mean - BEYOND[from_zero] * sums.stderr, 0.0)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def widened_by(
     n_telling = claims_of(sums, values, known, (0, 1, 2)[: len(plain)]).n_telling
     return [
         Interval(each.value, each.stderr, min(each.low, other.low), max(each.high, other.high)) if few else each
-        for each, other, few in zip(found, others, n_telling < FEW_TELLING, strict=True)
+        for each, other, few in zip(found, others, ~(n_telling >= FEW_TELLING), strict=True)
     ]
 
 

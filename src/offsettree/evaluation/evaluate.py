@@ -69,19 +69,21 @@ def evaluate(
         What it earned. Must be given.
     propensity : array of shape (n_rows,) or float
         The probability with which the logging policy chose it, in (0, 1]. Must be given.
-    method : {"snips", "ips", "direct", "doubly_robust", "switch"}, default="snips"
+    method : {"snips", "ips", "direct", "doubly_robust", "switch", "log_smoothing"}, default="snips"
         The estimator; see the notes.
     reward_model : regressor, "boosting", "linear" or array of shape (n_rows, n_actions), optional
-        Predicts rewards for the last three methods: copies of it are trained per action and cross-fitted, so that no
-        row is predicted by a model that learned from it. By default randomised trees; ridge regression for sparse X.
+        Predicts rewards for "direct", "doubly_robust" and "switch": copies of it are trained per action and
+        cross-fitted, so that no row is predicted by a model that learned from it. By default randomised trees; ridge
+        regression for sparse X.
         "boosting" is `RewardBoosting`, one for all actions; "linear" are linear models that learn from each other.
         An array or frame holds predictions of your own, by models that did not learn from the rows; its columns follow
         `actions`, or else the sorted labels of the log, or are known by their names.
     level : float, default=0.95
         How likely the interval is to hold the true value.
-    interval : {"mid_p", "normal", "bootstrap", "bernstein", "betting"}, default="mid_p"
-        The first holds for rare rewards and heavy weights as well, the next two for long logs, the last two are
-        guaranteed for every length; see the notes.
+    interval : str, default="mid_p"
+        Or "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime". The first holds for rare
+        rewards and heavy weights as well, the next three for long logs; the others are guaranteed for every length, and
+        the last one for all lengths together. See the notes.
     baseline : "logging", policy or None, default="logging"
         What the policy is compared with: what was logged, or another policy in any of the forms above.
     actions : array of shape (n_actions,), optional
@@ -95,8 +97,9 @@ def evaluate(
         policy's `reward_range`; else (0, 1) if all rewards are within, and not all equal. "bernstein" and "betting"
         cannot do without; for "mid_p" the extremes of the log stand in where no range is known.
     max_weight : float, optional
-        The largest weight that any row could have, for "bernstein" and "betting". By default 1 / the smallest
-        propensity of the log: true if no row could have had a smaller one. "betting" takes infinity: no assumption.
+        The largest weight that any row could have, for "bernstein", "betting", "anytime" and "empirical_likelihood". By
+        default 1 / the smallest propensity of the log: true if no row could have had a smaller one. "betting" takes
+        infinity: no assumption. That is the default of "anytime".
     random_state : int, RandomState instance or None, default=None
         Draws folds, resamples, and the order in which bets are placed.
 
@@ -123,6 +126,8 @@ def evaluate(
     - "doubly_robust": the direct prediction plus the mean of w (r - q). Right if propensities or the model are.
     - "switch": doubly robust, but rows of the largest weights are left to the model where the data do not show that
       the estimate is moved by it. For those rows the interval is as blind as that of "direct".
+    - "log_smoothing": the mean of sqrt(n) log(1 + w r / sqrt(n)), with r as a share of its range. Pessimistic of
+      policies that hang on a few heavy rows, and so good to choose by; the interval is that of the value.
 
     An estimate by "ips" or "doubly_robust" that no policy could have, because it is outside of the known range of
     rewards, is moved to the nearest end of the range.
@@ -130,6 +135,11 @@ def evaluate(
     "mid_p" is a mid-P interval for weighted rows: right on average where "normal" and "bootstrap" are too narrow and
     shifted, because few of the matched rewards differ from the rest, and as wide as they are for long logs. It needs
     rewards that differ, or their range. With "direct" and "switch" it is as blind to the model's errors as any.
+
+    "empirical_likelihood" (Karampatziakis, Langford and Mineiro) asks how likely a law of rows with the value claimed
+    can make the log. "anytime" (Waudby-Smith and others, 2022) takes rows in the order given, in which they were
+    logged: all intervals made as rows come in hold together, also if the logging policy changes on the way (then not of
+    the gain on what was logged, which changes with it).
 
     "bernstein" (Maurer and Pontil) and "betting" (Waudby-Smith and Ramdas) hold for every number of rows if rows are
     independent, rewards are in `reward_range` and propensities are true; around "snips" they are intervals of the

@@ -93,10 +93,11 @@ def make_policy_scorer(
 
     Parameters
     ----------
-    method : {"snips", "ips", "direct", "doubly_robust", "switch"}, default="snips"
-        The estimator, as in `evaluate`. "direct" trusts its reward model, and so prefers policies that agree with it.
+    method : {"snips", "ips", "direct", "doubly_robust", "switch", "log_smoothing"}, default="snips"
+        The estimator, as in `evaluate`. "direct" trusts its reward model, and so prefers policies that agree with it;
+        "log_smoothing" is pessimistic of policies that hang on few rows.
     reward_model : regressor, "boosting" or "linear", optional
-        For the last three methods, as in `evaluate`; cross-fitted within the rows that are scored.
+        For methods with a model, as in `evaluate`; cross-fitted within the rows that are scored.
     actions : array of shape (n_actions,), optional
         All action labels; by default those that the policy and the log know.
     random_state : int, RandomState instance or None, default=0
