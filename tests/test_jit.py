@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
-from offsettree._jit import forget_stale
+from offsettree._jit import forget_stale, is_ours
 
 
 def test_what_was_kept_before_the_last_change_of_a_kernel_is_thrown_away(tmp_path: Path) -> None:
@@ -20,3 +22,26 @@ def test_what_was_kept_before_the_last_change_of_a_kernel_is_thrown_away(tmp_pat
     forget_stale(tmp_path)
     assert sorted(file.name for file in folder.iterdir()) == ["code.pyc", "new.nbi"]
     forget_stale(tmp_path / "nothing here")
+
+
+def test_machine_code_is_kept_where_nobody_else_can_write(tmp_path: Path) -> None:
+    for mode, ours in ((0o700, True), (0o755, True), (0o775, False), (0o777, False), (0o1777, False)):
+        tmp_path.chmod(mode)
+        assert is_ours(str(tmp_path)) == ours
+    tmp_path.chmod(0o700)
+    assert is_ours(str(tmp_path / "to be made"))
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    code = "import offsettree._jit as jit; print(jit.kernel(lambda x: x + 1)(1), jit.KEEPS)"
+    ran = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.split() == ["2", "False"]
+    assert "Name a folder of your own" in ran.stderr
+    assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsettree._validation import check_propensity, check_reward, encode_actions, find_actions
+from offsettree._validation import check_actions, check_propensity, check_reward, encode_actions, find_actions
 from offsettree.exceptions import ActionError
 
 KINDS = [np.int8, np.uint8, np.int16, np.int64, np.uint64]
@@ -45,3 +45,16 @@ def test_columns_are_copied_unless_told_otherwise() -> None:
     assert check_propensity(column, 4, copy=False) is column
     assert check_propensity(0.25, 4).flags.writeable
     assert check_propensity([1.0000001, 0.5], 2).tolist() == [1.0, 0.5]
+
+
+@pytest.mark.parametrize("label", [1e30, -1e30, 2.0**53 + 2])
+@pytest.mark.parametrize("form", [np.array, list])
+def test_floats_that_do_not_tell_neighbours_apart_are_no_labels(label: float, form: Any) -> None:
+    with pytest.raises(ActionError, match=r"up to 2\*\*53 .* row 1 has"):
+        check_actions(form([1.0, label]))
+    assert check_actions(form([1.0, 2.0**53])).tolist() == [1, 2**53]
+
+
+def test_integers_beyond_64_bits_are_no_labels() -> None:
+    with pytest.raises(ActionError, match="that 64 bits hold; row 1 has 1000"):
+        check_actions([1, 10**30])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         PolicyTree,
         RewardBoosting,
         RewardRegression,
+        distill,
     )
     from offsettree.selection import PolicySearch
     from offsettree.topology import ActionTree
@@ -59,6 +61,7 @@ __all__ = [
     "RewardBoosting",
     "RewardRegression",
     "TableEncoder",
+    "distill",
     "estimate_propensity",
     "evaluate",
     "export_onnx",
@@ -98,12 +101,17 @@ _HOMES = {
         "PolicyTree",
         "RewardBoosting",
         "RewardRegression",
+        "distill",
     ),
     "selection": ("PolicySearch",),
     "topology": ("ActionTree",),
 }
 _FOLDERS = {*_HOMES, "datasets", "experiments", "report", "theory"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+if "joblib.externals.loky" in sys.modules:  # perhaps in one of its worker processes
+    import_module("offsettree._workers").end_with_parent()
 
 
 def __getattr__(name: str) -> Any:

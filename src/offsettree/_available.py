@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from offsettree._features import is_sparse
+from offsettree._features import check_sparse, is_sparse
 from offsettree._validation import check_actions, encode_actions, some_labels
-from offsettree.exceptions import ActionError
+from offsettree.exceptions import ActionError, FeatureError
 
 __all__ = [
     "Available",
@@ -87,16 +87,31 @@ def pieces(n_rows: int, n_actions: int) -> Iterator[slice]:
 
 
 def best_of(score: NDArray[np.float64], n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-    """Return the positions of the n largest scores among those that the mask leaves; of equals the first."""
-    score = -score if mask is None else np.where(mask, -score, np.inf)
-    return np.argsort(score, axis=1, kind="stable")[:, :n]
+    """Return the positions of the n largest scores among those that the mask leaves; of equals the first.
+
+    What is no number counts as the least score. No score brings back an action that the mask excludes, be it minus
+    infinity or no number at all.
+    """
+    loss = np.where(np.isnan(score), np.inf, -score)
+    if mask is None:
+        return np.argsort(loss, axis=1, kind="stable")[:, :n]
+    best = np.argsort(np.where(mask, loss, np.inf), axis=1, kind="stable")[:, :n]
+    # An infinite loss ties with those excluded: such rows, which are rare, are sorted by the mask first.
+    torn = ~np.take_along_axis(mask, best, axis=1).all(axis=1)
+    if torn.any():
+        best[torn] = np.lexsort((loss[torn], ~mask[torn]), axis=1)[:, :n]
+    return best
 
 
 def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted: int = 1) -> Available:
     """Return the mask, checked: of the right shape, with at least `n_wanted` actions in every row."""
     n_actions = len(actions)
     if is_sparse(available):
-        mask: Any = sp.csr_array(available).astype(bool)  # a copy: the caller's stays as it is
+        try:
+            check_sparse(available)
+            mask: Any = sp.csr_array(available).astype(bool)  # a copy: the caller's stays as it is
+        except FeatureError as error:
+            raise ActionError(f"available cannot be used: {error}") from None
         mask.sum_duplicates()
         mask.eliminate_zeros()
         mask.sort_indices()

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
-from offsettree.exceptions import FeatureError
+from offsettree.exceptions import FeatureError, FeatureTypeError
 
 __all__ = [
     "Features",
@@ -20,6 +20,7 @@ __all__ = [
     "check_features",
     "check_kind",
     "check_numbers",
+    "check_sparse",
     "count_rows",
     "equal_column",
     "is_finite",
@@ -101,7 +102,10 @@ def as_one_row(x: Any, names: NDArray[np.object_] | None, like: Features | None)
         return np.array([list(values.values())]) if like is None else _one_row_frame(values, like)
     if is_frame(x) or is_sparse(x):
         return x
-    array = np.asarray(x)
+    try:
+        array = np.asarray(x)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FeatureError(f"a context must be a sequence of as many numbers as there are features; {error}.") from None
     if array.ndim == 0:
         raise FeatureError(
             f"a context must be a sequence of numbers, a mapping of names to values or one row; got {x!r}."
@@ -172,8 +176,8 @@ def check_features(
         if other and not takes_nominal(learner):
             raise FeatureError(
                 f"X has columns that are not numbers ({', '.join(other)}), and {type(learner).__name__} takes numbers "
-                "only. Give an estimator that encodes them, such as make_pipeline(encoder, classifier); leave out "
-                "dates and identifiers."
+                "only. Give an estimator that encodes them, such as make_pipeline(encoder, classifier), or encode all "
+                "columns, dates too, by offsettree.TableEncoder.learn([X]).encode(X); leave out identifiers."
             )
         as_frame = bool(other) or may_pick_columns(learner)
     if is_frame(X) and as_frame:
@@ -215,8 +219,7 @@ def check_numbers(
 ) -> Features:
     """Return an array or a CSR matrix whose numbers may be used: none infinite, entries in order and in their place."""
     if is_sparse(X):
-        _refuse_stray_rows(X)
-        _refuse_stray_indices(X)
+        check_sparse(X)
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()  # the caller's stays as it is
         X.sum_duplicates()
@@ -231,32 +234,84 @@ def check_numbers(
     return X
 
 
-def _refuse_stray_rows(X: Features) -> None:
-    """Refuse rows that begin or end outside of what is stored."""
-    indptr, n_stored = X.indptr, min(len(X.data), len(X.indices))
-    if len(indptr) != X.shape[0] + 1 or indptr[0] != 0 or indptr[-1] > n_stored or (np.diff(indptr) < 0).any():
+def check_sparse(X: Any) -> None:
+    """Refuse a sparse matrix put together wrongly: kernels, scipy's too, would read and write beside their arrays."""
+    if X.ndim != 2:
         raise FeatureError(
-            f"a CSR matrix must have an indptr of {X.shape[0] + 1:,} numbers that rise from 0 to at most the number of "
-            f"entries, here {n_stored:,} (data has {len(X.data):,}, indices {len(X.indices):,}); got {len(indptr):,} "
-            f"from {indptr.min(initial=0):,} to {indptr.max(initial=0):,}. Put it together anew: "
+            f"a sparse matrix must have rows and columns; got one of shape {X.shape}. Use X.reshape(1, -1) for one row."
+        )
+    if X.format in ("lil", "dok"):
+        X = _as_entries(X)
+    _refuse_odd_parts(X)
+    if X.format in ("csr", "csc", "bsr"):
+        height, width = X.blocksize if X.format == "bsr" else (1, 1)
+        n_rows, n_columns = X.shape[0] // height, X.shape[1] // width
+        if X.format == "csc":
+            n_rows, n_columns = n_columns, n_rows
+        _refuse_stray_rows(X, n_rows)
+        _refuse_stray_indices(X, X.indices, n_columns)
+    elif X.format == "coo":
+        for axis, indices in enumerate(X.coords):
+            _refuse_stray_indices(X, indices, X.shape[axis])
+
+
+def _refuse_odd_parts(X: Any) -> None:
+    """Refuse arrays that are not of numbers, of too many dimensions, or of other lengths than those beside them."""
+    n_axes = {"bsr": 3, "dia": 2}.get(X.format, 1)
+    places = list(X.coords) if X.format == "coo" else [X.offsets] if X.format == "dia" else [X.indices, X.indptr]
+    if X.data.dtype.kind not in "biuf" or X.data.ndim != n_axes:
+        what = f"data of numbers, in {n_axes} dimension(s); got {X.data.dtype} of shape {X.data.shape}"
+    elif odd := [array for array in places if array.dtype.kind not in "iu" or array.ndim != 1]:
+        what = f"places that are whole numbers; got {odd[0].dtype} of shape {odd[0].shape}"
+    elif X.format in ("coo", "dia") and any(len(array) != len(X.data) for array in places):
+        what = f"a place for each of {len(X.data):,} entries; got {', '.join(f'{len(array):,}' for array in places)}"
+    else:
+        return
+    raise FeatureError(f"a sparse matrix must have {what}. Put it together anew: scipy.sparse.csr_matrix(table).")
+
+
+def _as_entries(X: Any) -> Any:
+    """Return the entries of a matrix made of lists or of a dictionary, whose parts may be anything."""
+    try:
+        return X.tocoo()
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        raise FeatureError(f"a sparse matrix must be put together rightly; scipy says: {error}.") from error
+
+
+def _refuse_stray_rows(X: Features, n_rows: int) -> None:
+    """Refuse rows, or the columns of a CSC matrix, that begin or end outside of what is stored."""
+    indptr, n_stored = X.indptr, min(len(X.data), len(X.indices))
+    # Neighbours are compared: their difference would wrap around where one is near the largest number.
+    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] > n_stored or (indptr[1:] < indptr[:-1]).any():
+        raise FeatureError(
+            f"a {X.format.upper()} matrix must have an indptr of {n_rows + 1:,} numbers that rise from 0 to at most "
+            f"the number of entries, here {n_stored:,} (data has {len(X.data):,}, indices {len(X.indices):,}); got "
+            f"{len(indptr):,} from {indptr.min(initial=0):,} to {indptr.max(initial=0):,}. Put it together anew: "
             "scipy.sparse.csr_matrix((data, (row, column)))."
         )
 
 
-def _refuse_stray_indices(X: Features) -> None:
-    """Refuse a matrix put together wrongly: kernels would read and write beside their arrays."""
+def _refuse_stray_indices(X: Features, indices: NDArray[Any], end: int) -> None:
+    """Refuse entries where the shape has no place."""
     # Seen as unsigned, one below zero is the largest of all: one pass.
-    if X.nnz and X.indices.view(f"u{X.indices.itemsize}").max() >= X.shape[1]:
+    if len(indices) and indices.view(f"u{indices.itemsize}").max() >= end:
         raise FeatureError(
-            f"a CSR matrix must have column indices from 0 to {X.shape[1] - 1}, as its shape is {X.shape}; got some "
-            f"from {X.indices.min()} to {X.indices.max()}. Put it together with its true shape."
+            f"a {X.format.upper()} matrix must have indices from 0 to {end - 1}, as its shape is {X.shape}; got some "
+            f"from {indices.min()} to {indices.max()}. Put it together with its true shape."
         )
 
 
 def check_kind(X: Features) -> None:
     """Refuse what is no table, or one without rows or columns."""
-    if isinstance(X, Mapping) and not is_sparse(X):  # scipy's dok_matrix is both
+    if is_sparse(X):
+        check_sparse(X)
+    elif isinstance(X, Mapping):  # scipy's dok_matrix is both
         raise FeatureError("X must be a table of rows; got a mapping. Use decide for one context given by name.")
+    elif getattr(getattr(X, "dtype", None), "kind", None) in ("M", "m"):
+        raise FeatureError(
+            f"X must be a table of numbers; got dates or times ({X.dtype}). Make numbers of them, such as the days "
+            "since an event."
+        )
     if hasattr(X, "collect") and not hasattr(X, "shape"):  # polars' LazyFrame
         raise FeatureError(f"X must be a frame that is there; got a {type(X).__name__}. Call .collect() on it.")
     if not is_frame(X):
@@ -332,7 +387,9 @@ def _with_remedy(check: Any, *args: Any, **kwargs: Any) -> Features:
     """Run one of scikit-learn's checks; its complaint becomes ours, with what to do."""
     try:
         return check(*args, **kwargs)
-    except ValueError as error:
+    except TypeError as error:
+        raise FeatureTypeError(f"X must be a table of numbers; {error}") from error
+    except (ValueError, OverflowError) as error:
         message = str(error)
         if "feature names" in message or "features, but" in message:
             message += "\nPass the columns that the policy was fitted on, in the same order."

@@ -6,12 +6,17 @@ another file, or a constant. So what is older than the newest of these files is 
 
 from __future__ import annotations
 
+import os
+import stat
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+
+from offsettree.exceptions import OffsetTreeWarning
 
 __all__ = ["forget_stale", "kernel", "kernel_reordering_sums", "part", "part_reordering_sums"]
 
@@ -31,7 +36,28 @@ def forget_stale(package: Path) -> None:
                 kept.unlink(missing_ok=True)
 
 
+def is_ours(folder: str) -> bool:
+    """Tell whether nobody else can write to a folder: machine code that is found there is run unseen."""
+    if not hasattr(os, "getuid"):
+        return True
+    try:
+        found = Path(folder).stat()
+    except OSError:  # numba will make it, as our own
+        return True
+    return found.st_uid in (0, os.getuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
 forget_stale(Path(__file__).parent)
+CACHE = os.environ.get("NUMBA_CACHE_DIR", "")
+KEEPS = is_ours(CACHE) if CACHE else True
+if not KEEPS:
+    warnings.warn(
+        f"machine code must be kept where nobody else can write, as what is found there is run; NUMBA_CACHE_DIR="
+        f"{CACHE} is not such a folder. Nothing is kept or taken there: every process compiles for "
+        "itself. Name a folder of your own: chmod 700.",
+        OffsetTreeWarning,
+        stacklevel=2,
+    )
 
 
 def kernel(function: Function) -> Function:
@@ -61,7 +87,7 @@ def part_reordering_sums(function: Function) -> Function:
 def _compiled(function: Function, **options: Any) -> Function:
     options |= {"nogil": True, "boundscheck": False, "error_model": "numpy"}
     try:
-        compiled: Function = numba.njit(cache=True, **options)(function)
+        compiled: Function = numba.njit(cache=KEEPS, **options)(function)
     except RuntimeError:
         # Neither beside this file nor in the user's cache may we write: every process compiles for itself.
         compiled = numba.njit(**options)(function)

@@ -21,6 +21,7 @@ from offsettree.exceptions import (
 )
 
 __all__ = [
+    "LARGEST_WHOLE",
     "as_random_state",
     "check_actions",
     "check_labels",
@@ -39,6 +40,7 @@ __all__ = [
     "unique_labels",
 ]
 
+LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
 DEEPEST_CALL = 12  # of a fit within scikit-learn's tools, such as that of a pipeline's last step
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
 
@@ -222,6 +224,7 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
     if values.dtype.kind == "f":
         return _whole_numbers(values, what)
     if values.dtype.kind in "UT":
+        _refuse_blank(values.tolist(), what)
         return values.astype(object)
     labels = values.tolist()
     missing = [row for row, label in enumerate(labels) if label is None or label != label]
@@ -231,11 +234,13 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
         )
     kinds = set(map(type, labels))
     if kinds == {str}:
+        _refuse_blank(labels, what)
         return values
     if all(issubclass(kind, str) for kind in kinds):  # numpy's strings, enumerations of strings
+        _refuse_blank(labels, what)
         return np.array([str.__str__(label) for label in labels], dtype=object)
     if all(issubclass(kind, int | np.integer) for kind in kinds):
-        return values.astype(np.int64)
+        return _integers(labels, what)
     if all(issubclass(kind, int | float | np.number) for kind in kinds):
         return _whole_numbers(values.astype(np.float64), what)
     row, label = _first_odd_label(labels)
@@ -243,6 +248,25 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
         f"{what} must be all integers or all strings; row {row} has {_show(label)} ({type(label).__name__}), row 0 has "
         f"{_show(labels[0])} ({type(labels[0]).__name__}). Make the labels of one kind."
     )
+
+
+def _integers(labels: list[Any], what: str) -> NDArray[np.int64]:
+    try:
+        return np.array(labels, dtype=np.int64)
+    except OverflowError:
+        row = next(row for row, label in enumerate(labels) if not -(2**63) <= int(label) < 2**63)
+        raise ActionError(
+            f"{what} must be whole numbers that 64 bits hold; row {row} has {str(labels[row])[:40]}. Pass strings."
+        ) from None
+
+
+def _refuse_blank(labels: list[str], what: str) -> None:
+    if not all(map(str.strip, labels)):
+        rows = [row for row, label in enumerate(labels) if not label.strip()]
+        raise ActionError(
+            f"{what} is missing in row {rows[0]}, which has {labels[rows[0]]!r} ({_count(len(rows), 'row')} in all). "
+            "Drop such rows, or name what happened there."
+        )
 
 
 def _first_odd_label(labels: list[Any]) -> tuple[int, Any]:
@@ -263,6 +287,13 @@ def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[np.int64]:
         raise ActionError(
             f"{what} must be integers or strings, not continuous numbers (Unknown label type); row {row} has "
             f"{values[row]} ({_count(odd.sum(), 'row')} in all). Name the actions, or number them."
+        )
+    large = np.abs(values) > LARGEST_WHOLE
+    if large.any():
+        row = int(large.argmax())
+        raise ActionError(
+            f"{what} must be whole numbers up to 2**53 where they are floats, which beyond no longer tell neighbours "
+            f"apart; row {row} has {values[row]} ({_count(large.sum(), 'row')} in all). Pass integers or strings."
         )
     return values.astype(np.int64)
 

@@ -9,6 +9,7 @@
     │   ├── RewardError                    rewards missing, not finite, or outside ``reward_range``
     │   └── PropensityError                propensities missing or outside (0, 1]
     ├── FeatureError        (ValueError)   X of the wrong shape, names or content
+    │   └── FeatureTypeError (TypeError)   X that holds, or is, something else than numbers
     ├── JavaError           (RuntimeError) no Java to run Weka, or Java that cannot go on
     ├── MissingExtraError   (ImportError)  a package that only some parts need, and that is not installed
     ├── ParameterError      (ValueError)   an argument that cannot be meant
@@ -24,6 +25,7 @@ __all__ = [
     "ActionError",
     "DatasetError",
     "FeatureError",
+    "FeatureTypeError",
     "JavaError",
     "LogError",
     "MissingExtraError",
@@ -68,6 +70,10 @@ class PropensityError(LogError):
 
 class FeatureError(OffsetTreeError, ValueError):
     """X has the wrong shape, the wrong names, or content the learner cannot take."""
+
+
+class FeatureTypeError(FeatureError, TypeError):
+    """X holds, or is, something else than numbers, which scikit-learn's tools expect to be a ``TypeError``."""
 
 
 class MissingExtraError(OffsetTreeError, ImportError):

@@ -18,7 +18,7 @@ import pytest
 import offsettree
 from offsettree import LoggedData
 from offsettree.exceptions import LogError, MissingExtraError
-from offsettree.logs import _columnar, _csv, _ndjson, _source, read_columns, readers, scan_tables, write_table
+from offsettree.logs import _columnar, _csv, _source, read_columns, readers, scan_tables, write_table
 
 LATE = [  # what comes late, and what a column of whole numbers is then
     ("zz", pa.string()),
@@ -72,8 +72,7 @@ def test_a_column_that_begins_with_gaps_is_what_comes_later(tmp_path: Path) -> N
 
 
 def test_a_type_holds_in_all_rows_of_an_ndjson_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = _source.line_blocks
-    monkeypatch.setattr(_ndjson, "line_blocks", lambda source, encoding: blocks(source, encoding, 64))
+    monkeypatch.setattr(_source, "BLOCK_SIZE", 64)
     path = tmp_path / "log.ndjson"
     path.write_text(
         '{"a": 1, "user": {"age": 1, "on": "2024-01-01"}}\n' * 10
@@ -156,8 +155,7 @@ def test_partitions_may_be_missing_or_text(tmp_path: Path) -> None:
 def test_a_scan_holds_a_small_part_of_the_rows(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_columnar, "BATCH_ROWS", 500)
     monkeypatch.setattr(_csv, "BLOCK_SIZE", 1 << 14)
-    blocks = _source.line_blocks
-    monkeypatch.setattr(_ndjson, "line_blocks", lambda source, encoding: blocks(source, encoding, 1 << 16))
+    monkeypatch.setattr(_source, "BLOCK_SIZE", 1 << 16)
     random = np.random.default_rng(0)
     path = tmp_path / f"log{suffix}"
     parts = [pa.table({f"x{j}": random.normal(size=500) for j in range(8)}) for _ in range(120)]

@@ -13,14 +13,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from offsettree import ImportanceWeighted, OffsetForest, OffsetTree
+from offsettree import ImportanceWeighted, OffsetForest, OffsetTree, RewardRegression
 from offsettree._available import Available, best_of
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import ActionError, ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.learners._binning import Bins
 from tests.reductions.test_algorithm_2 import PlainOffsetTree, Spy, as_rows, fresh, leaves, same_tree
@@ -252,3 +252,61 @@ def test_the_best_of_scores_come_first_and_ties_in_their_order() -> None:
     score = np.array([[0.1, 0.5, 0.5, 0.2]])
     assert best_of(score, 4, None).tolist() == [[1, 2, 3, 0]]
     assert best_of(score, 2, np.array([[True, False, True, False]])).tolist() == [[2, 0]]
+
+
+@pytest.mark.parametrize("worst", [-np.inf, np.nan])
+def test_no_score_brings_back_what_the_mask_excludes(worst: float) -> None:
+    score = np.array([[0.1, worst, worst, 0.3], [worst] * 4, [0.1, 0.2, worst, np.inf]])
+    mask = np.array([[False, True, True, False], [False, False, True, True], [True, False, True, False]])
+    assert best_of(score, 2, mask).tolist() == [[1, 2], [2, 3], [0, 2]]
+    assert best_of(score, 1, mask)[:, 0].tolist() == [1, 2, 0]
+    assert best_of(score[:1], 2, None).tolist() == [[3, 0]]
+
+
+def test_decisions_stay_within_the_mask_where_scores_overflow() -> None:
+    log, _ = a_log(100)
+    policy = RewardRegression(LinearRegression()).fit(**log)
+    for model in policy.estimators_:
+        model.coef_, model.intercept_ = np.full(4, 1e308), -np.inf
+    rows = np.full((6, 4), 1e200)
+    one = np.eye(6, dtype=bool)
+    with np.errstate(all="ignore"):
+        assert policy.predict(rows, one).tolist() == policy.actions_.tolist()
+
+
+def stray(change: Callable[[Any], None], form: str = "csr") -> Any:
+    whole: Any = sp.csr_array(np.ones((50, 6), dtype=bool))
+    mask = whole.asformat(form)
+    change(mask)
+    return mask
+
+
+def put(name: str, place: int, value: int) -> Callable[[Any], None]:
+    def change(mask: Any) -> None:
+        getattr(mask, name)[place] = value
+
+    return change
+
+
+STRAY: dict[str, Any] = {
+    "far": stray(put("indices", 0, 10**7)),
+    "one beyond": stray(put("indices", 0, 6)),
+    "below zero": stray(put("indices", 0, -3)),
+    "rows that end elsewhere": stray(put("indptr", 2, 10**6)),
+    "rows that fall": stray(put("indptr", 2, -1)),
+    "columns, one beyond": stray(put("indices", 0, 50), "csc"),
+    "blocks, one beyond": stray(put("indices", 0, 6), "bsr"),
+    "entries, one beyond": stray(lambda mask: mask.coords[1].__setitem__(0, 6), "coo"),
+    "entries without places": stray(lambda mask: setattr(mask, "data", np.ones(999)), "coo"),
+    "lists, one beyond": stray(lambda mask: mask.rows[0].__setitem__(0, 6), "lil"),
+    "places that are no whole numbers": stray(lambda mask: setattr(mask, "indices", mask.indices * 1.0)),
+    "one dimension": sp.coo_array(np.ones(6, dtype=bool)),
+}
+
+
+@pytest.mark.parametrize("name", STRAY)
+def test_a_mask_put_together_wrongly_is_refused(name: str) -> None:
+    log, _ = a_log(50)
+    policy = OffsetTree(random_state=0).fit(**log)
+    with pytest.raises(ActionError, match="available cannot be used"):
+        policy.predict(log["X"], STRAY[name])

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import stat
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -67,7 +68,7 @@ def write_archive(
 def read_archive(path: Path, max_bytes: int) -> Archive:
     """Read and check a file; nothing in it is trusted, nor read before its size is known."""
     try:
-        with path.open("rb") as file:
+        with _open_file(path) as file:
             size = os.fstat(file.fileno()).st_size
             _check_size(path, size, max_bytes)
             with _open_zip(path, file) as archive:
@@ -77,6 +78,21 @@ def read_archive(path: Path, max_bytes: int) -> Archive:
         raise
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, ValueError) as error:
         raise PolicyFileError(f"{path} is damaged: {error}. Get the file again, or save the policy again.") from error
+
+
+def _open_file(path: Path) -> IO[bytes]:
+    """Open a file; a pipe, of which nobody may ever write the other end, is refused and not waited for."""
+
+    def at_once(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+    file = open(path, "rb", opener=at_once)  # noqa: SIM115 - closed by the caller
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise PolicyFileError(
+        f"{path} must be a file; it is a pipe or a device, which cannot be read from its end. Write it to a file first."
+    )
 
 
 def _check_size(path: Path, size: int, max_bytes: int) -> None:

@@ -10,12 +10,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from offsettree._features import as_floats, check_kind, check_numbers, is_frame, is_sparse, numeric_columns
+from offsettree._policy_file._json import is_text
 from offsettree._policy_file._nominal import NominalColumns
 from offsettree._policy_file._reading import Part
 from offsettree.exceptions import FeatureError, PolicyFileError
 
 __all__ = ["Inputs"]
 
+MOST_UNNAMED = 1 << 24  # columns: a row of them is written out by some kernels, which must not take all memory
 SAME_ORDER = "Pass the columns that the policy was fitted on, in the same order."
 
 
@@ -49,11 +51,24 @@ class Inputs:
             "encoding": None if self.nominal is None else self.nominal.describe(),
         }
 
+    def check(self) -> None:
+        """Refuse to write what would not be read again."""
+        if self.names is None and self.n_features > MOST_UNNAMED:
+            raise PolicyFileError(
+                f"a policy file must have at most {MOST_UNNAMED:,} features without names; this policy takes "
+                f"{self.n_features:,}. Hash them into fewer columns before the policy sees them."
+            )
+        nominal = () if self.nominal is None else (v for values in self.nominal.levels.values() for v in values)
+        if odd := next((word for word in (*(self.names or ()), *nominal) if not is_text(str(word))), None):
+            raise PolicyFileError(
+                f"the names of features, and their values, must be whole characters; {odd!a:.80} is not. Rename it."
+            )
+
     @classmethod
     def read(cls, part: Part) -> Self:
         """Read and check what was written."""
-        n_features = part.integer("count", 1, 1 << 31)
         names = part.given("names")
+        n_features = part.integer("count", 1, MOST_UNNAMED if names is None else 1 << 31)
         if names is not None and not (
             isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)
         ):
@@ -146,6 +161,8 @@ class Inputs:
 def _as_table(X: Any) -> NDArray[Any]:
     try:
         table = np.asarray(X)
+        if table.dtype.kind == "c":
+            raise TypeError("they are complex")  # noqa: TRY301 - one way for all that are no numbers
         if (
             table.dtype.kind not in "biuf"
             or table.dtype.itemsize not in (1, 4, 8)
@@ -153,7 +170,7 @@ def _as_table(X: Any) -> NDArray[Any]:
             or not table.dtype.isnative
         ):
             table = table.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise FeatureError(
             f"X must be a table of numbers; {error}. Pass nominal features as a pandas or polars frame, to a policy "
             "that was fitted on one."

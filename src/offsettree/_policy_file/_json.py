@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -11,20 +12,30 @@ import numpy as np
 
 from offsettree.exceptions import PolicyFileError
 
-__all__ = ["as_facts", "read_json"]
+__all__ = ["as_facts", "is_text", "read_json"]
 
 DEEPEST = 32
 DEEPEST_READ = 200  # policies nest as well as facts; whoever walks what was read must not run out of stack
+HALF = re.compile("[\ud800-\udfff]")  # of a character: JSON can name it, no file can hold it
+HALF_NAMED = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(data: bytes, where: str) -> Any:
-    """Read text that must be JSON to the letter: no NaN, no key twice."""
+    """Read text that must be JSON to the letter: no NaN, no key twice, no halves of characters."""
     try:
-        found = json.loads(data.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_unique)
+        text = data.decode("utf-8")
+        found = json.loads(text, parse_constant=_refuse, object_pairs_hook=_unique)
         _check_depth(found)
+        if HALF_NAMED.search(text) and not is_text(json.dumps(found, ensure_ascii=False)):
+            raise ValueError("it names half a character, such as \\ud800 alone")  # noqa: TRY301
     except (ValueError, RecursionError) as error:
         raise PolicyFileError(f"{where} must be JSON text; {error}.") from error
     return found
+
+
+def is_text(word: str) -> bool:
+    """Tell whether a word can be written to a file: Python's own may hold halves of characters."""
+    return HALF.search(word) is None
 
 
 def _check_depth(found: Any) -> None:
@@ -50,7 +61,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def as_facts(value: Any, depth: int = 0) -> Any:
     """Return what a manifest can hold of a value: numbers, text, lists and mappings as they are, others as text."""
-    if value is None or isinstance(value, bool | int | str):
+    if isinstance(value, str):  # the names of files may hold bytes that are no text
+        return value if is_text(value) else value.encode(errors="backslashreplace").decode()
+    if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, np.generic):
         return as_facts(value.item(), depth)
@@ -60,9 +73,9 @@ def as_facts(value: Any, depth: int = 0) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
             return {field.name: as_facts(getattr(value, field.name), depth + 1) for field in fields(value)}
         if isinstance(value, Mapping):
-            return {str(key): as_facts(item, depth + 1) for key, item in value.items()}
+            return {as_facts(str(key)): as_facts(item, depth + 1) for key, item in value.items()}
         if isinstance(value, np.ndarray):
             return as_facts(value.tolist(), depth)
         if isinstance(value, list | tuple | set | frozenset):
             return [as_facts(item, depth + 1) for item in value]
-    return " ".join(str(value).split())
+    return as_facts(" ".join(str(value).split()))

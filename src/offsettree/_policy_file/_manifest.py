@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from offsettree._fingerprint import N_COLUMNS, N_KEPT, Fingerprint
 from offsettree._policy_file._inputs import Inputs
-from offsettree._policy_file._json import as_facts
+from offsettree._policy_file._json import as_facts, is_text
 from offsettree._policy_file._models import Model, describe, read_model
 from offsettree._policy_file._reading import Part, refusing
 from offsettree._policy_file._saved import SavedPolicy
@@ -36,6 +36,7 @@ def write_manifest(
     """Return the manifest and the arrays of a policy; `about` tells of learner, training and estimate."""
     arrays: dict[str, NDArray[Any]] = {}
     check_labels("actions", actions.tolist())
+    inputs.check()
     if encoder is not None:
         read_encoder({"encoder": encoder.to_manifest()}, inputs)  # what could not be read again is not written
     if trained_on is not None:
@@ -107,6 +108,8 @@ def check_labels(where: str, labels: list[Any]) -> None:
             f"{where} must have at most {LONGEST_LABEL:,} characters each, and {MOST_CHARACTERS:,} in all if each were "
             f"as long as the longest; got {len(words):,} labels of up to {longest:,}. Name actions by shorter labels."
         )
+    if odd := next((word for word in words if not is_text(word)), None):
+        raise PolicyFileError(f"{where} must be whole characters; {odd!a:.80} is not. Name that action otherwise.")
     if odd := next((word for word in words if "\0" in word), None):
         raise PolicyFileError(f"{where} must not hold the character 0; {odd!r:.80} does. Name that action otherwise.")
 

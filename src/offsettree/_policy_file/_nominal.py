@@ -56,8 +56,10 @@ class NominalColumns:
         if not isinstance(given, dict) or not isinstance(shown, list) or not shown:
             raise PolicyFileError(f"{part.where} must have levels and what is shown of them.")
         levels: dict[int, tuple[Any, ...]] = {}
+        places = set(map(str, range(len(names))))
         for column, values in given.items():
-            known = column.isdecimal() and int(column) < len(names) and isinstance(values, list)
+            # As it was written: of many digits, or of those of other scripts, Python would make a number or an error.
+            known = column in places and isinstance(values, list)
             if not known or any(type(value) not in PLAIN for value in values):
                 raise PolicyFileError(
                     f"{part.where}.levels must be lists of plain values by column; {column!r} is not."

@@ -138,8 +138,9 @@ class Part:
     def starts(self, name: str, n_groups: int, n_members: int | None = None) -> NDArray[np.int64]:
         """Return where each group begins among consecutive members, and where the last one ends."""
         array = self.array(name, np.int64, n_groups + 1)
+        # Neighbours are compared: their difference would wrap around where one is near the largest number.
         must_hold(
-            bool(array[0] == 0) and (np.diff(array) >= 0).all() and n_members in (None, int(array[-1])),
+            bool(array[0] == 0) and (array[:-1] <= array[1:]).all() and n_members in (None, int(array[-1])),
             f"{self.where}.{name}.npy",
             f"ascending numbers from 0{'' if n_members is None else f' to {n_members}'}",
         )

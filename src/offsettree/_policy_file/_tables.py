@@ -21,7 +21,7 @@ def check_entries(
     feature, left, right = fields["feature"], fields["left"], fields["right"]
     n_entries = len(feature)
     must_hold(start[-1] == n_entries, f"{where}.start.npy", f"ascending numbers from 0 to {n_entries}")
-    must_hold(np.diff(start) > 0, f"{where}.start.npy", "trees of at least one entry each")
+    must_hold(start[:-1] < start[1:], f"{where}.start.npy", "trees of at least one entry each")
     leaf = feature < 0
     must_hold(feature < n_columns, f"{where}.feature.npy", f"columns from 0 to {n_columns - 1}, and -1 at leaves")
     must_hold((feature >= -1) & ((left < 0) == leaf) & ((right < 0) == leaf), where, "splits with two children")

@@ -73,6 +73,17 @@ def add_reading_options(command: argparse.ArgumentParser) -> None:
         default="negative_reward",
         help="what costs in Vowpal Wabbit's formats are: -reward (default) or 1 - reward",
     )
+    group.add_argument(
+        "--max-line-bytes", type=_positive, metavar="N", help="the longest line (default: 16 MiB, of CSV 1 MiB)"
+    )
+    group.add_argument("--max-nesting", type=_positive, metavar="N", default=64, help="levels of JSON (default: 64)")
+    group.add_argument(
+        "--max-ratio",
+        type=float,
+        metavar="R",
+        default=1000.0,
+        help="how many times as large as its file a log may become, beyond 64 MiB (default: 1000)",
+    )
 
 
 def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -93,7 +104,17 @@ def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = No
 
 def reading_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return what `scan_tables` takes."""
-    names = ("format", "delimiter", "decimal", "encoding", "header", "cost")
+    names = (
+        "format",
+        "delimiter",
+        "decimal",
+        "encoding",
+        "header",
+        "cost",
+        "max_line_bytes",
+        "max_nesting",
+        "max_ratio",
+    )
     return {name: getattr(options, name) for name in names}
 
 

@@ -15,7 +15,7 @@ __all__ = ["as_options", "columns", "paragraph", "print_json", "print_line", "pr
 WIDTH = 100
 OPTIONS = (
     "action|reward|propensity|features|format|delimiter|decimal|encoding|cost|reward_range|method|interval|level|"
-    "baseline|group|split_by_time|offset|test_size"
+    "baseline|group|split_by_time|offset|test_size|max_line_bytes|max_nesting|max_ratio"
 )
 LONGEST = 2000
 # What moves a cursor, colours, reorders or breaks lines, or cannot be written at all: labels may come from a stranger.

@@ -63,7 +63,10 @@ class _ColumnarReader(Reader):
         wanted = schema.names if columns is None else columns
         with _explained(source):
             here = [name for name in wanted if name in set(flat_names(self._file_schema(source)))]
+            n_bytes, size = 0, source.file.stat().st_size
             for batch in self._batches(source, here):
+                n_bytes += batch.nbytes
+                source.limits.check_ratio(n_bytes, size, source)
                 # Arrow believes a file: one flipped bit in an offset would end the process.
                 batch.validate(full=True)
                 table = plain(pa.Table.from_batches([batch]))

@@ -202,7 +202,7 @@ class CsvReader(Reader):
             open_stream(source),
             read_options=pacsv.ReadOptions(
                 use_threads=threads,
-                block_size=BLOCK_SIZE,
+                block_size=max(BLOCK_SIZE, source.limits.max_line_bytes or 0),
                 encoding=self.options.encoding,
                 column_names=None if self.options.header else self._numbered(source),
             ),

@@ -61,7 +61,8 @@ def _reason(message: str, source: Source, options: Options, delimiter: str) -> s
     if "straddling" in message:
         return (
             f"a row must not be longer than a block of the file; {source} has a longer one, most likely by a quotation "
-            "mark that is never closed. Look for it, and double those that are part of a value."
+            "mark that is never closed. Look for it, and double those that are part of a value. If rows are that long, "
+            "pass max_line_bytes=..., the bytes of the longest."
         )
     if "CSV parse error" in message:
         return (

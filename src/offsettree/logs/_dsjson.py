@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from offsettree.exceptions import LogError
-from offsettree.logs._ndjson import parse_lines
+from offsettree.logs._ndjson import as_float, parse_lines
 from offsettree.logs._source import Source, line_blocks
-from offsettree.logs._sparse import Example, SparseReader, feature_name
+from offsettree.logs._sparse import LARGEST_LABEL, Example, SparseReader, feature_name
 
 __all__ = ["DsjsonReader"]
 
@@ -57,13 +57,21 @@ def _number(value: Any, name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} must be a number; it is {value!r}.")  # noqa: TRY004 - told with its row above
-    return float(value)
+        raise ValueError(f"{name} must be a number; it is {value!r:.60}.")  # noqa: TRY004 - told with its row above
+    return _finite(value, name)
+
+
+def _finite(value: float, name: str) -> float:
+    if (number := as_float(value)) is None:
+        raise ValueError(f"{name} must be a number that a float can hold; it is {str(value)[:20]}... (of many digits).")
+    return number
 
 
 def _label(number: Any, actions: Any) -> int | str:
     if not isinstance(number, int) or number < 1:
-        raise ValueError(f"_label_Action must be a whole number from 1 on; it is {number!r}.")
+        raise ValueError(f"_label_Action must be a whole number from 1 on; it is {number!r:.60}.")
+    if number > LARGEST_LABEL:
+        raise ValueError(f"_label_Action must be at most {LARGEST_LABEL}; it is {number!r:.60}.")
     if not isinstance(actions, list):
         return number
     if number > len(actions):
@@ -74,7 +82,8 @@ def _label(number: Any, actions: Any) -> int | str:
         for part in parts:
             for key, value in part.items():
                 if key.lower().strip("_") in ("id", "tag", "actionid", "action_id") and isinstance(value, int | str):
-                    return value
+                    # Beyond what an array of whole numbers holds it is a name.
+                    return str(value) if isinstance(value, int) and abs(value) > LARGEST_LABEL else value
     return number
 
 
@@ -94,4 +103,4 @@ def _walk(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
         if value:
             yield keys, value
     elif value is not None:
-        yield keys, float(value)
+        yield keys, _finite(value, ".".join(keys))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from offsettree._validation import LARGEST_WHOLE
 from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs._reader import Chunk
 from offsettree.logs._tables import as_numerals
@@ -44,12 +45,25 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
                 f"{_at(chunk, name, row)} must be a whole number or a name; it is {values[row]} ({COUNTED}). Name the "
                 "actions, or give the column that does: action=..."
             )
+        if (large := np.abs(values) > LARGEST_WHOLE).any():
+            row = int(large.argmax())
+            raise ActionError(
+                f"{_at(chunk, name, row)} must be a whole number up to 2**53, or a name: beyond, numbers with a "
+                f"decimal point no longer tell neighbours apart; it is {values[row]} ({COUNTED}). Write the column as "
+                "text, or name the actions."
+            )
         return values.astype(np.int64)
     if not pa.types.is_string(kind):
         column = column.cast(pa.string())
     # Through codes: a Python object per label and not per row.
     coded = column.combine_chunks().dictionary_encode()
     labels = np.array(coded.dictionary.to_pylist(), dtype=object)
+    if blank := [code for code, label in enumerate(labels) if not label.strip()]:
+        rows = np.isin(coded.indices.to_numpy(), blank)
+        raise ActionError(
+            f"{_at(chunk, name, int(rows.argmax()))} must name the action; it is {labels[blank[0]]!r}, nothing but "
+            f"blanks ({_rows(rows.sum())}; {COUNTED}). Drop such rows, or name what happened there."
+        )
     return np.asarray(labels[coded.indices.to_numpy()])
 
 

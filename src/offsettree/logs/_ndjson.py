@@ -7,6 +7,7 @@ types are mixed is parsed by Python, slowly, and gives the same table.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +20,11 @@ from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._tables import on_the_wall
 
-__all__ = ["NdjsonReader", "parse_lines"]
+__all__ = ["NdjsonReader", "as_float", "parse_lines"]
+
+PIECE = 1 << 16  # of lines whose keys are not known yet: each may bring others, and a column has a cell in every row
+CELL_BYTES = 8
+HALF_NAMED = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character, as JSON can name it
 
 Keys = tuple[str, ...]  # ("user", "age") is the column user.age
 
@@ -40,9 +45,12 @@ class NdjsonReader(Reader):
         if self._types is None:
             types: dict[Keys, pa.DataType] = {}
             for source in self.sources:
-                for block, first_row in _numbered(source, self.options.encoding):
+                size = source.file.stat().st_size
+                for block, first_row in _numbered(source, self.options.encoding, PIECE):
                     for keys, kind in _types_of(block, source, first_row, self.options.encoding).items():
                         types[keys] = _joined(types.get(keys, pa.null()), kind)
+                    # A row of one key more is a column more, of as many cells as there are rows.
+                    source.limits.check_ratio(first_row * len(types) * CELL_BYTES, size, source)
             as_text = {keys: pa.string() for keys in types if self.options.types.get(".".join(keys)) == "text"}
             self._types = types | as_text
         return self._types
@@ -58,14 +66,25 @@ class NdjsonReader(Reader):
             yield _parse(block, schema, types, source, first_row, self.options.encoding)
 
 
-def _numbered(source: Source, encoding: str) -> Iterator[tuple[bytes, int]]:
+def _numbered(source: Source, encoding: str, n_bytes: int | None = None) -> Iterator[tuple[bytes, int]]:
+    """Read blocks of lines, or pieces of about so many bytes, with the number of their first row."""
     first_row = 1
     for block in line_blocks(source, encoding):
-        n_rows = sum(1 for line in block.split(b"\n") if line.strip())
-        if not block.strip():
-            continue
-        yield block, first_row
-        first_row += n_rows
+        for piece in [block] if n_bytes is None else _pieces(block, n_bytes):
+            n_rows = sum(1 for line in piece.split(b"\n") if line.strip())
+            if not n_rows:
+                continue
+            source.limits.check_nesting(piece, n_rows, source, first_row)
+            yield piece, first_row
+            first_row += n_rows
+
+
+def _pieces(block: bytes, n_bytes: int) -> Iterator[bytes]:
+    begin = 0
+    while begin < len(block):
+        end = block.find(b"\n", begin + n_bytes) + 1 or len(block)
+        yield block[begin:end]
+        begin = end
 
 
 def _types_of(block: bytes, source: Source, first_row: int, encoding: str) -> dict[Keys, pa.DataType]:
@@ -117,8 +136,16 @@ def _arrow_json(block: bytes, schema: pa.Schema | None) -> pa.Table:
 def parse_lines(block: bytes, source: Source, first_row: int, encoding: str = "utf-8") -> Iterator[dict[str, Any]]:
     """Parse one object per line."""
     for row, line in enumerate(filter(bytes.strip, block.split(b"\n")), start=first_row):
+        source.limits.check_nesting(line, 1, source, row)
         try:
             value = json.loads(line.decode("utf-8-sig"))
+            if HALF_NAMED.search(line):
+                json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise LogError(
+                f"text must be whole characters; row {row} of {source} names half of one, such as \\ud800 alone: "
+                f"{line[:60]!r}. Write it again as the program that cut it in two meant it."
+            ) from None
         except UnicodeDecodeError:
             raise LogError(
                 f"text must be {encoding}; row {row} of {source} is not: {line[:60]!r}. If the whole file is in "
@@ -204,9 +231,17 @@ def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    convert: Callable[[Any], Any] = float if kind == pa.float64() else _text if kind == pa.string() else _same
+    convert: Callable[[Any], Any] = as_float if kind == pa.float64() else _text if kind == pa.string() else _same
     found = [None if value is None else convert(value) for value in values]
     return on_the_wall(pa.array(found, pa.string())) if pa.types.is_timestamp(kind) else pa.array(found, kind)
+
+
+def as_float(number: float) -> float | None:
+    """Return a number of JSON; None where it has more digits than a float can be large."""
+    try:
+        return float(number)
+    except OverflowError:
+        return None
 
 
 def _same(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from offsettree.logs.guess import looks_like
 
 __all__ = [
+    "alike_but_for_blanks",
     "known_too_late",
     "left_out_as_action",
     "left_out_as_group",
@@ -89,6 +90,19 @@ def left_out_as_action(names: Sequence[str], action: str) -> str:
         f"Left out of the features: {_listed(names)}, each value of which goes with one value of the action "
         f"{action!r}, as another name of it does: {KEEP} {'it' if len(names) == 1 else 'them'}."
     )
+
+
+def alike_but_for_blanks(labels: Iterable[Any]) -> list[str]:
+    """Say which actions differ in the blanks around them only; nothing where none do."""
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            alike.setdefault(label.strip(), []).append(label)
+    pairs = [sorted(group) for group in alike.values() if len(group) > 1]
+    if not pairs:
+        return []
+    shown = "; ".join(" and ".join(map(repr, group)) for group in pairs[:5]) + "; ..." * (len(pairs) > 5)
+    return [f"Actions that differ in blanks only are different actions: {shown}. Trim them if one is meant."]
 
 
 def left_out_as_group(name: str) -> str:

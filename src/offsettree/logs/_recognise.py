@@ -86,6 +86,6 @@ def _by_name(source: Source) -> str | None:
 def _is_decision(line: str) -> bool:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return '"_label_cost"' in line and '"_multi"' in line
     return isinstance(row, dict) and ("_label_cost" in row or ("c" in row and "a" in row and "p" in row))

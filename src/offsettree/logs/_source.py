@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +15,12 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from offsettree.exceptions import LogError
+from offsettree.logs._limits import Limits
 
 __all__ = ["Source", "find_sources", "line_blocks", "open_stream", "read_head", "reading"]
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
+BLOCK_SIZE = 1 << 22
 NOWHERE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and Arrow write a partition of missing values
 
 
@@ -26,6 +30,7 @@ class Source:
 
     file: Path
     partition: dict[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
 
     def __str__(self) -> str:
         return str(self.file)
@@ -89,10 +94,33 @@ def _typed(sources: list[Source], root: Path) -> list[Source]:
 
 def open_stream(source: Source) -> pa.NativeFile:
     """Open a file for reading from its beginning, decompressed by what its first bytes say."""
-    file = pa.OSFile(str(source.file), "rb")
+    file = pa.OSFile(os.fsencode(source.file), "rb")
     compression = _compression(file.read(4))
     file.seek(0)
-    return file if compression is None else pa.CompressedInputStream(file, compression)
+    return file if compression is None else pa.PythonFile(_Unfolding(source, file, compression), "r")
+
+
+class _Unfolding(io.RawIOBase):
+    """A compressed file as it unfolds, as long as it does not unfold into far more than it is."""
+
+    def __init__(self, source: Source, file: pa.NativeFile, compression: str) -> None:
+        self._source = source
+        self._size = file.size()
+        self._stream = pa.CompressedInputStream(file, compression)
+        self._n_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = bytes(self._stream.read(size if size >= 0 else None))
+        self._n_bytes += len(data)
+        self._source.limits.check_ratio(self._n_bytes, self._size, self._source)
+        return data
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 def _compression(magic: bytes) -> str | None:
@@ -116,20 +144,37 @@ def reading(source: Source) -> Iterator[None]:
         ) from error
 
 
-def line_blocks(source: Source, encoding: str = "utf-8", block_size: int = 1 << 22) -> Iterator[bytes]:
-    """Read a text file in blocks of whole lines."""
-    rest = b""
+def line_blocks(source: Source, encoding: str = "utf-8") -> Iterator[bytes]:
+    """Read a text file in blocks of whole lines, in UTF-8 whatever it is written in."""
+    limits, rest = source.limits, b""
+    recode = _recoder(source, encoding)
     with reading(source), open_stream(source) as stream:
-        while piece := bytes(stream.read(block_size)):
+        while piece := bytes(stream.read(min(BLOCK_SIZE, limits.line_bytes))):
+            piece = recode(piece, False)
             cut = piece.rfind(b"\n") + 1
             if not cut:
                 rest += piece
+                limits.check_line(len(rest), source)
                 continue
-            yield _recoded(rest + piece[:cut], encoding)
+            yield rest + piece[:cut]
             rest = piece[cut:]
-    if rest:
-        yield _recoded(rest, encoding)
+    if rest := rest + recode(b"", True):
+        yield rest
 
 
-def _recoded(block: bytes, encoding: str) -> bytes:
-    return block if encoding.lower() in ("utf-8", "utf8") else block.decode(encoding).encode()
+def _recoder(source: Source, encoding: str) -> Callable[[bytes, bool], bytes]:
+    """Return what makes UTF-8 of the bytes of a file, piece by piece."""
+    if encoding.lower() in ("utf-8", "utf8"):
+        return lambda piece, last: piece
+    decoder = codecs.getincrementaldecoder(encoding)()
+
+    def recode(piece: bytes, last: bool) -> bytes:
+        try:
+            return decoder.decode(piece, last).encode()
+        except UnicodeError as error:
+            raise LogError(
+                f"text must be {encoding}; {source} is not ({error}). Pass the encoding that it is written in: "
+                'encoding="latin-1" reads any file.'
+            ) from error
+
+    return recode

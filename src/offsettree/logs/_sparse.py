@@ -17,10 +17,11 @@ from offsettree.logs._reader import Chunk, Options, Reader, check_columns
 from offsettree.logs._source import Source
 from offsettree.logs._tables import with_kinds
 
-__all__ = ["Example", "SparseReader"]
+__all__ = ["LARGEST_LABEL", "Example", "SparseReader"]
 
 MOST_COLUMNS = 1024  # beyond, the features are a sparse matrix
 ROWS_AT_ONCE = 4096  # that are Python objects
+LARGEST_LABEL = 2**63 - 1  # that an array of whole numbers holds
 ROLES = ("action", "reward", "propensity")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from offsettree.exceptions import LogError
 from offsettree.logs._source import Source, line_blocks
-from offsettree.logs._sparse import Example, SparseReader, feature_name
+from offsettree.logs._sparse import LARGEST_LABEL, Example, SparseReader, feature_name
 
 __all__ = ["VwReader"]
 
@@ -59,7 +59,9 @@ def _label(words: list[str]) -> tuple[int | None, float | None, float | None]:
         raise ValueError("it has costs of several actions, where one was taken")
     (parts,) = found
     if len(parts) > 3 or not parts[0].isdecimal():
-        raise ValueError(f"its label is {':'.join(parts)!r}")
+        raise ValueError(f"its label is {':'.join(parts)!r:.80}")
+    if len(parts[0]) > 19 or int(parts[0]) > LARGEST_LABEL:
+        raise ValueError(f"its action is {parts[0]:.40}, and none may be larger than {LARGEST_LABEL}")
     return int(parts[0]), _number(parts[1]), _number(parts[2]) if len(parts) == 3 else None
 
 
@@ -85,5 +87,5 @@ def _number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(f"{text!r} is not a number")
+        raise ValueError(f"{text!r:.40} is not a number")
     return value

@@ -13,6 +13,7 @@ from offsettree._features import Features
 from offsettree._validation import is_number
 from offsettree.exceptions import LogError, PropensityError
 from offsettree.logs._other_columns import (
+    alike_but_for_blanks,
     known_too_late,
     left_out_as_action,
     left_out_as_group,
@@ -215,7 +216,7 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
     refuse_ids(len(labels), len(action), log.action, path, list(labels))
     reward = np.concatenate([part.reward for part in parts])
     propensity = None if log.propensity is None else np.concatenate([part.propensity for part in parts])
-    features, notes = log.features, log.notes
+    features, notes = log.features, (*log.notes, *alike_but_for_blanks(labels))
     if sp.issparse(tables[0]):
         X = sp.csr_matrix(sp.vstack(tables))
     else:

@@ -65,7 +65,8 @@ class LogScan:
         With ``encode(table)``, such as a `TableEncoder`: then X is what it makes of a chunk's features. Without, X is
         a pandas frame, or a CSR matrix where a log of sparse rows has very many features.
     **options : Any
-        As `scan_tables` takes them: format, types, first_pass, delimiter, decimal, encoding, cost.
+        As `scan_tables` takes them: format, types, first_pass, delimiter, decimal, encoding, cost, and the limits
+        max_line_bytes, max_nesting and max_ratio.
 
     Attributes
     ----------

@@ -118,7 +118,8 @@ class LoggedData:
         cost : {"negative_reward", "one_minus_reward"}, default="negative_reward"
             What the costs of ``vw`` and ``dsjson`` are: rewards are then -cost, or 1 - cost.
         **options : Any
-            As `scan_tables` takes them: types, delimiter, decimal, encoding.
+            As `scan_tables` takes them: types, delimiter, decimal, encoding, and the limits max_line_bytes,
+            max_nesting and max_ratio.
 
         Returns
         -------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from offsettree._optional import require
@@ -17,6 +18,7 @@ __all__ = ["open_reader", "scan_tables", "table_of"]
 
 Path = str | os.PathLike[str]
 CHUNK_ROWS = 1 << 16
+LIMITS = ("max_line_bytes", "max_nesting", "max_ratio")
 COSTS = ("negative_reward", "one_minus_reward")
 
 
@@ -33,6 +35,9 @@ def scan_tables(
     encoding: str = "utf-8",
     header: bool = True,
     cost: str = "negative_reward",
+    max_line_bytes: int | None = None,
+    max_nesting: int = 64,
+    max_ratio: float = 1000.0,
 ) -> Iterator[Any]:
     r"""Read a file or a folder as pyarrow tables of at most `chunk_rows` rows, in bounded memory.
 
@@ -65,6 +70,13 @@ def scan_tables(
         Whether the first line of CSV names the columns. Without, they are called column_1, column_2 and so on.
     cost : {"negative_reward", "one_minus_reward"}, default="negative_reward"
         What the costs of ``vw`` and ``dsjson`` are: rewards are then -cost, or 1 - cost.
+    max_line_bytes : int, optional
+        The longest line of a text file, about. By default 16 MiB, and 1 MiB in CSV.
+    max_nesting : int, default=64
+        How deep JSON may nest.
+    max_ratio : float, default=1000
+        How many times as large as its file a log may become when it is decompressed, or written out as a table; the
+        first 64 MiB are free.
 
     Yields
     ------
@@ -92,6 +104,9 @@ def scan_tables(
         encoding=encoding,
         header=header,
         cost=cost,
+        max_line_bytes=max_line_bytes,
+        max_nesting=max_nesting,
+        max_ratio=max_ratio,
     )
     return (table_of(chunk) for chunk in reader.chunks(columns, chunk_rows))
 
@@ -117,6 +132,7 @@ def open_reader(
 ) -> Reader:
     """Find the reader of a path; it reads nothing but the beginning of its first file."""
     require("pyarrow", extra="files")
+    from offsettree.logs._limits import Limits
     from offsettree.logs._reader import Options
     from offsettree.logs._recognise import FORMATS, recognise
     from offsettree.logs._source import find_sources
@@ -127,20 +143,23 @@ def open_reader(
         raise ParameterError(f"cost must be one of {', '.join(COSTS)}; got {cost!r}.")
     if odd := [kind for kind in (types or {}).values() if kind not in ("number", "text")]:
         raise ParameterError(f'types must be "number" or "text" for each column; got {odd[0]!r}.')
+    limits = Limits(**{name: options.pop(name) for name in LIMITS if name in options})
     if unknown := set(options) - {"first_pass", "delimiter", "decimal", "header"}:
         raise ParameterError(
             f"there is no option {sorted(unknown)[0]!r}; those of reading are format, types, cost, encoding, "
-            "delimiter, decimal, header and first_pass."
+            f"delimiter, decimal, header, first_pass, {', '.join(LIMITS)}."
         )
     for name in ("delimiter", "decimal"):
         value = options.get(name)
         if value is not None and not (isinstance(value, str) and len(value) == 1):
             raise ParameterError(f"{name} must be one character; got {value!r}.")
     try:
-        codecs.lookup(encoding)
+        known = codecs.lookup(encoding)._is_text_encoding
     except LookupError:
-        raise ParameterError(f"encoding must be one that Python knows, such as latin-1; got {encoding!r}.") from None
-    sources = find_sources(path)
+        known = False
+    if not known:
+        raise ParameterError(f"encoding must be one that Python knows, such as latin-1; got {encoding!r}.")
+    sources = [replace(source, limits=limits) for source in find_sources(path)]
     found = format or recognise(sources[0])
     return _reader_class(found)(sources, Options(types=types or {}, cost=cost, encoding=encoding, **options))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._available import best_of
 from offsettree._features import Features
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing
@@ -23,7 +24,7 @@ def answers_within(classifier: Any, X: Features, mask: NDArray[np.bool_]) -> NDA
     meetings of classes that are both left; draws vote, each for one that is left; other classifiers are asked for
     probabilities or scores of all classes.
     """
-    return np.asarray(np.where(mask, _strength(classifier, X, mask), -np.inf).argmax(axis=1))
+    return best_of(_strength(classifier, X, mask), 1, mask)[:, 0]
 
 
 def _strength(classifier: Any, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.float64]:

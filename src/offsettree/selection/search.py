@@ -13,13 +13,14 @@ from sklearn.utils import check_random_state
 from offsettree._available import Available
 from offsettree._features import Features, is_sparse
 from offsettree._progress import Progress
-from offsettree._traits import check_learner, tags_of
+from offsettree._traits import tags_of
 from offsettree._validation import check_range, is_number
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate
 from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import default_classifier
+from offsettree.reductions._reward_models import check_reward_model
 from offsettree.selection._comparison import honest_estimate
 from offsettree.selection._outcomes import all_failed, explain, new_row, warn_of_left_out
 from offsettree.selection._race import Race, plan_race
@@ -58,7 +59,7 @@ class PolicySearch(BasePolicy):
         `results_` (but for seconds) depends on it. See the notes.
     scoring : {"doubly_robust", "snips", "ips", "switch"}, default="doubly_robust"
         By which estimator of `evaluate` candidates are compared.
-    reward_model : regressor, optional
+    reward_model : regressor, "boosting" or "linear", optional
         For "doubly_robust" and "switch", as in `evaluate`. By default the predictions of the first candidate that is a
         `RewardBoosting`, which costs nothing; without such a candidate, the default of `evaluate`.
     simpler_within : float, default=0.0
@@ -323,7 +324,7 @@ class PolicySearch(BasePolicy):
             why = " A reward model alone would choose whoever agrees with it." if self.scoring == "direct" else ""
             raise ParameterError(f"scoring must be one of {', '.join(map(repr, SCORINGS))}; got {self.scoring!r}.{why}")
         if self.reward_model is not None and self.scoring in MODEL_METHODS:
-            check_learner(self.reward_model, "regressor", "reward_model")
+            check_reward_model(self.reward_model)
         if not (is_number(self.simpler_within) and 0 <= self.simpler_within < np.inf):
             raise ParameterError(f"simpler_within must be a number of at least 0; got {self.simpler_within!r}.")
         if self.time_budget is not None and not (is_number(self.time_budget) and self.time_budget > 0):

@@ -10,6 +10,7 @@ import numpy as np
 from offsettree.evaluation._diagnostics import FEW_ROWS
 from offsettree.exceptions import FeatureError, PropensityError
 from offsettree.logs import LogScan, TableEncoder
+from offsettree.logs._other_columns import alike_but_for_blanks
 from offsettree.workflow.leaks import find_leaks
 
 __all__ = ["doubts_of_propensities", "inspect_log"]
@@ -46,7 +47,8 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
             n_rows = np.bincount(position)
             reward = np.bincount(position, log.reward)
             inverse = np.bincount(position, 1 / propensity)
-            squares += float((1 / propensity**2).sum())
+            with np.errstate(over="ignore"):  # infinite where a propensity is hardly above zero
+                squares += float(((1 / propensity) ** 2).sum())
             for i, label in enumerate(labels.tolist()):
                 total = sums.setdefault(label, [0, 0.0, 0.0])
                 total[0] += int(n_rows[i])
@@ -65,6 +67,7 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
     except FeatureError as error:
         notes.append(str(error))
         features = []
+    notes += alike_but_for_blanks(sums)
     n_rows = int(sum(total[0] for total in sums.values()))
     mean_inverse = sum(total[2] for total in sums.values()) / n_rows
     actions = [
@@ -135,7 +138,9 @@ def doubts_of_propensities(
     """
     if n_rows < FEW_ROWS:
         return []
-    stderr = max(squares / n_rows - mean_inverse**2, 0.0) ** 0.5 / n_rows**0.5
+    # Where squares are beyond all numbers, so is the mean: no spread can explain it.
+    spread = squares / n_rows - mean_inverse * mean_inverse if np.isfinite(squares) else 0.0
+    stderr = max(spread, 0.0) ** 0.5 / n_rows**0.5
     found = []
     if abs(mean_inverse - n_actions) > 0.1 * n_actions + 5 * stderr:
         why = "small" if mean_inverse > n_actions else "large, or some actions cannot be taken in every context"

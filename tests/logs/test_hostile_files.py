@@ -1,0 +1,190 @@
+"""Small files that ask for much, and values that no array holds: refused with what to do, before anything gives way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from offsettree import LoggedData
+from offsettree.exceptions import ActionError, LogError, OffsetTreeError, ParameterError
+from offsettree.logs import _limits, scan_tables
+from offsettree.logs._limits import Limits
+from offsettree.workflow.inspection import inspect_log
+
+ROW: dict[str, Any] = {"x": 1.5, "action": "a", "reward": 1, "propensity": 0.5}
+DECISION: dict[str, Any] = {"_label_cost": -1.0, "_label_probability": 0.5, "_label_Action": 1, "c": {"u": {"x": 2}}}
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def compressed(path: Path, text: bytes, times: int) -> Path:
+    with pa.output_stream(str(path), compression="zstd") as file:
+        for _ in range(times):
+            file.write(text)
+    return path
+
+
+def nested(depth: int) -> str:
+    return json.dumps(ROW)[:-1] + ', "deep": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}\n"
+
+
+@pytest.mark.parametrize("name", ["log.ndjson", "log.dsjson"])
+def test_json_that_nests_deep_is_refused_before_it_is_parsed(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(json.dumps(ROW) + "\n" + nested(100_000))
+    with pytest.raises(LogError, match=r"not nest more than 64 deep; row 2 of .* raise the limit: max_nesting=\.\.\."):
+        LoggedData.read(file, format=name.split(".")[1])
+
+
+def test_the_nesting_that_is_allowed_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "log.ndjson"
+    file.write_text(nested(65).replace('"a"', '"b"') + nested(64))
+    with pytest.raises(LogError, match="row 1 of"):
+        LoggedData.read(file, features=["x"])
+    assert len(LoggedData.read(file, features=["x"], max_nesting=65)) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "depth"),
+    [
+        (b'{"a": [1, {"b": []}]}', 4),
+        (b'{"a": "[[[[", "b": 1}', 1),
+        (rb'{"a": "\"[[[[", "b": "]]]]"}', 1),
+        (rb'{"a": "\\", "b": [[]]}', 3),
+        (b"]]]][[[", 3),
+        (b'{"a": "]]]]]]", "b": [[[[', 5),
+        (b'"[[[[', 4),
+        (b"", 0),
+    ],
+)
+def test_brackets_count_where_a_parser_would_see_them(line: bytes, depth: int) -> None:
+    assert _limits._depth(line) == depth
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
+    bomb = compressed(tmp_path / "log.ndjson.zst", b" " * (1 << 20), 40)
+    assert bomb.stat().st_size < 1 << 14
+    with pytest.raises(LogError, match=r"longer than 16,777,216 bytes; .* max_line_bytes=\.\.\."):
+        LoggedData.read(bomb, format="ndjson")
+    with pytest.raises(LogError, match="longer than 1,000 bytes"):
+        LoggedData.read(bomb, format="vw", max_line_bytes=1000)
+
+
+def test_long_rows_of_csv_are_read_where_they_are_expected(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("x,action,reward,propensity\n" + f'"{"y" * (3 << 20)}",a,1,0.5\nz,b,1,0.5\n')
+    with pytest.raises(LogError, match=r"pass max_line_bytes=\.\.\."):
+        LoggedData.read(file)
+    assert len(LoggedData.read(file, max_line_bytes=4 << 20)) == 2
+
+
+def test_a_file_that_unfolds_into_far_more_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "FREE_BYTES", 1 << 20)
+    header = b"x,action,reward,propensity\n"
+    for name, text in (("log.csv.zst", header + b"1,a,1,0.5\n" * 10**6), ("log.vw.zst", b"1:0:0.5 | x:1\n" * 10**6)):
+        bomb = compressed(tmp_path / name, text, 1)
+        assert bomb.stat().st_size < 1 << 13
+        with pytest.raises(LogError, match=r"more than 1000 times as large as its file; .* max_ratio=\.\.\."):
+            LoggedData.read(bomb)
+    assert sum(len(table) for table in scan_tables(tmp_path / "log.csv.zst", max_ratio=1e6)) == 10**6
+
+
+def test_columns_of_one_value_are_refused_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "FREE_BYTES", 1 << 20)
+    table = pa.table({name: pa.repeat(pa.scalar(value), 10**6) for name, value in ROW.items() if name != "action"})
+    pq.write_table(table.append_column("action", pa.repeat("a", 10**6)), tmp_path / "log.parquet")
+    with pytest.raises(LogError, match="more than 1000 times"):
+        list(scan_tables(tmp_path / "log.parquet"))
+
+
+def test_rows_that_each_bring_a_column_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "FREE_BYTES", 1 << 16)
+    file = write_lines(tmp_path / "log.ndjson", [ROW | {f"k{i}": 1} for i in range(3000)])
+    with pytest.raises(LogError, match="more than 50 times"):
+        LoggedData.read(file, max_ratio=50)
+
+
+@pytest.mark.parametrize("limit", [{"max_nesting": 0}, {"max_line_bytes": 1.5}, {"max_ratio": float("nan")}])
+def test_limits_that_cannot_be_meant_are_refused(limit: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="whole numbers from 1 on"):
+        Limits(**limit)
+
+
+HOSTILE: dict[str, tuple[str, list[dict[str, Any]] | str]] = {
+    "half a character": ("log.ndjson", [ROW, ROW | {"city": "\ud800"}]),
+    "half a character as action": ("log.ndjson", [ROW, ROW | {"action": "\udfff"}]),
+    "half a character in a decision": ("log.dsjson", [DECISION, DECISION | {"c": {"u": {"x": "\ud800"}}}]),
+    "half a character as key": ("log.dsjson", [DECISION, DECISION | {"c": {"\ud800": 1}}]),
+    "a reward of 400 digits": ("log.ndjson", [ROW, ROW | {"reward": 10**400}]),
+    "a cost of 400 digits": ("log.dsjson", [DECISION, DECISION | {"_label_cost": 10**400}]),
+    "a feature of 400 digits": ("log.dsjson", [DECISION, DECISION | {"c": {"u": {"x": 10**400}}}]),
+    "an action of 30 digits": ("log.dsjson", [DECISION, DECISION | {"_label_Action": 10**30}]),
+    "a cost of 400 digits in vw": ("log.vw", f"1:{'1' * 400}:0.5 | x:1\n"),
+    "an action of 23 digits in vw": ("log.vw", f"1:0:0.5 | x:1\n{'1' * 23}:0:0.5 | x:1\n"),
+    "an action of 5000 digits in vw": ("log.vw", f"1:0:0.5 | x:1\n{'1' * 5000}:0:0.5 | x:1\n"),
+    "an action that no float tells from others": ("log.csv", "x,action,reward,propensity\n1,1.0,1,1\n2,1e30,1,1\n"),
+    "an action of blanks": ("log.csv", "x,action,reward,propensity\n1,a,1,1\n2,   ,1,1\n"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_values_that_no_array_holds_are_refused(name: str, tmp_path: Path) -> None:
+    file_name, content = HOSTILE[name]
+    file = tmp_path / file_name
+    if isinstance(content, str):
+        file.write_text(content)
+    else:
+        write_lines(file, content)
+    for read in (LoggedData.read, inspect_log):
+        with pytest.raises(OffsetTreeError, match=r"row \d"):
+            read(file)
+
+
+def test_an_id_of_many_digits_is_a_name(tmp_path: Path) -> None:
+    actions = {"c": {"u": {"x": 2}, "_multi": [{"id": 10**30}, {"id": 7}]}}
+    file = write_lines(tmp_path / "log.dsjson", [DECISION | actions, DECISION | actions | {"_label_Action": 2}])
+    assert LoggedData.read(file).action.tolist() == [str(10**30), "7"]
+
+
+def test_a_propensity_hardly_above_zero_is_doubted(tmp_path: Path) -> None:
+    rows = [ROW | {"x": i, "action": "ab"[i % 2], "propensity": 1e-299 if i == 3 else 0.5} for i in range(1000)]
+    facts = inspect_log(write_lines(tmp_path / "log.ndjson", rows))
+    assert "propensities cannot be right" in facts["warnings"][0]
+
+
+def test_actions_that_differ_in_blanks_are_told(tmp_path: Path) -> None:
+    rows = [ROW | {"x": i, "action": ["a", " a ", "b"][i % 3]} for i in range(9)]
+    file = write_lines(tmp_path / "log.ndjson", rows)
+    for notes in (LoggedData.read(file).notes, inspect_log(file)["notes"]):
+        assert any("differ in blanks only are different actions: ' a ' and 'a'" in note for note in notes)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "latin-1", "utf-8-sig"])
+def test_json_in_other_encodings_is_read_whole(encoding: str, tmp_path: Path) -> None:
+    """The end of a line, seen as a byte, may be half of a character: 0x0a0a in UTF-16."""
+    file = tmp_path / "log.ndjson"
+    city = "é" if encoding == "latin-1" else "\u0a0a\u010a"
+    rows = [json.dumps(ROW | {"city": city, "action": "ab"[i % 2]}, ensure_ascii=False) for i in range(4)]
+    file.write_bytes("".join(f"{row}\n" for row in rows).encode(encoding))
+    assert LoggedData.read(file, format="ndjson", encoding=encoding).X["city"].tolist() == [city] * 4
+    file.write_bytes(file.read_bytes()[:-1] + b"\xd8")
+    with pytest.raises(LogError, match=r"text must be|JSON object"):
+        LoggedData.read(file, format="ndjson", encoding=encoding)
+
+
+def test_an_encoding_that_is_none_of_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="encoding must be one that Python knows"):
+        LoggedData.read(write_lines(tmp_path / "log.ndjson", [ROW]), encoding="zlib")
+
+
+def test_blank_labels_in_arrays_are_missing_ones() -> None:
+    with pytest.raises(ActionError, match="missing in row 1, which has '  '"):
+        LoggedData([[1], [2]], ["a", "  "], [0, 1], 0.5)
