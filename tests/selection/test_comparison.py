@@ -69,17 +69,6 @@ def test_one_that_looks_at_x_must_lead_a_constant_by_so_many_standard_errors() -
     assert choose(noise([0.4, 0.45, 0.5]), 0.0, lead=1.5) == 2
 
 
-def test_rows_of_no_fold_help_to_choose_and_are_not_valued() -> None:
-    """In the fold both are worth the same; elsewhere the second is better, and is therefore chosen for it."""
-    fold = np.repeat([0, -1], 20)
-    stack = Stack.of([Terms(np.zeros(40)), Terms(np.where(fold == 0, 0.0, 1.0))])
-    log = Log(np.zeros((40, 1)), np.tile([0, 1], 20), np.ones(40), np.full(40, 0.5), np.arange(2))
-    estimate, choices = honest_estimate(
-        Valued(stack, stack, np.ones((2, 40)), fold, log), Rule(0.0, 0.0), "ips", 0.95, np.random.RandomState(0)
-    )
-    assert (choices, estimate.value, estimate.n_rows) == ([1], 0.0, 20)
-
-
 @given(st.integers(0, 999))
 def test_who_is_hopeless_is_far_behind_by_the_same_rows(seed: int) -> None:
     terms = noise([0.0, 0.1, 0.5, 0.45], seed=seed)

@@ -143,9 +143,7 @@ def test_a_race_that_is_decided_ends_after_one_fold_of_a_long_log(short: None, c
     assert clock.learned == {"poor": [60], "good": [60, 180, 480, 600]}
 
 
-def test_where_one_fold_is_enough_the_estimate_is_of_its_rows(
-    short: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_one_fold_is_enough_the_estimate_is_of_its_rows(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_race, "ENOUGH", 100)
     found = search([("fair", Scripted(0.99)), ("good", Scripted(1.0))]).fit(**make_log(600).arrays())
     assert found.estimate_.n_rows == 120

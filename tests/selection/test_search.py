@@ -67,7 +67,9 @@ def test_values_are_those_that_evaluate_gives_for_the_same_decisions(monkeypatch
     near = [("nearly", Scripted(0.98)), GOOD]
     table = PolicySearch(near, scoring="snips", random_state=0).fit(**log.arrays()).results_
     for row, (_, policy) in zip(table, near, strict=True):
-        expected = evaluate(clone(policy).fit(**log.arrays()).predict(log.X), **log.arrays(), method="snips", baseline=None)
+        expected = evaluate(
+            clone(policy).fit(**log.arrays()).predict(log.X), **log.arrays(), method="snips", baseline=None
+        )
         for name in ("value", "stderr", "low", "high"):
             assert row[name] == pytest.approx(getattr(expected, name))
 

@@ -24,7 +24,6 @@ __all__ = ["Groups", "Valued", "honest_choices", "honest_estimate"]
 
 N_RESAMPLES = 100
 MOST_GROUPS = 4000  # of rows, that are resampled as one: bounds the time on long logs, and costs nothing
-UNUSED = -1  # the fold of rows that only help to choose
 
 
 @dataclass(frozen=True)
@@ -108,27 +107,26 @@ def honest_estimate(
     stack, fold, log = valued.stack, valued.fold, valued.log
     choosers = [valued.chooser] * valued.n_folds if choosers is None else choosers
     choices = honest_choices(choosers, fold, rule, np.ones(len(fold)))
-    rows = np.flatnonzero(fold != UNUSED)
-    weight = _spliced(valued.weight, fold, choices)[rows]
+    weight = _spliced(valued.weight, fold, choices)
     mixed = Terms(
-        _spliced(stack.numerator, fold, choices)[rows],
-        _spliced(stack.counted, fold, choices)[rows],
+        _spliced(stack.numerator, fold, choices),
+        _spliced(stack.counted, fold, choices),
         weight=weight,
         from_zero=method == "ips",
     )
     if not mixed.counted.any():
         raise LogError(
-            f"the value of the choice cannot be estimated: in none of the {len(rows):,} rows was an action logged "
+            f"the value of the choice cannot be estimated: in none of the {len(fold):,} rows was an action logged "
             "that the candidate chosen without them takes. Use scoring='doubly_robust', or more rows."
         )
     sums = diagnostics.WeightSums.of(weight)
-    sizes = [sums.effective_rows, float(len(rows))]
-    terms, limits = [mixed, Terms(log.reward[rows])], log.reward_range
+    sizes = [sums.effective_rows, float(len(fold))]
+    terms, limits = [mixed, Terms(log.reward)], log.reward_range
     plain = _within(normal_intervals(terms, level, sizes), limits)
-    value, baseline, difference = mid_p_intervals(plain, terms, Known.of(log.reward[rows], limits), level)
+    value, baseline, difference = mid_p_intervals(plain, terms, Known.of(log.reward, limits), level)
     groups = Groups.of(fold)
     spreads = _resampled_spreads(groups, valued, [groups.sum_terms(each) for each in choosers], rule, random)
-    serious = _doubts(log.take(rows) if len(rows) < len(fold) else log, sums)
+    serious = _doubts(log, sums)
     for text in serious:
         warnings.warn(text, OffsetTreeWarning, stacklevel=4)
     estimate = Estimate(
@@ -136,7 +134,7 @@ def honest_estimate(
         level=float(level),
         method=method,
         interval=DEFAULT_INTERVAL,
-        n_rows=len(rows),
+        n_rows=len(fold),
         n_matched=sums.n_matched,
         effective_rows=sums.effective_rows,
         max_weight=sums.largest,
@@ -174,18 +172,16 @@ def _resampled_spreads(
         return 0.0, 0.0  # there is no choice
     stack, reward = groups.sum_terms(valued.stack), groups.sum(valued.log.reward)
     fold, n_groups = groups.fold, len(groups.fold)
-    is_used, n_kinds = fold != UNUSED, len(np.unique(fold))
     values, differences = [], []
     for _ in range(N_RESAMPLES):
         weight = random.multinomial(n_groups, np.full(n_groups, 1 / n_groups)).astype(np.float64)
-        if len(np.unique(fold[weight > 0])) < n_kinds:
+        if len(np.unique(fold[weight > 0])) < valued.n_folds:
             continue  # a fold of few rows was not drawn
         choices = honest_choices(choosers, fold, rule, weight)
-        used = np.where(is_used, weight, 0.0)
-        below = _spliced(stack.counted, fold, choices) @ used
+        below = _spliced(stack.counted, fold, choices) @ weight
         if below > 0:
-            values.append(_spliced(stack.numerator, fold, choices) @ used / below)
-            differences.append(values[-1] - reward @ used / (groups.n_in @ used))
+            values.append(_spliced(stack.numerator, fold, choices) @ weight / below)
+            differences.append(values[-1] - reward @ weight / (groups.n_in @ weight))
     return (float(np.std(values)), float(np.std(differences))) if len(values) > 1 else (0.0, 0.0)
 
 

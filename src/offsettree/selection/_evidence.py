@@ -13,7 +13,7 @@ from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._intervals import normal_intervals
 from offsettree.evaluation._mid_p import mid_p_values
 from offsettree.evaluation._terms import Terms
-from offsettree.selection._comparison import UNUSED, Valued
+from offsettree.selection._comparison import Valued
 from offsettree.selection._rule import Stack
 from offsettree.selection._trials import Log, Trial
 
@@ -21,7 +21,7 @@ __all__ = ["Evidence"]
 
 
 class Evidence:
-    """The terms of every candidate's value, as decided by the policy that had learned from most rows but that one.
+    """The terms of every candidate's value, row by row, as last decided by a policy that had not learned from the row.
 
     All that are still in a race were tried on the same parts of the log, and so have been valued in the same rows.
     """
@@ -39,6 +39,10 @@ class Evidence:
             self.tamed[place, rows], self.weight[place, rows] = trial.tamed, trial.weight
             self.n_left_out[place] += trial.terms.n_left_out
             self.is_valued[rows] = True
+
+    def forget(self) -> None:
+        """Count no row any more until it is valued again."""
+        self.is_valued[:] = False
 
     @property
     def counts(self) -> NDArray[np.float64]:
@@ -70,15 +74,10 @@ class Evidence:
         return mid_p_values(plain, terms, known, level) if terms else []
 
     def valued(self, places: Sequence[int], fold: NDArray[np.intp], folds: Sequence[int]) -> Valued:
-        """Return what is known of some candidates in the rows of some folds, and what helps to choose in others.
-
-        Where no fold was tried, all rows that were valued are one.
-        """
-        label = np.full(len(fold), UNUSED)
+        """Return what is known of some candidates in the rows of some folds; without any, all rows valued are one."""
+        label = np.zeros(len(fold), dtype=np.intp)
         for new, old in enumerate(folds):
             label[fold == old] = new
-        if not folds:
-            label[self.is_valued] = 0
         rows, chosen = np.flatnonzero(self.is_valued), list(places)
         counted, is_constant = self.counted[chosen][:, rows], self.is_constant[chosen]
         return Valued(

@@ -139,6 +139,9 @@ class Race:
             progress.begin(f"{self.results[place]['name']}, {rung.n_learned:,} rows")
             return True
 
+        if rung.fold is not None and not self.folds:
+            # What policies decided that had learned from a small part would speak for the simple ones.
+            self.evidence.forget()
         started = now()
         trials = hold_trial(waiting, self.log, rung.part, self.scoring, start)
         spent = sum(trial.seconds for trial in trials.values())

@@ -96,13 +96,17 @@ class Rule:
     def are_hopeless(self, stack: Stack, weight: NDArray[np.float64], beyond: float) -> NDArray[np.bool_]:
         """Tell which are more than so many standard errors behind the one that would be chosen now."""
         gaps = stack.gaps(weight, self.choose(stack, weight))
-        return np.isfinite(gaps.value) & (gaps.behind > beyond * gaps.stderr) & (weight.sum() >= FEWEST)
+        is_behind = np.isfinite(gaps.value) & (gaps.behind > beyond * gaps.stderr)
+        return np.asarray(is_behind & (weight.sum() >= FEWEST))
 
     def __str__(self) -> str:
-        simpler = (
-            f"Of the candidates that are at most {self.simpler_within:g} standard errors behind the best, on the same "
-            "rows, the first in the list is chosen"
-            if self.simpler_within
-            else "The candidate of the highest value is chosen"
+        first = "The candidate that earned most on the same rows is chosen"
+        if self.simpler_within:
+            first = (
+                f"Of the candidates that are at most {self.simpler_within:g} standard errors behind the best on the "
+                "same rows, the first in the list is chosen"
+            )
+        return (
+            f"{first}. To be preferred to the best constant action it must be ahead of it by {self.lead:g} standard "
+            "errors."
         )
-        return f"{simpler}. One that looks at x must be ahead of the best constant action by {self.lead:g}."

@@ -13,10 +13,13 @@ class SearchResults(list[dict[str, Any]]):
     Every dict has the keys
 
     - ``name``;
-    - ``outcome``: "chosen", "compared", "failed", or "left out" for want of time;
-    - ``value``, ``stderr``, ``low``, ``high``: the estimate from decisions on rows not learned from;
-    - ``behind``, ``behind_stderr``: by how much it is behind the best of all, and the standard error of that;
-    - ``seconds``: spent on learning and deciding, over all folds and, for a nested estimate, pairs of folds;
+    - ``outcome``: "chosen", "compared", "dropped" on the way, "failed", or "left out" for want of time;
+    - ``reason``: what the rule of choice said of it, or why it left the race;
+    - ``value``, ``stderr``, ``low``, ``high``: the estimate from decisions on rows not learned from; of one that was
+      dropped, as it was then;
+    - ``behind``, ``behind_stderr``: by how much it is behind the best, by what is chosen by, and the standard error of
+      that;
+    - ``seconds``: spent on learning and deciding, over all parts, folds and, for a nested estimate, pairs of folds;
     - ``error``: what it failed with;
     - ``warnings``: what was said while it learned, as a tuple.
 

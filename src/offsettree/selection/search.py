@@ -36,41 +36,43 @@ SCORINGS = ("doubly_robust", "snips", "ips", "switch")
 
 
 class PolicySearch(BasePolicy):
-    """Policy chosen among candidates: learns all, compares them on rows held out, and keeps the best.
+    """Policy chosen among candidates: a race on rows held out, and the best is learned from all rows.
 
-    Every candidate decides in each row as learned without that row's fold; all on the same folds. The decisions are
-    valued by one estimator with the same reward models for all. Of the candidates that are within one standard error
-    of the best, the simplest is learned again from all rows.
+    Candidates learn from a tenth, then from three tenths, then from most of the log, and decide in the rows that they
+    did not learn from, all in the same. Their decisions are valued by one estimator with the same reward models for
+    all. Those that fall behind leave the race; a short log is learned from fold by fold instead. The best of those that
+    are left is learned again from all rows.
 
     Parameters
     ----------
     candidates : "default" or list of policies or of pairs (name, policy), default="default"
-        From the simplest to the most elaborate, which is also the order in which they are learned. "default" are those
-        of `offsettree.selection.default_candidates`: an offset forest, preferred where the log leaves it open, then
-        offset trees, reward regression, importance weighting and a doubly robust policy, with linear learners and
-        ensembles of trees. Their `reward_range` and `actions` are those of the search.
+        In the order in which they are preferred, from the simplest to the most elaborate. "default" are those of
+        `offsettree.selection.default_candidates`: the best constant action, a policy tree of two levels, reward
+        boosting, ridge regression, a doubly robust policy, an offset forest, importance weighting and offset trees.
+        Their `reward_range` and `actions` are those of the search.
     cv : int, default=5
         How many folds.
     nested : bool, default=True
-        Make `estimate_` by choices that know nothing of the rows they are valued in. Every candidate is then learned
-        `cv` * (`cv` - 1) / 2 times more, once without each pair of folds: for 5 folds the comparison takes two and a
-        half times as long. With False `estimate_` is somewhat too high, and its warnings say so. Neither the choice
-        nor `results_` (but for seconds) depends on it. See the notes.
+        Make `estimate_` by choices that know nothing of the rows they are valued in. All that might have been chosen
+        are then learned without each fold and without each pair of folds, `cv` * (`cv` + 1) / 2 times: far longer than
+        the race takes. With False `estimate_` is somewhat too high, and its warnings say so. Neither the choice nor
+        `results_` (but for seconds) depends on it. See the notes.
     scoring : {"doubly_robust", "snips", "ips", "switch"}, default="doubly_robust"
         By which estimator of `evaluate` candidates are compared.
     reward_model : regressor, "boosting" or "linear", optional
-        For "doubly_robust" and "switch", as in `evaluate`.
-    simpler_within : float, default=1.0
-        How many standard errors behind the best a simpler candidate may be and still be preferred; of the difference
-        between the two on the same rows. 0 takes the best.
+        For "doubly_robust" and "switch", as in `evaluate`. By default the predictions of the first candidate that is a
+        `RewardBoosting`, which costs nothing; without such a candidate, the default of `evaluate`.
+    simpler_within : float, default=0.0
+        How many standard errors behind the best an earlier candidate may be and still be preferred; of the difference
+        between the two on the same rows. 0 takes the best. Constant actions have a rule of their own: see the notes.
     max_rows : int or None, default=50_000
         Candidates are compared on so many rows of a longer log, drawn at random; the chosen one learns from all. None
-        compares on all rows. See the notes.
+        compares on all rows.
     time_budget : float, optional
-        Seconds after which no further candidate is started, once one could be learned. What was left out is in
-        `results_`, and a warning tells. All candidates are learned for the choice before any for the nested estimate:
-        if time runs out in between, the choice stands, and `estimate_` is as for ``nested=False``, with a warning.
-        Learning reward models, and the chosen one again, is not counted.
+        Seconds that `fit` may take, compilation aside. All candidates are first tried on a small part of the log. A
+        part is begun only if it can be expected to end in time, and so can learning the chosen one from all rows;
+        candidates leave until it can. What was left out is in `results_`, and a warning tells. If there is no time for
+        the nested estimate, it is as for ``nested=False``, with a warning. The choice then depends on the machine.
     level : float, default=0.95
         How likely each interval is to hold the true value.
     reward_range : (float, float), default=(0.0, 1.0)
@@ -79,8 +81,8 @@ class PolicySearch(BasePolicy):
         All action labels, in the order wanted for `actions_`. By default the sorted labels of the log; needed when
         some were never logged.
     n_jobs : int, optional
-        Folds, or pairs of them, that are learned at once, and the workers of the last fit. The result does not depend
-        on it.
+        Workers of each candidate that has none of its own, and pairs of folds that are learned at once. The result
+        does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Draws the folds, and seeds candidates and reward models that have no seed of their own.
 
@@ -95,6 +97,8 @@ class PolicySearch(BasePolicy):
         candidate that would have been chosen without that fold. With its difference to what was logged. See `nested`.
     results_ : SearchResults
         A table of all candidates: a list of dicts, printed in columns.
+    rule_ : str
+        By which rule the one was chosen; `results_` has the reason for each candidate.
     chosen_by_fold_ : list of str
         Who was chosen without each of the folds: the more they differ, the less the choice means.
     actions_ : ndarray of shape (n_actions,)
@@ -104,25 +108,32 @@ class PolicySearch(BasePolicy):
 
     Notes
     -----
+    A candidate that looks at x must be ahead of the best constant action (`ConstantPolicy`) by 0.75 standard errors of
+    their difference on the same rows; by 2 where rewards are rare or have long tails (a kurtosis above 20), for there x
+    seldom tells enough, and luck tells much. For the choice, what rows earned beyond their prediction is cut where it
+    is far more than in other rows. The values in `results_` and `estimate_` are not cut. A candidate leaves the race
+    when it is 2 standard errors behind the one that would be chosen, having learned from a small part, or 1, having
+    learned from most rows. Constants never leave. How this was found, and how good it is: docs/choosing.md.
+
     The value of the winner in `results_` is too high on average: the best of many noisy numbers is so by luck as well.
     `estimate_` is not: for each fold a candidate is chosen by decisions in the other folds, of policies and by reward
     models that learned from neither the fold they are used in nor the one chosen for; only the decisions valued are of
-    policies that learned from all other folds. It is not enough to leave the fold's own rows out of the comparison, as
-    ``nested=False`` does: in the other folds decide policies that learned from this one, so that candidates to which
-    its luck was kind are preferred. On rewards that were pure noise that left about half of the winner's optimism.
+    policies that learned from all other folds. Candidates that left the race by less than 3 standard errors are in
+    again. It is not enough to leave the fold's own rows out of the comparison, as ``nested=False`` does: in the other
+    folds decide policies that learned from this one, so that candidates to which its luck was kind are preferred. On
+    rewards that were pure noise that left about half of the winner's optimism.
 
-    `estimate_` is of policies learned from all folds but one, chosen by others learned from all but two, so that the
-    one learned from all rows is usually a little better. Its interval allows for the choice, too. Rows are taken to be
-    independent. Two folds leave no third to learn from: with ``cv=2`` the estimate is as for ``nested=False``.
+    `estimate_` is of policies learned from all folds but one, so that the one learned from all rows is usually a little
+    better. Its interval allows for the choice, too. Rows are taken to be independent. Two folds leave no third to learn
+    from: with ``cv=2`` the estimate is as for ``nested=False``. Without `nested`, a long log is not decided in by all
+    folds, but by as many as it takes to value 1,500 rows: `estimate_` is of these rows.
 
     A candidate that fails is named in `results_` with its error and skipped. If all do, `fit` fails. One that fails
     without some pair of folds only is not chosen without either of the two, which its warnings in `results_` tell; if
     that leaves none to choose, or a reward model fails, the estimate is as for ``nested=False``, with a warning.
 
-    Comparing takes about `cv` * (`cv` - 1) / 2 times as long as learning every candidate once, without `nested` about
-    `cv` - 1 times. That grows with the rows: for a million it would be hours of one processor. Hence `max_rows`.
-    Where a candidate needs more rows than that to come into its own, raise it. Of a part of the log, `estimate_`
-    is of policies learned from that part, and so rather too low.
+    Of a part of the log (`max_rows`), `estimate_` is of policies learned from that part, and so rather too low. Where a
+    candidate needs more rows than that to come into its own, raise it.
 
     Examples
     --------
