@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test coverage lint bench bench-rivals bench-accuracy reproduce clean
+.PHONY: demo test coverage fuzz lint bench bench-rivals bench-accuracy reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -15,6 +15,16 @@ test: lint
 # Counting lines takes a third of the time again: not in every run.
 coverage: .venv/ready-dev
 	$(BIN)/python -m pytest -n $(JOBS) --cov
+
+# Files, tables and masks made wrong at random, for an hour; then the tests of kernels, with bounds checks as well.
+FUZZ_SECONDS ?= 3600
+FUZZ_SEED ?= 0
+
+fuzz: .venv/ready-dev
+	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+	mkdir -p -m 700 .fuzz/kernels
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.fuzz/kernels $(BIN)/python -m pytest -n 0 tests/compiled tests/online \
+		tests/learners tests/policy_file tests/reductions tests/suites/test_available_contract.py
 
 lint: .venv/ready-dev
 	$(BIN)/ruff check .
@@ -71,7 +81,7 @@ reproduce: .venv/ready-dev
 	$(BIN)/python tools/experiments_page.py
 
 clean:
-	rm -rf .venv .venv-rivals .venv-vowpal .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .fuzz .venv .venv-rivals .venv-vowpal .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Debian's python3 comes without venv; virtualenv from pip does the same.
 .venv/bin/python:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from offsettree.evaluation._claims import Claims, LogSums, claims_of
-from offsettree.evaluation._mid_p import find_doubt, find_ends
+from offsettree.evaluation._mid_p import FEW_TELLING, find_doubt, find_ends
 
 LEVEL = 0.95
 MOST_ROWS = 10_000_000  # drawn at a time
@@ -61,26 +61,51 @@ def _facts(drawn: Drawn, method: str, quantity: int, truths: World, n_rows: int)
     An interval holds a number if the doubt that the rows leave at it is more than half of 1 - level. Ends are looked
     for in a part of the logs, for the width.
     """
-    sums = drawn.sums[method][quantity == 2]
-    known, raw = drawn.known, drawn.values[method][:, [0, 2 if quantity == 2 else 1]]
-    claims = claims_of(
-        sums, np.clip(raw, known.low[:, np.newaxis], known.high[:, np.newaxis]), known, (min(quantity, 1) * 2,)
-    )
+    known, sums = drawn.known, drawn.sums[method][quantity == 2]
+    claims = _claims(drawn, method, quantity)
     logged = float((truths.propensity * truths.chance).sum() / len(truths.chance) * truths.mean_amount)
     truth = truths.value(truths.policy) - (0.0, logged, truths.value(truths.other))[quantity]
-    width = np.full(len(raw), np.nan)
-    some = np.linspace(0, len(raw) - 1, min(len(raw), FOR_WIDTHS)).astype(int)
-    low, high = find_ends(claims.taken(some), LEVEL)
-    width[some] = np.minimum(high, claims.limits[1][some]) - np.maximum(low, claims.limits[0][some])
-    half = _normal_half(sums, quantity, n_rows)
+    some = np.linspace(0, len(claims.value) - 1, min(len(claims.value), FOR_WIDTHS)).astype(int)
+    low, high = _ends(claims, some)
     holds = _holds(claims, truth)
     at_zero = holds if quantity == 0 or truth == 0 else _holds(claims, 0.0)
+    if method == "doubly_robust":  # as `evaluate` does: where few rewards tell, the interval holds that of SNIPS
+        plainer = _claims(drawn, "snips", quantity)
+        few = (plainer.n_telling < FEW_TELLING) & drawn.matched[:, 0] & (drawn.matched[:, 1] | (quantity != 2))
+        other_low, other_high = _ends(plainer, some)
+        low = np.where(few[some], np.minimum(low, other_low), low)
+        high = np.where(few[some], np.maximum(high, other_high), high)
+        holds, at_zero = _widened(holds, claims, plainer, few, truth), _widened(at_zero, claims, plainer, few, 0.0)
+    width = np.full(len(claims.value), np.nan)
+    width[some] = high - low
+    half = _normal_half(sums, quantity, n_rows)
     below, above = ~at_zero & (claims.value < 0), ~at_zero & (claims.value > 0)
     columns = [holds, np.abs(claims.value - truth) <= half + 1e-12, below, above, width, 2 * half]
     facts = np.column_stack([*columns, drawn.effective[:, quantity]]).astype(float)
     # Without a matched row SNIPS and IPS have no answer; without rewards that differ, or a range, there is no interval.
     told = drawn.matched[:, 0] & (drawn.matched[:, 1] | (quantity != 2)) | (method == "doubly_robust")
     return np.asarray(facts[told & (known.high > known.low)])
+
+
+def _claims(drawn: Drawn, method: str, quantity: int) -> Claims:
+    """Return the claims on a value, or on a difference."""
+    known, values = drawn.known, drawn.values[method][:, [0, 2 if quantity == 2 else 1]]
+    values = np.clip(values, known.low[:, np.newaxis], known.high[:, np.newaxis])
+    return claims_of(drawn.sums[method][quantity == 2], values, known, (min(quantity, 1) * 2,))
+
+
+def _ends(claims: Claims, some: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the ends of some intervals, within what is possible."""
+    part = claims.taken(some)
+    return np.clip(find_ends(part, LEVEL), *part.limits)
+
+
+def _widened(
+    holds: NDArray[np.bool_], claims: Claims, plainer: Claims, few: NDArray[np.bool_], number: float
+) -> NDArray[np.bool_]:
+    """Tell which intervals hold a number if they reach, where few rewards tell, as far as others that are plainer."""
+    between = (number - claims.value) * (number - plainer.value) <= 0
+    return np.asarray(holds | (few & (between | _holds(plainer, number))))
 
 
 def _holds(claims: Claims, number: float) -> NDArray[np.bool_]:
@@ -155,6 +180,10 @@ def records_of(
             yield known[key]
 
 
+def _some(todo: list[Cell], share: float) -> list[Cell]:
+    return todo[: round(share * len(todo))]
+
+
 def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what the goals are about, by method and quantity, and the records that miss one."""
     last = {tuple(r[name] for name in (*Cell.__annotations__, "method", "quantity")): r for r in records}
@@ -195,6 +224,7 @@ def main() -> None:
     parser.add_argument("--grid", choices=("judging", "tuning"), default="judging")
     parser.add_argument("--logs", type=int, default=GOALS["logs"])
     parser.add_argument("--records", type=Path, nargs="+", default=[], help="keep what is done here, and go on from it")
+    parser.add_argument("--share", type=float, default=1.0, help="of the cells, from the beginning: 0.34 is a third")
     parser.add_argument("--part", default="0/1", help="of the cells, such as 0/2 and 1/2")
     parser.add_argument("--json", type=Path, help="write the summary to this file")
     options = parser.parse_args()
@@ -205,7 +235,7 @@ def main() -> None:
     for file in options.records:
         if file.exists():
             known |= dict(json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
-    for records in records_of([*cells(grid)][part::n_parts], options.records, options.logs, known):
+    for records in records_of(_some(cells(grid), options.share)[part::n_parts], options.records, options.logs, known):
         found += records
         for r in records:
             for miss in misses(r):

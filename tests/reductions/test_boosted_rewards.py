@@ -102,5 +102,5 @@ def test_rewards_that_are_all_equal_and_single_rows_are_predicted_by_their_mean(
     ],
 )
 def test_names_that_nobody_knows_are_refused(use: Any) -> None:
-    with pytest.raises(ParameterError, match=r"must be 'linear', 'boosting' or a regressor.*; got 'magic'"):
+    with pytest.raises(ParameterError, match=r"must be a regressor .* 'linear', 'boosting'; got 'magic'"):
         use(corners(30))

@@ -174,6 +174,12 @@ class Claims:
         known, gap = self.known, self.is_difference
         return np.stack([known.low - gap * known.high, known.high - gap * known.low])
 
+    @property
+    def n_telling(self) -> Numbers:
+        """How many rows alike, the rest being nothing, would be as skewed: the rare rewards seen, if they are few."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.squares[:, 0, 0] ** 3 / self.cubes[:, 0, 0, 0] ** 2)
+
     def taken(self, which: NDArray[np.intp]) -> Claims:
         """Return some of the claims."""
         parts = {name: each[which] for name, each in vars(self).items() if name != "known"}

@@ -17,7 +17,7 @@ from offsettree.evaluation._findings import WHAT, find_warnings
 from offsettree.evaluation._finite_sample import Scale, guaranteed, largest_weight
 from offsettree.evaluation._inputs import GUARANTEED, Log, check_settings, find_range, is_table
 from offsettree.evaluation._intervals import bootstrap_values, bootstrapped, normal_intervals
-from offsettree.evaluation._mid_p import mid_p_intervals
+from offsettree.evaluation._mid_p import mid_p_intervals, widened_by
 from offsettree.evaluation._reward_models import (
     Predictions,
     check_predictions,
@@ -193,7 +193,11 @@ def evaluate(
     sizes = (every_row if method == "direct" else [*(each.effective_rows for each in sums), *every_row])[: len(terms)]
     intervals = _within(normal_intervals(terms, level, sizes), limits)
     if interval == "mid_p":
-        intervals = mid_p_intervals(intervals, terms, Known.of(rewards, limits), level, _apart(targets))
+        seen, apart = Known.of(rewards, limits), _apart(targets)
+        intervals = mid_p_intervals(intervals, terms, seen, level, apart)
+        if method == "doubly_robust":
+            plainer = [estimate_terms("snips", w, rewards, None) for w in weights]
+            intervals = widened_by(intervals, [*plainer, *terms[len(plainer) :]], seen, level, apart)
     elif interval == "empirical_likelihood":
         bound = largest_weight(max_weight, weights, log.propensity, interval)
         intervals = likelihood_intervals(

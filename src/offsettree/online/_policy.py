@@ -222,10 +222,12 @@ class OnlinePolicy(BasePolicy):
                 position = self._within_mask(position, model, row, available)
             if position >= 0:
                 return self._labels[position]
+        if "_model" in self.__dict__:
+            # Nothing is put back where the context is refused: another thread may be learning meanwhile.
+            self._remember()
+            return super().decide(x, available)
         with self._all_or_nothing():
-            if "_model" in self.__dict__:
-                self._remember()
-            elif self.actions is not None:
+            if self.actions is not None:
                 x = self._begin_with(x)
             return super().decide(x, available)
 

@@ -95,8 +95,8 @@ class OnlineOffsetTree(OnlinePolicy):
     that many small steps would: a huge one takes a contest to where the row is won, not beyond (Karampatziakis and
     Langford, 2011).
 
-    Learning and deciding at once from several threads is safe for the process, but a decision taken in the midst of
-    a step may use half of it: copy the policy to serve it meanwhile.
+    One thread may learn while others decide: nothing that was learned is lost, but a decision taken in the midst of
+    a step may use half of it. What two threads learn at once may be lost: see `docs/threads.md`.
 
     References
     ----------

@@ -139,7 +139,7 @@ def check_reward_model(reward_model: Any) -> None:
         check_learner(reward_model, "regressor", "reward_model")
     elif reward_model not in BY_NAME:
         raise ParameterError(
-            f"reward_model must be {', '.join(map(repr, BY_NAME))} or a regressor with fit and predict; got "
+            f"reward_model must be a regressor with fit and predict, or one of {', '.join(map(repr, BY_NAME))}; got "
             f"{reward_model!r}."
         )
 

@@ -23,8 +23,12 @@ __all__ = ["Race", "Rung", "plan_race"]
 
 SHORT = 3000  # rows up to which only folds are learned from
 SHARES = (0.1, 0.3)  # of a longer log, to learn from before most of it
-ENOUGH = 5000  # rows decided in by policies that learned from most of the log: more folds than that takes are not tried
+ENOUGH = 1500  # rows decided in by policies that learned from most of the log: more folds than that takes are not tried
 FIRST_ROWS = 500  # to learn from first where there is a time budget
+# Standard errors behind the one that would be chosen, at which a candidate is dropped: when it has learned from a small
+# part, and may still catch up, and when it has learned from most rows.
+BEHIND_EARLY, BEHIND = 2.0, 1.0
+HOPELESS = 3.0  # standard errors at which it could not have been chosen without any one fold either
 OVERHEAD = -1  # the place, in accounts of time, of what is done for all candidates together
 
 
@@ -97,9 +101,10 @@ class Race:
         self.n_refitted, self.level = n_refitted, level
         self.still_in: dict[int, BasePolicy] = {place: each.policy for place, each in enumerate(candidates)}
         is_constant = np.array([isinstance(each.policy, ConstantPolicy) for each in candidates])
-        self.evidence = Evidence(is_constant, log)
+        self.evidence = Evidence(is_constant, log, scoring.method)
         self.dropped: dict[int, BasePolicy] = {}
         self.folds: list[int] = []
+        self._tried: dict[int, set[int]] = {place: set() for place in self.still_in}
         self.n_learned = 0
 
     def run(self, rungs: Sequence[Rung], progress: Progress) -> None:
@@ -116,8 +121,15 @@ class Race:
                 break  # shorter ones go on: it costs little, and makes the estimate better
 
     def try_all(self, rung: Rung, progress: Progress) -> None:
-        """Let all that are still in learn from one part and decide in the other."""
-        first = next(iter(self.still_in))
+        """Let all that are still in learn from one part and decide in the other, unless they have done so before.
+
+        The one whose predictions value all others must do so again.
+        """
+        waiting = {place: each for place, each in self.still_in.items() if rung.fold not in self._tried[place]}
+        shared = self.scoring.shared(self.still_in)
+        if waiting and shared is not None:
+            waiting[shared] = self.still_in[shared]
+        first = next(iter(waiting), None)
 
         def start(place: int) -> bool:
             # Only in the first part: of later ones it is known beforehand what they take.
@@ -128,7 +140,7 @@ class Race:
             return True
 
         started = now()
-        trials = hold_trial(dict(self.still_in), self.log, rung.part, self.scoring, start)
+        trials = hold_trial(waiting, self.log, rung.part, self.scoring, start)
         spent = sum(trial.seconds for trial in trials.values())
         self.budget.note(OVERHEAD, now() - started - spent, rung.n_learned)
         for place, trial in trials.items():
@@ -136,16 +148,19 @@ class Race:
             self.budget.note(place, trial.seconds, rung.n_learned)
             progress.advance(rung.n_learned, self.results[place]["name"])
             self.evidence.add(place, rung.part[1], trial)
+            if rung.fold is not None:
+                self._tried[place].add(rung.fold)
             if trial.error is not None:
                 self.leave(place, "failed", "it failed", trial.error)
         self.n_learned = rung.n_learned
-        if rung.fold is not None:
+        if rung.fold is not None and rung.fold not in self.folds:
             self.folds.append(rung.fold)
 
     def leave(self, place: int, outcome: str, reason: str, error: str | None = None) -> None:
         """Note why a candidate is out of the race."""
         self.still_in.pop(place, None)
-        self.results[place].update(outcome=outcome, reason=reason, error=error)
+        if self.results[place]["outcome"] != "chosen":  # which may fail without a fold all the same
+            self.results[place].update(outcome=outcome, reason=reason, error=error)
 
     def leave_unmatched(self) -> None:
         """Let those go of which rows alone can tell nothing."""
@@ -157,11 +172,9 @@ class Race:
     def describe(self, places: Sequence[int]) -> None:
         """Write what some of those still in are worth into their rows of the table."""
         gaps = self.evidence.stack(list(self.still_in)).gaps(self.evidence.counts)
-        for i, place in enumerate(self.still_in):
-            if place in places:
-                interval = self.evidence.interval(place, self.level)
-                behind = {"behind": float(gaps.behind[i]), "behind_stderr": float(gaps.stderr[i])}
-                self.results[place].update(vars(interval) | behind)
+        gap = dict(zip(self.still_in, zip(gaps.behind.tolist(), gaps.stderr.tolist(), strict=True), strict=True))
+        for place, interval in zip(places, self.evidence.intervals(places, self.level), strict=True):
+            self.results[place].update(vars(interval), behind=gap[place][0], behind_stderr=gap[place][1])
 
     def choose(self) -> int:
         """Return the one to take; where time is short, of those that can still be learned from all rows."""
@@ -178,12 +191,20 @@ class Race:
         return bool(self.still_in)
 
     def complete(self, fold: NDArray[np.intp], progress: Progress) -> bool:
-        """Let those still in learn without every fold that is left; tell whether there was time for it."""
-        rest = [Rung(part, each) for each, part in enumerate(folds_of(fold)) if each not in self.folds]
-        progress.total = progress.done + len(self.still_in) * sum(rung.n_learned for rung in rest)
+        """Let all that might have been chosen learn without every fold; tell whether there was time for it.
+
+        They were dropped by what was earned in all folds: a choice that is not to know a fold must have them back.
+        """
+        row = self.results
+        back = [each for each in self.dropped if row[each]["behind"] <= HOPELESS * row[each]["behind_stderr"]]
+        rest = [Rung(part, each) for each, part in enumerate(folds_of(fold))]
+        n_learned = sum(rung.n_learned for rung in rest)
+        needed = sum(self.budget.expected(place, n_learned) for place in (*self.still_in, *back, OVERHEAD))
+        if needed > self.budget.left:
+            return False
+        self.still_in = dict(sorted((self.still_in | {place: self.dropped[place] for place in back}).items()))
+        progress.total = progress.done + len(self.still_in) * n_learned
         for rung in rest:
-            if self._expected(rung.n_learned) > self.budget.left:
-                return False
             self.try_all(rung, progress)
         return True
 
@@ -218,9 +239,9 @@ class Race:
         predictions value all others.
         """
         places = list(self.still_in)
-        hopeless = [
-            places[i] for i in np.flatnonzero(self.rule.are_hopeless(self.evidence.stack(places), self.evidence.counts))
-        ]
+        beyond = BEHIND if self.folds else BEHIND_EARLY
+        are_hopeless = self.rule.are_hopeless(self.evidence.stack(places), self.evidence.counts, beyond)
+        hopeless = [places[i] for i in np.flatnonzero(are_hopeless)]
         shared = self.scoring.shared(self.still_in)
         going = [place for place in hopeless if place != shared and not self.evidence.is_constant[place]]
         self.describe(going)

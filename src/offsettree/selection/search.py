@@ -32,7 +32,6 @@ from offsettree.selection.results import SearchResults
 
 __all__ = ["PolicySearch"]
 
-LEAD = 0.5  # standard errors by which one that looks at x must be ahead of the best constant action
 SCORINGS = ("doubly_robust", "snips", "ips", "switch")
 
 
@@ -158,7 +157,7 @@ class PolicySearch(BasePolicy):
         nested: bool = True,
         scoring: str = "doubly_robust",
         reward_model: Any = None,
-        simpler_within: float = 1.0,
+        simpler_within: float = 0.0,
         max_rows: int | None = 50_000,
         time_budget: float | None = None,
         level: float = 0.95,
@@ -214,13 +213,13 @@ class PolicySearch(BasePolicy):
         if (low, high) != (0, 1):
             reward = np.clip(low + (high - low) * reward, low, high)  # not outside by the last digit
         random = check_random_state(self.random_state)
-        whole = Log(X, action, reward, propensity, self.actions_, available)
+        whole = Log(X, action, reward, propensity, self.actions_, available, (low, high))
         log = self._part_to_compare_on(whole, random)
         candidates = read_candidates(self.candidates, sparse=is_sparse(X))
         candidates = prepare_candidates(candidates, self.actions_, (low, high), self.n_jobs, random)
         fold = stratified_folds(log.position, self.cv, random)
         rungs = plan_race(fold, random, in_haste=self.time_budget is not None)
-        rule = Rule(float(self.simpler_within), LEAD)
+        rule = Rule.of(float(self.simpler_within), reward)
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
         race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level)
@@ -280,8 +279,10 @@ class PolicySearch(BasePolicy):
             if not isinstance(found, str):
                 return found, ()
             reason = found
-        if len(race.still_in) == 1 or len(race.folds) == 1:
-            return None, ()
+        else:
+            return None, ()  # nobody else could have been chosen
+        if sum(outcome in ("chosen", "compared", "dropped") for outcome in race.results.column("outcome")) == 1:
+            return None, ()  # there was no choice
         text = (
             "The value is somewhat too high on average: without each fold a candidate was chosen by policies that had "
             f"learned from it, because {reason}."

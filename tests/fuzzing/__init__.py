@@ -1,0 +1,1 @@
+"""Cases made wrong at random, each from a number: `tools/fuzz.py` runs them, `test_corpus.py` what it found."""

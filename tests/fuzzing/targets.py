@@ -1,0 +1,291 @@
+"""What is done with a case, and what must hold: an answer within its mask, or an error of ours."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import pickle
+import warnings
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from offsettree import LoggedData, load
+from offsettree._policy_file import _archive
+from offsettree._policy_file._archive import Archive, read_archive
+from offsettree._policy_file._json import read_json
+from offsettree._policy_file._manifest import check_version, read_policy
+from offsettree.exceptions import OffsetTreeError
+from offsettree.workflow.inspection import inspect_log
+from tests.fuzzing.seeds import LIVE, LOGS, POLICY_FILES
+from tests.fuzzing.values import FLOATS, WHOLE, change_array, change_bytes, change_json, odd_json
+
+ROWS = 6
+
+
+class FoundError(AssertionError):
+    """An answer that must not be."""
+
+
+def run_case(target: str, seed_file: Path, number: int, scratch: Path) -> bool:
+    """Run one case; return whether what was changed was taken. Whatever is not an error of ours is raised."""
+    random = Random(f"{target}/{seed_file.name}/{number}")  # noqa: S311 - nothing is secret
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            TARGETS[target][1](seed_file, random, scratch)
+        except OffsetTreeError:
+            return False
+    return True
+
+
+@cache
+def seed_archive(path: Path) -> Archive:
+    """Read a file that is as it should be."""
+    return read_archive(path, 1 << 30)
+
+
+@cache
+def seed_policy(path: Path) -> Any:
+    """Load a policy that is as it should be."""
+    return pickle.loads(path.read_bytes()) if path.parent.name == LIVE else load(path)
+
+
+def forged_policy(path: Path, random: Random, scratch: Path) -> None:
+    """Change numbers and manifest of a policy file, as one does who puts the checksums right."""
+    seed = seed_archive(path)
+    manifest, arrays = copy.deepcopy(seed.manifest), dict(seed.arrays)
+    for _ in range(random.choice([1, 1, 1, 2, 3])):
+        if random.random() < 0.7 and arrays:
+            name = random.choice(sorted(arrays))
+            arrays[name] = change_array(arrays[name], random)
+        elif random.random() < 0.1 and arrays:
+            name = random.choice(sorted(arrays))
+            arrays[random.choice(sorted(seed.arrays))] = arrays.pop(name)
+        else:
+            part = random.choice(["policy", "policy", "features", "actions", "encoder", "facts", "training", None])
+            within = manifest if part is None or not isinstance(manifest.get(part), dict) else manifest[part]
+            change_json(within, random)
+    try:
+        text = json.dumps(manifest, allow_nan=False)
+    except ValueError:
+        return
+    manifest = read_json(text.encode(), "manifest")
+    check_version(manifest, "case")
+    # As the archive hands them out: in one of a few types, and in order.
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array.dtype.str in _archive.DTYPES}
+    policy = read_policy(manifest, arrays)
+    repr(policy)
+    ask(policy, rows_for(policy, random), random)
+
+
+def forged_archive(path: Path, random: Random, scratch: Path) -> None:
+    """Change the bytes of a policy file, or how its members are stored, and seal it again."""
+    whole = path.read_bytes()
+    data = change_bytes(whole, random) if random.random() < 0.5 else _stored_otherwise(whole, random)
+    if random.random() < 0.8 and len(data) > 64:
+        file = io.BytesIO(data)
+        _archive._seal(file)
+        data = file.getvalue()
+    scratch.write_bytes(data)
+    policy = load(scratch)
+    ask(policy, rows_for(policy, random), random)
+
+
+def _stored_otherwise(whole: bytes, random: Random) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(file, "w") as new, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        names = old.namelist()
+        chosen = random.choice(names)
+        for name in names:
+            data = old.read(name)
+            if name == chosen:
+                data = change_bytes(data, random) if random.random() < 0.5 else data
+                name = random.choice(
+                    [name, name, "../" + name, "manifest.json", name.upper(), name + ".npy", "/" + name]
+                )
+            how = random.choice([zipfile.ZIP_STORED] * 9 + [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+            new.writestr(zipfile.ZipInfo(name), data, how)
+        new.comment = old.comment
+    return file.getvalue()
+
+
+def odd_tables(path: Path, random: Random, _: Path) -> None:
+    """Ask a policy, live or loaded, about tables and masks that are put together wrongly."""
+    policy = seed_policy(path)
+    X = _numbers((ROWS, policy.n_features_in_), random)
+    odd = random.random() < 0.6
+    table = odd_table(X, random) if odd else X
+    n_actions = len(policy.actions_)
+    mask = np.array([[random.random() < 0.4 for _ in range(n_actions)] for _ in range(ROWS)])
+    mask[np.arange(ROWS), [random.randrange(n_actions) for _ in range(ROWS)]] = True
+    kinds: list[Callable[[], Any]] = [lambda: mask, lambda: sp.csr_array(mask), lambda: odd_table(mask, random)]
+    given = random.choice(kinds)()
+    x = X[0] if random.random() < 0.5 else table
+    asked: list[Callable[[], Any]] = [
+        lambda: check_answers(policy, policy.predict(table), None),
+        lambda: check_answers(policy, policy.predict(table, given), given),
+        lambda: policy.predict_proba(table),
+        lambda: check_answers(policy, policy.rank(table, random.choice([1, n_actions]), given)[:, 0], given),
+        lambda: check_answers(policy, [policy.decide(table)], None),
+        lambda: check_answers(policy, [policy.decide(x, odd_set(policy, random))]),
+    ]
+    for ask_one in random.sample(asked, 3):
+        with suppress(OffsetTreeError):
+            ask_one()
+
+
+def odd_set(policy: Any, random: Random) -> Any:
+    """Return what may stand for the actions of one decision."""
+    labels = policy.actions_.tolist()
+    return random.choice(
+        [labels[:1], set(labels), [], ["z"], [True] * len(labels), [None], odd_json(random), labels * 2]
+    )
+
+
+def _numbers(shape: tuple[int, int], random: Random) -> Any:
+    generator = np.random.RandomState(random.randrange(2**32))
+    X = generator.normal(size=shape)
+    for _ in range(random.choice([0, 0, 1, 3])):
+        X[random.randrange(shape[0]), random.randrange(shape[1])] = random.choice(FLOATS)
+    return X
+
+
+def odd_table(X: Any, random: Random) -> Any:
+    """Return a table in some form, with something wrong."""
+    with np.errstate(all="ignore"):
+        what = random.randrange(8)
+        if what == 0:
+            return X.astype(
+                random.choice(["f4", "f2", "i8", "u1", ">f8", "O", "S4", "U4", "M8[s]", "m8[s]", "c16", "g"])
+            )
+        if what == 1:
+            return [X[:-1], X[:, :-1], X[:0], X[0], X[np.newaxis], X.T, X[::-1], np.asfortranarray(X)][
+                random.randrange(8)
+            ]
+        if what == 2:
+            rows = X.tolist()
+            rows[random.randrange(len(rows))] = odd_json(random)
+            return rows
+        if what == 3:
+            return odd_json(random)
+        matrix = sp.csr_array(X).asformat(random.choice(["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]))  # type: ignore[call-overload]
+        for _ in range(random.choice([0, 1, 1, 2])):
+            _damage(matrix, random)
+        return matrix
+
+
+def _damage(matrix: Any, random: Random) -> None:
+    if matrix.format == "lil":
+        lists = random.choice([matrix.rows, matrix.data])
+        row = random.randrange(len(lists))
+        lists[row] = [*lists[row][1:], random.choice(WHOLE)]
+        return
+    if matrix.format == "dok":
+        return
+    names = [name for name in ("data", "indices", "indptr", "offsets") if hasattr(matrix, name)]
+    name = random.choice([*names, "coords"] if matrix.format == "coo" else names)
+    if name == "coords":
+        coords = list(matrix.coords)
+        axis = random.randrange(len(coords))
+        coords[axis] = change_array(coords[axis], random)
+        matrix.coords = tuple(coords)
+    else:
+        setattr(matrix, name, change_array(getattr(matrix, name), random))
+
+
+def rows_for(policy: Any, random: Random) -> Any:
+    """Return rows that a policy should take, with numbers at the ends of what there is; or not."""
+    names = None if policy.encoder is None else [column.name for column in policy.encoder.columns]
+    if names is not None:
+        values = [None, 1.0, -1e30, "rome", "", "2024-01-01", "7", True]
+        return [{name: random.choice(values) for name in names} for _ in range(ROWS)]
+    if policy._inputs.nominal is not None:
+        import pandas as pd
+
+        nominal = policy._inputs.nominal.levels
+        values = ["rome", "oslo", None, 3]
+        return pd.DataFrame(
+            {
+                name: [random.choice(values) for _ in range(ROWS)]
+                if place in nominal
+                else _numbers((ROWS, 1), random)[:, 0]
+                for place, name in enumerate(policy._inputs.names)
+            }
+        )
+    if policy.n_features_in_ > 1000:
+        return sp.csr_array((ROWS, policy.n_features_in_))
+    X = _numbers((ROWS, policy.n_features_in_), random)
+    form = random.randrange(4)
+    return [X, X.astype(np.float32), sp.csr_array(np.where(X > 0, X, 0)), X][form]
+
+
+def ask(policy: Any, X: Any, random: Random) -> None:
+    """Ask a policy that was taken for everything it can tell, with and without a mask."""
+    n_actions = len(policy.actions_)
+    if n_actions > 1000:
+        return
+    mask = np.array([[random.random() < 0.4 for _ in range(n_actions)] for _ in range(ROWS)])
+    mask[np.arange(ROWS), [random.randrange(n_actions) for _ in range(ROWS)]] = True
+    check_answers(policy, policy.predict(X), None)
+    try:
+        check_answers(policy, policy.predict(X, mask), mask)
+        check_answers(policy, policy.rank(X, 1, mask)[:, 0], mask)
+    except OffsetTreeError:
+        if policy.manifest["policy"].get("kind") not in ("banditron",):
+            raise
+    probability = policy.predict_proba(X)
+    if probability.shape != (ROWS, n_actions) or not np.allclose(probability.sum(axis=1), 1):
+        raise FoundError(f"probabilities that are none: {probability}")
+    if isinstance(X, np.ndarray):
+        check_answers(policy, [policy.decide(X[0]), policy.decide(X[0].tolist())], None)
+
+
+def check_answers(policy: Any, answers: Any, mask: Any = None) -> None:
+    """Hold answers against the labels that there are, and the mask."""
+    within: Any = None if mask is None else np.asarray(mask.toarray() if hasattr(mask, "toarray") else mask)
+    position = {label: place for place, label in enumerate(policy.actions_.tolist())}
+    listed = np.asarray(answers).tolist() if not isinstance(answers, list) else answers
+    for row, label in enumerate(listed):
+        if label not in position:
+            raise FoundError(f"row {row} is answered by {label!r}, which is no action")
+        if within is not None and not within[row, position[label]]:
+            raise FoundError(f"row {row} is answered by {label!r}, which its mask excludes")
+
+
+def hostile_log(path: Path, random: Random, scratch: Path) -> None:
+    """Change the bytes of a log, or the values of its JSON, and read it in every way."""
+    data = path.read_bytes()
+    suffix = path.name.partition("~")[2]
+    if suffix in ("ndjson", "dsjson") and random.random() < 0.5:
+        lines = [json.loads(line) for line in data.splitlines()]
+        for _ in range(random.choice([1, 2, 5])):
+            change_json(lines, random)
+        data = "".join(f"{json.dumps(line)}\n" for line in lines).encode() or b"\n"
+    else:
+        data = change_bytes(data, random)
+    file = scratch.with_name(f"log.{suffix}")
+    file.write_bytes(data)
+    read: list[Callable[[], Any]] = [
+        lambda: LoggedData.read(file),
+        lambda: list(LoggedData.scan(file, chunk_rows=5)),
+        lambda: inspect_log(file),
+    ]
+    random.choice(read)()
+
+
+TARGETS: dict[str, tuple[tuple[str, ...], Callable[[Path, Random, Path], None], int]] = {
+    "policy": ((POLICY_FILES,), forged_policy, 6),
+    "archive": ((POLICY_FILES,), forged_archive, 1),
+    "table": ((POLICY_FILES, LIVE), odd_tables, 2),
+    "log": ((LOGS,), hostile_log, 2),
+}
