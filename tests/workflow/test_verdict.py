@@ -45,10 +45,10 @@ def compared(to_log: Interval, to_constant: Interval, constant: Interval, **more
         (BETTER, BETTER, OPEN, "learned", "better than what was logged and than always 'mail M'"),
         (BETTER, BETTER, BETTER, "learned", "better than what was logged and than always 'mail M'"),
         (OPEN, BETTER, BETTER, "learned", "it is better than always 'mail M', and that than what was logged"),
-        (BETTER, WORSE, OPEN, "constant", "Take always 'mail M': it is better than the learned policy"),
-        (BETTER, WORSE, BETTER, "constant", "Take always 'mail M'"),
+        (BETTER, WORSE, OPEN, "constant", "Always take 'mail M': it is better than the learned policy"),
+        (BETTER, WORSE, BETTER, "constant", "Always take 'mail M'"),
         (OPEN, WORSE, BETTER, "constant", "and the learned policy is worse"),
-        (WORSE, WORSE, BETTER, "constant", "Take always 'mail M'"),
+        (WORSE, WORSE, BETTER, "constant", "Always take 'mail M'"),
         (BETTER, OPEN, BETTER, "constant", "not shown to be better than that"),
         (BETTER, AHEAD, BETTER, "learned", "ahead of it, if not surely"),
         (BETTER, OPEN, OPEN, "learned", "not told apart from it"),
@@ -89,7 +89,8 @@ def test_a_doubtful_constant_is_neither_recommended_nor_said_to_be_beaten() -> N
 def test_a_policy_that_is_the_constant_is_not_better_than_it(to_log: Interval, use: str) -> None:
     found = advice(compared(to_log, around(0.0, 0.0), to_log, same=True))
     assert found.use == use
-    assert "which is what was learned" in found.sentence
+    assert "always 'mail M'" in found.sentence
+    assert "learned" in found.sentence
     assert not found.is_better
 
 

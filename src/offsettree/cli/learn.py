@@ -252,6 +252,8 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
             print_line(f"  {shown(line)}")
     print_line()
     print_line(paragraph(facts["conclusion"]))
+    if facts["use"] == "constant" and not facts["constant"]["same"]:
+        print_line(paragraph("The file has the learned policy all the same; --learner constant writes the other."))
     for warning in facts["warnings"]:
         print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
     print_line()

@@ -87,7 +87,8 @@ def advice(compared: Comparison) -> Advice:
     it by more than a standard error of the difference.
     """
     estimate, gain = compared.estimate, compared.gain
-    always, sure = f"always {compared.action!r}", f"({100 * estimate.level:g} % intervals)"
+    always, take = f"always {compared.action!r}", f"Always take {compared.action!r}"
+    sure = f"({100 * estimate.level:g} % intervals)"
     if estimate.serious:
         return Advice("open", "No verdict stands while a serious warning does: go on as before until it is settled.")
     to_log = _outcome(estimate.difference)
@@ -106,7 +107,7 @@ def advice(compared: Comparison) -> Advice:
         )
     if to_log == "better" and to_constant == "worse":
         return Advice(
-            "constant", f"Take {always}: it is better than the learned policy, and that than what was logged {sure}."
+            "constant", f"{take}: it is better than the learned policy, and that than what was logged {sure}."
         )
     ahead = gain.value > gain.stderr
     if to_log == "better" and (constant != "better" or ahead):
@@ -115,9 +116,7 @@ def advice(compared: Comparison) -> Advice:
         return Advice("learned", f"{sentence}; of {always}, the best constant, it is {rest}.")
     if constant == "better":
         why = "worse" if to_constant == "worse" else "not shown to be better than that"
-        return Advice(
-            "constant", f"Take {always}: it is better than what was logged {sure}, and the learned policy is {why}."
-        )
+        return Advice("constant", f"{take}: it is better than what was logged {sure}, and the learned policy is {why}.")
     if to_log == "worse":
         sentence = "Go on as before: the learned policy is worse than what was logged: do not use it"
         return Advice("logged", f"{sentence} {sure}.")
@@ -129,7 +128,7 @@ def _of_a_constant(to_log: str, always: str, sure: str) -> Advice:
     """Say what follows where the learned policy is itself the best constant action."""
     if to_log == "better":
         return Advice(
-            "constant", f"Take {always}, which is what was learned: it is better than what was logged {sure}."
+            "constant", f"Use the learned policy, which is {always}: it is better than what was logged {sure}."
         )
     if to_log == "worse":
         return Advice(
