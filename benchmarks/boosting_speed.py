@@ -1,8 +1,9 @@
 """How fast `RewardBoosting` decides and fits, and how much memory many actions take.
 
 Goals: a decision from an array at most 20 microseconds at k = 8 and 100 at k = 64, batches at least 5 times less per
-row; a fit at least as fast as LightGBM's model per action (200 rounds) at k = 8, and 5 times as fast at k = 64; k = 16,384
-with 200,000 rows within 8 GB, and a policy file below 200 MB. Processor time of one thread: medians of decisions, one fit.
+row; a fit at least as fast as LightGBM's model per action (200 rounds) at k = 8, and 5 times as fast at k = 64;
+k = 16,384 with 200,000 rows within 8 GB, and a policy file below 200 MB. Seconds are processor time of one thread:
+medians of decisions, one fit.
 
     python benchmarks/boosting_speed.py [--python PATH_TO_LIGHTGBM] [--actions 16384] [--rows 200000] [--json FILE]
 """
@@ -25,9 +26,10 @@ from typing import Any
 import numpy as np
 from _accuracy_logs import Task
 from _boosting_logs import make_log
+from _boosting_table import OURS
 from _problems import make_problem, new_rows, write_figures
 from accuracy import ONE_THREAD, peer
-from boosting import OURS, fitted
+from boosting import fitted
 from threadpoolctl import threadpool_limits
 
 from offsettree import RewardBoosting

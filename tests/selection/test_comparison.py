@@ -127,7 +127,9 @@ def test_the_estimate_of_candidates_that_do_not_learn_is_not_optimistic_where_th
         fold = stratified_folds(position, 5, random)
         winner = terms[choose(terms, within)]
         winners.append(winner.numerator.sum() / winner.counted.sum())
-        estimate, _ = honest_estimate(as_valued(terms, weights, log, fold), Rule(within, 0.0), "snips", 0.95, random)
+        estimate, _ = honest_estimate(
+            as_valued(terms, weights, log, fold), Rule(within, 0.0), "snips", 0.95, random
+        )
         honest.append(estimate.value)
         held += estimate.low <= 0.5 <= estimate.high
     stderr = np.std(honest) / np.sqrt(len(honest))

@@ -168,9 +168,7 @@ def test_a_candidate_that_fails_without_two_folds_is_not_chosen_without_either()
 
 
 def test_if_none_can_be_learned_without_two_folds_the_estimate_is_not_nested_and_says_so() -> None:
-    candidates = [
-        (name, Scripted(right, script=fail_on_the_second_pair())) for name, right in (("a", 0.98), ("b", 1.0))
-    ]
+    candidates = [(name, Scripted(right, script=fail_on_the_second_pair())) for name, right in (("a", 0.98), ("b", 1.0))]
     with pytest.warns(OffsetTreeWarning, match="because no candidate could be learned without some pair"):
         found = PolicySearch(candidates, cv=3, scoring="snips", random_state=0).fit(**make_log().arrays())
     assert TOO_HIGH in found.estimate_.warnings[0]

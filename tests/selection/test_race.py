@@ -91,10 +91,8 @@ def test_those_far_behind_are_dropped_after_a_small_part_and_the_others_go_on(sh
     assert clock.learned["fair"] == [60, 180, 480, 480]
     assert clock.learned["good"] == [60, 180, 480, 480, 600]
     poor = found.results_[0]
-    assert (poor["outcome"], poor["reason"]) == (
-        "dropped",
-        f"behind by {poor['behind']:.3g} +- {poor['behind_stderr']:.2g} after 60 rows",
-    )
+    assert (poor["outcome"], poor["reason"]) == ("dropped", f"behind by {poor['behind']:.3g} +- "
+        f"{poor['behind_stderr']:.2g} after 60 rows")
     assert poor["behind"] > 3 * poor["behind_stderr"] > 0
     assert poor["low"] < poor["value"] < poor["high"]
 
@@ -141,9 +139,7 @@ def test_a_race_that_is_decided_ends_after_one_fold_of_a_long_log(short: None, c
     assert clock.learned == {"poor": [60], "good": [60, 180, 480, 600]}
 
 
-def test_one_fold_that_no_policy_has_seen_makes_an_honest_estimate(
-    short: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_fold_that_no_policy_has_seen_makes_an_honest_estimate(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_race, "ENOUGH", 100)
     found = search([("fair", Scripted(0.99)), ("good", Scripted(1.0))]).fit(**make_log(600).arrays())
     assert found.estimate_.n_rows == 120
