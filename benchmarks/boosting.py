@@ -71,14 +71,19 @@ def measure(key: dict[str, Any], pythons: dict[str, str], prototype: Path | None
 
 def ours(name: str, task: Task, seed: int) -> dict[str, Any]:
     """Fit a policy of this package."""
-    numbers_only = name.startswith("ridge")
-    X, X_test = (task.numbers, task.numbers_test) if numbers_only else (task.X, task.X_test)
+    policy, seconds = fitted(name, task, seed)
+    X_test = task.numbers_test if name.startswith("ridge") else task.X_test
+    return {"value": task.value(policy.predict(X_test)), "fit_seconds": round(seconds, 3)}
+
+
+def fitted(name: str, task: Task, seed: int) -> tuple[Any, float]:
+    """Return a fitted policy and the processor time of its fit."""
+    X = task.numbers if name.startswith("ridge") else task.X
     _load(name, task.X is task.numbers)
     policy = POLICIES[name]().set_params(actions=np.arange(task.n_actions), random_state=seed, n_jobs=1)
     begun = time.process_time()
     policy.fit(X, task.action, reward=task.reward, propensity=task.propensity)
-    seconds = time.process_time() - begun
-    return {"value": task.value(policy.predict(X_test)), "fit_seconds": round(seconds, 3)}
+    return policy, time.process_time() - begun
 
 
 @cache
