@@ -197,12 +197,12 @@ def lightgbm(per_action: bool, early_stopping: bool) -> Fit:
 
         if per_action:
             models = [train(log.X[log.action == a], log.reward[log.action == a], "auto") for a in range(log.k)]
-            return lambda rows: np.column_stack([model(rows) for model in models]).argmax(axis=1)
+            return lambda rows: np.asarray(np.column_stack([model(rows) for model in models]).argmax(axis=1))
         model = train(np.column_stack([log.X, log.action]), log.reward, [log.X.shape[1]])
 
         def decide(rows: NDArray[np.float64]) -> NDArray[Any]:
             parts = (np.column_stack([rows, np.full(len(rows), a)]) for a in range(log.k))
-            return np.column_stack([model(part) for part in parts]).argmax(axis=1)
+            return np.asarray(np.column_stack([model(part) for part in parts]).argmax(axis=1))
 
         return decide
 

@@ -57,12 +57,12 @@ def nonlinear_scores(X: Array, k: int, random: np.random.Generator) -> Array:
 
 def both_scores(X: Array, k: int, random: np.random.Generator) -> Array:
     """Return scores of which half is linear."""
-    return (linear_scores(X, k, random) + nonlinear_scores(X, k, random)) / np.sqrt(2)
+    return np.asarray((linear_scores(X, k, random) + nonlinear_scores(X, k, random)) / np.sqrt(2))
 
 
 def one_is_best(X: Array, k: int, random: np.random.Generator) -> Array:
     """Return the scores of actions of which one is simply best; x tells how much all earn."""
-    return 0.5 * X[:, :1] - 1.5 + 0.15 * (np.arange(k) == random.integers(k))
+    return np.asarray(0.5 * X[:, :1] - 1.5 + 0.15 * (np.arange(k) == random.integers(k)))
 
 
 @dataclass(frozen=True)

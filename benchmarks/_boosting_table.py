@@ -43,8 +43,7 @@ def table(found: list[dict[str, Any]]) -> str:
         first = next(iter(next(iter(values.values())).values()))
         best = float(np.mean([each["best_value"] for each in next(iter(values.values())).values()]))
         lines.append(f"\n{source} ({first['n_rows']:,} rows, k = {first['n_actions']}, best possible {best:.4f})")
-        for learner in sorted(values, key=lambda name: name != OURS):
-            lines.append(_line(learner, values))
+        lines += [_line(learner, values) for learner in sorted(values, key=lambda name: name != OURS)]
     lines += ["", _over_datasets(sources)]
     return "\n".join(lines)
 

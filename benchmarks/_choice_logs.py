@@ -1,4 +1,4 @@
-"""The logs of `choice.py`: twenty to find the rule of choice on, twenty others to judge it by; true values are known."""
+"""The logs of `choice.py`: twenty to find the rule of choice on, twenty others to judge it by; values are known."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _mixed(X: NDArray[np.float64], k: int, random: np.random.RandomState) -> NDA
 
 
 def _same(X: NDArray[np.float64], k: int, random: np.random.RandomState) -> NDArray[np.float64]:
-    """What x is does not change which action is best: it moves all of them together."""
+    """Let x move all actions together: which one is best does not depend on it."""
     return np.tanh(X[:, :1]) + random.standard_normal(k)
 
 
@@ -199,7 +199,7 @@ JUDGING: dict[str, Make] = {
     "optdigits, 3000, noise, skewed": _data("optdigits", 3000, 0.2, "skewed"),
     "linear, 800, 6": _made("linear", 800, 6),
     "linear, 20000, 50, skewed": _made("linear", 20_000, 50, "skewed"),
-    "linear, 30000, 200": _made("linear", 30_000, 200),
+    "linear, 20000, 200": _made("linear", 20_000, 200),
     "steps, 500, 2": _made("steps", 500, 2),
     "steps, 4000, 12": _made("steps", 4000, 12),
     "steps, 30000, 20, skewed": _made("steps", 30_000, 20, "skewed"),

@@ -6,8 +6,9 @@ The value of a policy is known: in rows held out every label is, and of generate
 Peers run with their own defaults by the interpreters of their environments, on names as columns of numbers, scaled;
 the last one has a stronger learner than its default. One that is not there is named.
 
-    python benchmarks/accuracy.py [--python rivals=PATH obp=PATH econml=PATH lightgbm=PATH] [--seeds 0] [--rows 1000] [--jobs 2]
-        [--sources glass "linear, 5" ...] [--policies PolicySearch ...] [--records FILE] [--json FILE] [--no-more]
+    python benchmarks/accuracy.py [--python rivals=PATH obp=PATH econml=PATH lightgbm=PATH] [--seeds 0] [--rows 1000]
+        [--jobs 2] [--sources glass "linear, 5" ...] [--policies PolicySearch ...] [--records FILE] [--json FILE]
+        [--no-more]
 
 Every figure is appended to the file of records as it comes: interrupted, it goes on where it was. The table is of the
 logs that all have learned from.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -114,7 +115,7 @@ def _class_of(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location("prototype", path)
     if spec is None or spec.loader is None:
         raise ValueError(f"--prototype must be a Python file; got {path}.")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.SharedBoost
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from offsettree import load
@@ -30,11 +31,14 @@ def main() -> None:
     call(*learn, "-o", policy, "--report", report)
 
     campaign = make_campaign(options.rows, random_state=1)  # customers that the log does not have
-    decided = load(policy).predict(pd.DataFrame(campaign.columns))
+    learned = load(policy)
+    decided = learned.predict(pd.DataFrame(campaign.columns))
+    always = learned.manifest["facts"]["constant"]["action"]
     best = campaign.actions[campaign.expected.argmax(axis=1)]
     print(
         f"\nA simulation knows the truth: on {options.rows:,} new customers what was logged earns "
-        f"{campaign.value(campaign.columns['mail']):.3f} per mail, the learned policy {campaign.value(decided):.3f}; "
+        f"{campaign.value(campaign.columns['mail']):.3f} per mail, always {always!r} "
+        f"{campaign.value(np.full(options.rows, always)):.3f}, the learned policy {campaign.value(decided):.3f}; "
         f"no policy can earn more than {campaign.value(best):.3f}."
     )
     print(f"The report, for any browser: {report}")

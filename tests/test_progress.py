@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 from offsettree._progress import Progress, clock
 
@@ -21,16 +22,29 @@ def test_a_terminal_sees_one_line_that_changes() -> None:
     assert "left  (letter)" in stream.getvalue()
 
 
-def test_a_file_sees_a_line_now_and_then() -> None:
+def test_a_file_sees_a_line_now_and_then_also_while_nothing_is_counted() -> None:
     stream = io.StringIO()
-    progress = Progress(2, stream=stream, interval=1000)
-    progress.advance(1, "glass")
-    assert stream.getvalue().count("\n") == 1
-    assert "(starting)" in stream.getvalue()
-    progress = Progress(2, stream=stream, interval=0)
-    progress.advance(1, "glass")
-    assert stream.getvalue().endswith("(glass)\n")
-    progress.close()
+    with Progress(2, stream=stream, interval=1000) as progress:
+        progress.advance(1, "glass")
+    assert stream.getvalue() == ""
+    with Progress(2, stream=stream, interval=0.01) as progress:
+        progress.advance(1, "glass")
+        progress.begin("letter")
+        end = time.monotonic() + 20
+        while "letter" not in stream.getvalue() and time.monotonic() < end:
+            time.sleep(0.01)
+    last = stream.getvalue().splitlines()[-1]
+    assert last.startswith(" 50 %")
+    assert last.endswith("(letter)")
+
+
+def test_nothing_is_said_after_the_end() -> None:
+    stream = io.StringIO()
+    Progress(2, stream=stream, interval=0.01).close()
+    time.sleep(0.05)
+    before = stream.getvalue()
+    time.sleep(0.05)
+    assert stream.getvalue() == before
 
 
 def test_times_are_written_as_a_person_would() -> None:

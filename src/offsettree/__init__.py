@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         PolicyTree,
         RewardBoosting,
         RewardRegression,
+        distill,
     )
     from offsettree.selection import PolicySearch
     from offsettree.topology import ActionTree
@@ -60,6 +61,7 @@ __all__ = [
     "RewardBoosting",
     "RewardRegression",
     "TableEncoder",
+    "distill",
     "estimate_propensity",
     "evaluate",
     "export_onnx",
@@ -99,6 +101,7 @@ _HOMES = {
         "PolicyTree",
         "RewardBoosting",
         "RewardRegression",
+        "distill",
     ),
     "selection": ("PolicySearch",),
     "topology": ("ActionTree",),

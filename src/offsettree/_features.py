@@ -176,8 +176,8 @@ def check_features(
         if other and not takes_nominal(learner):
             raise FeatureError(
                 f"X has columns that are not numbers ({', '.join(other)}), and {type(learner).__name__} takes numbers "
-                "only. Give an estimator that encodes them, such as make_pipeline(encoder, classifier); leave out "
-                "dates and identifiers."
+                "only. Give an estimator that encodes them, such as make_pipeline(encoder, classifier), or encode all "
+                "columns, dates too, by offsettree.TableEncoder.learn([X]).encode(X); leave out identifiers."
             )
         as_frame = bool(other) or may_pick_columns(learner)
     if is_frame(X) and as_frame:

@@ -9,6 +9,8 @@ from typing import Self, TextIO
 
 __all__ = ["Progress"]
 
+INTERVAL = 10.0  # seconds between lines where they are kept
+
 
 class Progress:
     """Counts work done against work to do, both in the same unit, and estimates the time left.
@@ -22,15 +24,15 @@ class Progress:
         All the work, in any unit in which tasks can be compared.
     stream : text file, optional
         Where to write; standard error if not given.
-    interval : float, default=10.0
-        Seconds between lines where the stream is not a terminal.
+    interval : float, optional
+        Seconds between lines where the stream is not a terminal; 10 if not given.
     """
 
-    def __init__(self, total: float, *, stream: TextIO | None = None, interval: float = 10.0) -> None:
+    def __init__(self, total: float, *, stream: TextIO | None = None, interval: float | None = None) -> None:
         self.total = total
         self._stream = sys.stderr if stream is None else stream
         self._live = self._stream.isatty()
-        self._interval = interval
+        self._interval = INTERVAL if interval is None else interval
         self._started = time.monotonic()
         self.done = 0.0
         self._what = "starting"

@@ -165,7 +165,7 @@ def test_the_kernel_bets_as_the_definition_says(seed: int, sign: float, mean_u: 
     terms, floors, bets = np.empty((2, n_rows)), np.empty((2, n_rows)), np.empty((2, n_rows))
     for way, fixed in enumerate((-1.0, 0.0 if sign > 0 else 1.0)):
         controlled_terms(u, reward, mean_u, low_u, high_u, fixed, sign, terms[way], floors[way])
-        bet_sizes(terms[way], 0.0, 1.0, 3.0, bets[way])
+        bet_sizes(terms[way], 0.0, 1.0, 3.0, False, bets[way])
     assert (terms >= floors - 1e-12).all()
     for mean in (-0.9, -0.2, 0.3, 0.8):
         assert log_wealth(terms, floors, bets, mean) == pytest.approx(plain_wealth(terms, floors, bets, mean))

@@ -86,3 +86,24 @@ def test_what_cannot_score_is_refused_at_once() -> None:
         make_policy_scorer("accuracy")
     with pytest.raises(ParameterError, match="reward_model must be a regressor here"):
         make_policy_scorer("direct", reward_model=np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("scoring", [None, make_policy_scorer("ips"), {"own": make_policy_scorer("ips")}])
+def test_a_search_without_metadata_routing_fails_at_once_and_tells_the_remedy(log: LoggedData, scoring: Any) -> None:
+    fits: list[int] = []
+
+    class Counted(DecisionTreeClassifier):
+        def fit(self, *arguments: Any, **more: Any) -> Any:
+            fits.append(1)
+            return super().fit(*arguments, **more)
+
+    policy = OffsetTree(Counted())
+    refit = "own" if isinstance(scoring, dict) else True
+    search = GridSearchCV(policy, {"offset": [0.3, 0.5]}, cv=2, scoring=scoring, refit=refit)
+    with sklearn.config_context(enable_metadata_routing=False):
+        with pytest.raises(ValueError, match=r"sklearn\.set_config\(enable_metadata_routing=True\)"):
+            search.fit(log.X, log.action, reward=log.reward, propensity=log.propensity)
+        assert fits == []
+        by_labels = GridSearchCV(policy, {"offset": [0.5]}, cv=2, scoring=lambda fitted, X, action: 1.0)
+        by_labels.fit(log.X, log.action, reward=log.reward, propensity=log.propensity)
+        assert fits

@@ -211,3 +211,28 @@ def test_encoding_never_has_gaps_and_pandas_equals_mappings(rows: list[dict[str,
 
 
 KINDS = {"n": "float64", "w": "object", "b": "bool"}
+
+
+def test_an_infinite_number_is_refused_where_training_had_none() -> None:
+    encoder = TableEncoder.learn([pd.DataFrame({"a": [1.0, 3.0, 2.0]})])
+    with pytest.raises(FeatureError, match="column 'a' must hold finite numbers, as in training; got -inf in row 2"):
+        encoder.encode([{"a": 1.0}, {"a": -np.inf}])
+    with pytest.raises(FeatureError, match=r"got inf in row 1 of rows\.csv"):
+        encoder.encode([{"a": "inf"}], where="rows.csv")
+    again = TableEncoder.from_manifest(TableEncoder.learn([pd.DataFrame({"a": [1.0, np.inf, 2.0]})]).to_manifest())
+    assert np.isfinite(again.encode([{"a": np.inf}])).all()
+    manifest = encoder.to_manifest()
+    del manifest["columns"][0]["infinite"]  # as files were written before
+    with pytest.raises(FeatureError, match="finite"):
+        TableEncoder.from_manifest(manifest).encode([{"a": np.inf}])
+
+
+def test_columns_left_out_for_one_reason_are_named_at_once() -> None:
+    frame = pd.DataFrame({"x": range(60)} | {f"same{i}": [1] * 60 for i in range(21)})
+    frame["x"] = frame["x"] % 7
+    frame["empty"] = np.nan
+    notes = TableEncoder.learn([frame]).notes
+    assert notes == [
+        "21 columns are left out: each is the same in every row ('same0', 'same1', 'same2', 'same3', 'same4', ...).",
+        "column 'empty' is left out: it is empty.",
+    ]

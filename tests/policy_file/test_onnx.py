@@ -39,6 +39,7 @@ EXPORTED: dict[str, Any] = {
     "ridge": RewardRegression(Ridge()),
     "trees of rewards": RewardRegression(DecisionTreeRegressor(max_depth=4)),
     "extra-trees of rewards": RewardRegression(ExtraTreesRegressor(5, min_samples_leaf=5, random_state=0)),
+    "doubly robust by boosting": DoublyRobust(ExtraTreesRegressor(3, min_samples_leaf=5), "boosting", random_state=0),
     "doubly robust": DoublyRobust(ExtraTreesRegressor(5, min_samples_leaf=5), random_state=0),
 }
 TAKES_MISSING = (

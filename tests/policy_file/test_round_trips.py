@@ -78,6 +78,7 @@ VARIANTS: dict[str, BasePolicy] = {
         HistGradientBoostingClassifier(max_iter=3), n_draws=None, all_pairs=False
     ),
     "pairs of logistic": ImportanceWeighted(make_learner("logistic"), n_draws=None, random_state=0),
+    "doubly robust by boosting": DoublyRobust(RandomForestRegressor(3), "boosting", random_state=0),
     "doubly robust by trees": DoublyRobust(DecisionTreeRegressor(max_depth=3), Ridge(), random_state=0),
     "doubly robust by forests": DoublyRobust(RandomForestRegressor(5), RandomForestRegressor(3), random_state=0),
 }

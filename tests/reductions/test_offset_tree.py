@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from offsettree import ActionTree, BinaryOffset, Costing, OffsetTree, simulate_log
+from offsettree import ActionTree, BinaryOffset, Costing, OffsetForest, OffsetTree, simulate_log
 from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning, ParameterError, TopologyError
 from offsettree.learners import ConstantClassifier
 from offsettree.reductions._shared import SharedContest
@@ -410,6 +410,36 @@ def test_it_warns_when_nearly_all_rewards_are_on_one_side_of_the_offset() -> Non
         OffsetTree(reward_range=(0, 5000), offset="mean").fit(X, action, reward=money, propensity=1 / 3)
 
 
+@pytest.mark.parametrize("share", [0.02, 0.004, 0.4])
+@pytest.mark.parametrize("offset", ["mean", "median", 0.0])
+def test_it_does_not_warn_where_contests_learn_all_the_same(offset: Any, share: float) -> None:
+    random = np.random.RandomState(0)
+    X, action = random.normal(size=(1000, 2)), random.randint(3, size=1000)
+    click = (np.arange(1000) < 1000 * share).astype(float)
+    propensity = random.choice([0.1, 0.5], 1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OffsetTree(offset=offset).fit(X, action, reward=click, propensity=propensity)
+
+
+@pytest.mark.parametrize("policy", [OffsetTree, OffsetForest])
+def test_offsets_of_the_log_are_those_of_actions_drawn_evenly(policy: Any) -> None:
+    # The second action is logged nine times as often, and never pays.
+    action = np.repeat([0, 1], [100, 900])
+    log: dict[str, Any] = {
+        "X": np.arange(1000.0)[:, np.newaxis],
+        "action": action,
+        "reward": np.where(action == 0, np.linspace(0.6, 1.0, 1000), 0.0),
+        "propensity": np.where(action == 0, 0.1, 0.9),
+    }
+    settings: dict[str, Any] = {} if policy is OffsetTree else {"n_trees": 2}
+    mean = np.average(log["reward"], weights=1 / log["propensity"])
+    assert mean > 3 * log["reward"].mean()
+    assert policy(offset="mean", **settings).fit(**log).offset_ == pytest.approx(mean)
+    # Half of all weight is on either side of the gap between 0 and what the first action pays.
+    assert policy(offset="median", **settings).fit(**log).offset_ == pytest.approx(log["reward"][:1].item() / 2)
+
+
 def test_it_warns_of_actions_that_were_never_logged() -> None:
     log = simulate_log(digits, digit, random_state=0)
     with pytest.warns(OffsetTreeWarning, match=r"2 of the 12 actions were never logged \(10, 11\)"):
@@ -439,7 +469,7 @@ def test_columns_that_are_not_numbers_need_a_learner_that_takes_them() -> None:
     frame = pd.DataFrame({"town": ["a", "b"] * 50, "since": pd.Timestamp("2026-01-01"), "age": 3.0})
     with pytest.raises(FeatureError, match=r"town, since.*DecisionTreeClassifier takes numbers only.*encodes them"):
         OffsetTree(DecisionTreeClassifier()).fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
-    with pytest.raises(FeatureError, match="'since' holds dates or times"):
+    with pytest.raises(FeatureError, match=r"'since' holds dates or times.*offsettree\.TableEncoder\.learn"):
         OffsetTree().fit(frame, [0, 1] * 50, reward=[0, 1, 1, 0] * 25, propensity=0.5)
     boosted = OffsetTree(HistGradientBoostingClassifier(max_iter=5))
     frame = frame.astype({"town": "category"})[["town", "age"]]

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from offsettree import PolicyTree, load, save, simulate_log
 from offsettree.exceptions import ParameterError
 from offsettree.learners._binning import Bins
-from offsettree.reductions.rules._search import Split, Table, find_tree
+from offsettree.reductions.rules._search import Limits, Split, Table, decisions, find_tree
 
 
 def ways_to_part(column: NDArray[np.float64], is_category: bool) -> list[NDArray[np.bool_]]:
@@ -76,10 +76,12 @@ def test_no_tree_is_worth_more_than_the_one_found(seed: int, depth: int, least: 
     bins = Bins.fit(frame)
     table = Table.of(bins, bins.codes(bins.numbers(frame)))
     score = random.normal(size=(n_rows, random.randint(2, 5)))
-    found = find_tree(table, score, depth, least, most_columns=10)
+    found = find_tree(table, score, depth, Limits(least, 10))
     everyone = np.arange(n_rows)
     expected = best_by_brute_force(X, categories, score, depth, least)
     assert worth_of(found, table, score, everyone) == pytest.approx(expected)
+    taken = decisions(found, table, score, table, n_rows)
+    assert score[everyone, taken].sum() == pytest.approx(expected)
     assert found is None or smallest_leaf(found, table, everyone) >= least
 
 
@@ -103,7 +105,7 @@ def test_the_result_does_not_depend_on_threads() -> None:
     X, score = random.normal(size=(300, 4)), random.normal(size=(300, 3))
     bins = Bins.fit(X)
     table = Table.of(bins, bins.codes(X))
-    assert find_tree(table, score, 2, 5, 10, n_jobs=2) == find_tree(table, score, 2, 5, 10)
+    assert find_tree(table, score, 2, Limits(5, 10), n_jobs=2) == find_tree(table, score, 2, Limits(5, 10))
 
 
 def mixed_log(n_rows: int = 3000) -> Any:
@@ -163,6 +165,21 @@ def test_where_nothing_depends_on_x_there_is_one_leaf() -> None:
     assert policy.rank(X[:1], 2).tolist() == [["b", "a"]]
 
 
+def test_levels_that_are_noise_are_left_out() -> None:
+    random = np.random.RandomState(0)
+    X = random.normal(size=(2000, 5))
+    action = random.randint(2, size=2000)
+    reward = (random.random_sample(2000) < np.array([0.3, 0.4])[action]).astype(float)
+    log = {"action": action, "reward": reward, "propensity": 0.5}
+    assert PolicyTree(random_state=0).fit(X, **log).root_.is_leaf
+    assert not PolicyTree(prune=False, random_state=0).fit(X, **log).root_.is_leaf
+    useful = simulate_log(X, (X[:, 2] > 0).astype(int), random_state=0)
+    policy = PolicyTree(random_state=0).fit(**useful.arrays())
+    assert policy.root_.column == 2
+    assert policy.root_.left is not None
+    assert policy.root_.left.is_leaf
+
+
 def test_of_many_columns_the_most_telling_are_searched() -> None:
     random = np.random.RandomState(0)
     X = random.normal(size=(1000, 30))
@@ -176,6 +193,8 @@ def test_bad_parameters_are_refused() -> None:
     for depth in (0, 3, True, "2"):
         with pytest.raises(ParameterError, match="depth must be 1 or 2"):
             PolicyTree(depth).fit(**log.arrays())  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="prune must be true or false"):
+        PolicyTree(prune=3).fit(**log.arrays())  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="min_rows must be a whole number of at least 1; got 0"):
         PolicyTree(min_rows=0).fit(**log.arrays())
     with pytest.raises(ParameterError, match="max_features must be a whole number"):

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from offsettree.evaluation._terms import Terms
 from offsettree.exceptions import LogError
 from offsettree.selection import _comparison
-from offsettree.selection._comparison import Groups, Stack, honest_estimate
-from offsettree.selection._out_of_fold import Compared, Log, folds_of, stratified_folds
+from offsettree.selection._comparison import Groups, Valued, honest_estimate
+from offsettree.selection._rule import Rule, Stack
+from offsettree.selection._trials import Log, folds_of, stratified_folds
 
 
 def noise(values: list[float], n_rows: int = 200, seed: int = 0, apart: float = 1.0) -> list[Terms]:
@@ -25,8 +27,13 @@ def noise(values: list[float], n_rows: int = 200, seed: int = 0, apart: float = 
     return terms
 
 
-def choose(terms: list[Terms], within: float) -> int:
-    return Stack.of(terms).choose(within, np.ones(len(terms[0].numerator)))
+def choose(terms: list[Terms], within: float, lead: float = 0.0, constants: int = 0) -> int:
+    is_constant = [place < constants for place in range(len(terms))]
+    return Rule(within, lead).choose(Stack.of(terms, is_constant), np.ones(len(terms[0].numerator)))
+
+
+def as_valued(terms: list[Terms], weights: list[NDArray[np.float64]], log: Log, fold: NDArray[np.intp]) -> Valued:
+    return Valued(Stack.of(terms), Stack.of(terms), np.stack(weights), fold, log)
 
 
 def test_the_first_within_one_standard_error_of_the_best_is_chosen() -> None:
@@ -53,6 +60,34 @@ def test_the_more_one_tolerates_the_simpler_is_the_choice(
 ) -> None:
     terms = noise(values, 20, seed)
     assert choose(terms, max(withins)) <= choose(terms, min(withins)) <= choose(terms, 0.0)
+
+
+def test_one_that_looks_at_x_must_lead_a_constant_by_so_many_standard_errors() -> None:
+    """The standard error of a difference is 0.1."""
+    assert choose(noise([0.4, 0.45, 0.5]), 0.0, lead=1.5, constants=1) == 0
+    assert choose(noise([0.3, 0.45, 0.5]), 0.0, lead=1.5, constants=1) == 2
+    assert choose(noise([0.4, 0.45, 0.5]), 0.0, lead=1.5) == 2
+
+
+def test_rows_of_no_fold_help_to_choose_and_are_not_valued() -> None:
+    """In the fold both are worth the same; elsewhere the second is better, and is therefore chosen for it."""
+    fold = np.repeat([0, -1], 20)
+    stack = Stack.of([Terms(np.zeros(40)), Terms(np.where(fold == 0, 0.0, 1.0))])
+    log = Log(np.zeros((40, 1)), np.tile([0, 1], 20), np.ones(40), np.full(40, 0.5), np.arange(2))
+    estimate, choices = honest_estimate(
+        Valued(stack, stack, np.ones((2, 40)), fold, log), Rule(0.0, 0.0), "ips", 0.95, np.random.RandomState(0)
+    )
+    assert (choices, estimate.value, estimate.n_rows) == ([1], 0.0, 20)
+
+
+@given(st.integers(0, 999))
+def test_who_is_hopeless_is_far_behind_by_the_same_rows(seed: int) -> None:
+    terms = noise([0.0, 0.1, 0.5, 0.45], seed=seed)
+    stack, ones = Stack.of(terms), np.ones(200)
+    rule = Rule(0.0, 0.0)
+    gaps = stack.gaps(ones, rule.choose(stack, ones))
+    np.testing.assert_array_equal(rule.are_hopeless(stack, ones, 3.0), gaps.behind > 3 * gaps.stderr)
+    assert rule.are_hopeless(stack, ones, 3.0).tolist() == [True, True, False, False]
 
 
 def test_nothing_speaks_for_a_candidate_without_a_matched_row() -> None:
@@ -88,12 +123,11 @@ def test_the_estimate_of_candidates_that_do_not_learn_is_not_optimistic_where_th
         position = random.randint(2, size=100)
         log = Log(np.zeros((100, 1)), position, reward, np.full(100, 0.5), np.arange(2))
         weights = [(random.randint(2, size=100) == position) / 0.5 for _ in range(10)]
-        compared = [Compared(i, Terms(weight * reward, weight), weight) for i, weight in enumerate(weights)]
-        terms = [each.terms for each in compared]
+        terms = [Terms(weight * reward, weight) for weight in weights]
         fold = stratified_folds(position, 5, random)
         winner = terms[choose(terms, within)]
         winners.append(winner.numerator.sum() / winner.counted.sum())
-        estimate, _ = honest_estimate(compared, log, fold, "snips", within, 0.95, random)
+        estimate, _ = honest_estimate(as_valued(terms, weights, log, fold), Rule(within, 0.0), "snips", 0.95, random)
         honest.append(estimate.value)
         held += estimate.low <= 0.5 <= estimate.high
     stderr = np.std(honest) / np.sqrt(len(honest))
@@ -110,12 +144,12 @@ def test_rows_resampled_in_groups_spread_the_value_as_rows_alone_do(
     random = np.random.RandomState(0)
     stack = Stack.of(noise([0.0, gap, gap], n_rows=2000))
     fold = stratified_folds(np.zeros(2000, dtype=np.intp), 4, random)
-    reward = random.normal(size=2000)
+    log = Log(np.zeros((2000, 1)), fold, random.normal(size=2000), np.full(2000, 0.5), np.arange(4))
 
     def spreads() -> tuple[float, float]:
         groups = Groups.of(fold)
-        summed = groups.sum_terms(stack)
-        return _comparison._resampled_spreads(groups, summed, [summed] * 4, groups.sum(reward), 1.0, random)
+        valued = Valued(stack, stack, np.ones((3, 2000)), fold, log)
+        return _comparison._resampled_spreads(groups, valued, [groups.sum_terms(stack)] * 4, Rule(1.0, 0.0), random)
 
     alone = spreads()
     monkeypatch.setattr(_comparison, "MOST_GROUPS", 200)
@@ -127,11 +161,16 @@ def test_terms_to_choose_by_need_not_be_those_of_the_value() -> None:
     random = np.random.RandomState(0)
     log = Log(np.zeros((40, 1)), np.tile([0, 1], 20), np.ones(40), np.full(40, 0.5), np.arange(2))
     fold = np.arange(40) % 2
-    compared = [Compared(i, Terms(np.full(40, float(i))), np.ones(40)) for i in range(2)]
-    first_is_better = Stack(np.repeat([[1.0], [0.0]], 40, axis=1), np.ones((2, 40)))
-    own = Stack.of([each.terms for each in compared])
+    own = Stack.of([Terms(np.full(40, float(i))) for i in range(2)])
+    first_is_better = Stack.of([Terms(np.ones(40)), Terms(np.zeros(40))])
     estimate, choices = honest_estimate(
-        compared, log, fold, "ips", 0.0, 0.95, random, choosers=iter([first_is_better, own]), notes=("a note",)
+        Valued(own, own, np.ones((2, 40)), fold, log),
+        Rule(0.0, 0.0),
+        "ips",
+        0.95,
+        random,
+        choosers=[first_is_better, own],
+        notes=("a note",),
     )
     assert choices == [0, 1]
     assert estimate.value == 0.5
@@ -144,23 +183,27 @@ def test_where_the_choice_is_clear_the_interval_is_that_of_the_best() -> None:
     reward = random.binomial(1, 0.5, size=400).astype(float)
     log = Log(np.zeros((400, 1)), random.randint(2, size=400), reward, np.full(400, 0.5), np.arange(2))
     fold = stratified_folds(log.position, 5, random)
-    clear = [
-        Compared(0, Terms(weight * (reward - 9), weight), weight),
-        Compared(1, Terms(weight * reward, weight), weight),
-    ]
-    estimate, choices = honest_estimate(clear, log, fold, "snips", 1.0, 0.95, random)
+    clear = [Terms(weight * (reward - 9), weight), Terms(weight * reward, weight)]
+    both, rule = as_valued(clear, [weight, weight], log, fold), Rule(1.0, 0.0)
+    estimate, choices = honest_estimate(both, rule, "snips", 0.95, random)
     assert choices == [1] * 5
-    (alone, _) = honest_estimate(clear[1:], log, fold, "snips", 1.0, 0.95, random)
+    (alone, _) = honest_estimate(as_valued(clear[1:], [weight], log, fold), rule, "snips", 0.95, random)
     assert estimate.value == alone.value
     assert alone.stderr <= estimate.stderr < 1.3 * alone.stderr
-    assert estimate.low == pytest.approx(estimate.value - (estimate.high - estimate.value))
+    assert alone.low >= estimate.low
+    assert alone.high <= estimate.high
 
 
 def test_a_choice_that_no_row_speaks_of_is_refused() -> None:
     """Each of the two is matched in one fold only, and is chosen for the other."""
     fold = np.repeat([0, 1], 5)
     weights = [(fold == 0) * 2.0, (fold == 1) * 2.0]
-    compared = [Compared(i, Terms(weight, weight), weight) for i, weight in enumerate(weights)]
     log = Log(np.zeros((10, 1)), np.tile([0, 1], 5), np.ones(10), np.full(10, 0.5), np.arange(2))
     with pytest.raises(LogError, match=r"in none of the 10 rows .*scoring='doubly_robust'"):
-        honest_estimate(compared, log, fold, "snips", 1.0, 0.95, np.random.RandomState(0))
+        honest_estimate(
+            as_valued([Terms(each, each) for each in weights], weights, log, fold),
+            Rule(1.0, 0.0),
+            "snips",
+            0.95,
+            np.random.RandomState(0),
+        )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from offsettree import OffsetTree, OnlineOffsetTree, PolicySearch, RewardRegression, evaluate
-from offsettree.selection._out_of_fold import Log, decide_out_of_fold, folds_of, stratified_folds
+from offsettree.selection._trials import Log, Scoring, folds_of, hold_trial, stratified_folds
 
 K = 4
 
@@ -54,12 +54,12 @@ def test_out_of_fold_decisions_are_those_of_policies_that_learned_and_decide_wit
     fold = stratified_folds(log["action"], 3, np.random.RandomState(0))
     checked = Log(log["X"], log["action"], log["reward"], log["propensity"], np.arange(K), Available(mask))
     policy = OffsetTree(LogisticRegression(), random_state=0, actions=range(K))
-    decided = decide_out_of_fold(policy, checked, folds_of(fold), None).chosen
-    for each in range(3):
+    for each, part in enumerate(folds_of(fold)):
+        weight = hold_trial({0: policy}, checked, part, Scoring("snips"))[0].weight
         rest, own = fold != each, fold == each
         columns = {name: column[rest] for name, column in log.items()}
         expected = policy.fit(**columns, available=mask[rest]).predict(log["X"][own], mask[own])
-        np.testing.assert_array_equal(decided[own], expected)
+        np.testing.assert_array_equal(weight, (expected == log["action"][own]) / log["propensity"][own])
 
 
 def test_the_estimate_is_of_decisions_within_the_sets_and_nothing_is_warned_of() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from offsettree._policy_file._before import steps_before
+from offsettree._policy_file._boosted import Boosted
+from offsettree._policy_file._boosted_scores import BoostedRewardScores
 from offsettree._policy_file._flatten_scores import LinearPiece, join_pieces, read_regressor
 from offsettree._policy_file._flatten_trees import TreeList, fields_of_tree
 from offsettree._policy_file._linear import Planes
@@ -15,6 +17,7 @@ from offsettree._policy_file._scores import LeafMeans, LinearScores, Scores, Tre
 from offsettree._policy_file._space import ColumnSpace
 from offsettree._policy_file._tree_sums import ENTRY_FIELDS
 from offsettree.reductions import DoublyRobust, RewardRegression
+from offsettree.reductions._boosted_rewards import BoostedRewards
 from offsettree.reductions._corrections import ForestCorrections, RegressedCorrections
 from offsettree.reductions._reward_models import LinearRewards, RegressedRewards
 
@@ -55,6 +58,9 @@ def flatten_doubly_robust(policy: DoublyRobust, space: ColumnSpace) -> Scores:
     pieces: list[Any] = []
     if isinstance(model, LinearRewards):
         pieces.append([_linear_rewards(model, space)])
+    elif isinstance(model, BoostedRewards):
+        fitted = model.policy
+        pieces.append(BoostedRewardScores(Boosted.of(fitted, space), fitted._logistic, fitted._unit))
     elif isinstance(model, RegressedRewards):
         pieces.append([read_regressor(each, space) for each in model._models])
     else:

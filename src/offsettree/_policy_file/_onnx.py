@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from offsettree._optional import require
 from offsettree._policy_file._boosted import Boosted
+from offsettree._policy_file._boosted_scores import BoostedRewardScores
 from offsettree._policy_file._linear import Planes
 from offsettree._policy_file._models import Constant
 from offsettree._policy_file._not_flat import NotFlat
@@ -166,6 +167,12 @@ def _scores(graph: Graph, model: Scores) -> str:
 def _summand(graph: Graph, summand: Any, n_actions: int) -> str:
     if isinstance(summand, LinearScores):
         scores = _planes(graph, summand.planes)
+    elif isinstance(summand, BoostedRewardScores):
+        scores = boosted_scores(graph, summand.model.flat)
+        if summand.logistic:
+            return graph.step("Sigmoid", scores)
+        scores = graph.step("Mul", scores, graph.constant(np.float64(summand.unit)))
+        return graph.step("Clip", scores, graph.constant(np.float64(0)), graph.constant(np.float64(1)))
     elif isinstance(summand, LeafMeans):
         sums = graph.step("TreeEnsembleRegressor", "X", **ensemble_of_means(summand, n_actions))
         return graph.cast(sums, np.float64)

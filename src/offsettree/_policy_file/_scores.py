@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from offsettree._available import best_of, pieces
 from offsettree._features import is_sparse
+from offsettree._policy_file._boosted_scores import BoostedRewardScores
 from offsettree._policy_file._linear import Planes
 from offsettree._policy_file._models import Model
 from offsettree._policy_file._reading import Part
@@ -139,7 +140,7 @@ class LeafMeans:
         return where @ self.means
 
 
-SCORES: dict[str, Any] = {each.kind: each for each in (LinearScores, TreeScores, LeafMeans)}
+SCORES: dict[str, Any] = {each.kind: each for each in (LinearScores, TreeScores, LeafMeans, BoostedRewardScores)}
 
 
 class Scores(Model):

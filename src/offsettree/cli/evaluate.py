@@ -13,8 +13,8 @@ from offsettree.cli._require import add_require_option, exit_code
 __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree evaluate policy.ot next-week.csv"
-METHODS = ["snips", "ips", "doubly_robust", "switch", "direct"]
-INTERVALS = ["normal", "bootstrap", "bernstein", "betting"]
+METHODS = ["snips", "ips", "doubly_robust", "switch", "direct", "log_smoothing"]
+INTERVALS = ["mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime"]
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def add_evaluation_options(command: argparse.ArgumentParser) -> Any:
         help="what to compare with: an action, which is then always taken, or a policy file",
     )
     group.add_argument("--method", choices=METHODS, default="snips", help="(default: snips)")
-    group.add_argument("--interval", choices=INTERVALS, help="(default: normal)")
+    group.add_argument("--interval", choices=INTERVALS, help=f"(default: {INTERVALS[0]})")
     group.add_argument(
         "--reward-range",
         type=float,
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     advised, estimate, is_better = advice(compared), compared.estimate, True
     against = None if other is None else evaluate_one(own, how, other.decisions)
     if against is not None and against.difference is not None:
-        is_better = against.difference.low > 0 and not getattr(against, "serious", ())
+        is_better = against.difference.low > 0 and not against.serious
     is_better = is_better and advised.is_better
     if options.json:
         print_json(

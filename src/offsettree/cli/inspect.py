@@ -61,6 +61,8 @@ def _policy_facts(path: Path, policy: Any) -> dict[str, Any]:
 
 
 def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
+    from offsettree.workflow.rules import rule_lines
+
     known, labels = mapping(manifest.get("facts")), policy.actions_.tolist()
     log, training = mapping(known.get("log")), mapping(manifest.get("training"))
     print_line(f"{manifest['path']}: a policy of {manifest['bytes']:,} bytes, {len(labels):,} actions")
@@ -72,8 +74,12 @@ def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
     if settings:
         print_line(paragraph(f"  settings  {settings}", " " * 12))
     if log:
-        rows = f"{number(log.get('train_rows'))} of {number(log.get('rows'))} rows"
-        print_line(f"  learned   from {rows} of {text(log.get('path')) or '?'}")
+        part, whole, path = number(log.get("train_rows")), number(log.get("rows")), text(log.get("path")) or "?"
+        if mapping(known.get("policy")).get("refit") is True:
+            said = f"from all {whole} rows of {path}; figures are of the policy learned from {part} of them"
+        else:
+            said = f"from {part} of {whole} rows of {path}"
+        print_line(paragraph(f"  learned   {said}", " " * 12))
     elif "n_rows_seen" in training:
         print_line(f"  learned   from {number(training['n_rows_seen'])} rows")
     features = _some(features_of(manifest)) or f"{policy.n_features_in_:,} numbers without names"
@@ -88,6 +94,11 @@ def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
             percent = number(100.0 * changes if isinstance(changes, float) else changes, ".1f")
             rows_of_table.append([shown(each.get("feature", "?")), f"{percent} %"])
         print_line(columns(rows_of_table))
+    if rules := rule_lines(known.get("rules")):
+        print_line()
+        print_line("The rules:")
+        for line in rules:
+            print_line(f"  {shown(line)}")
     tree, told = _tree_of(policy), known.get("tree")
     if tree is not None or mapping(told):
         print_line()

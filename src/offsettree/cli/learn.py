@@ -16,7 +16,7 @@ from offsettree.cli._options import (
     refuse_to_overwrite,
     require_files,
 )
-from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes
+from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes, shown
 from offsettree.cli._require import add_require_option, exit_code
 from offsettree.cli.evaluate import INTERVALS, METHODS
 from offsettree.cli.inspect import is_policy_file
@@ -27,7 +27,7 @@ __all__ = ["EXAMPLE", "configure"]
 EXAMPLE = "offsettree learn campaign.csv --action mail --reward visited --report report.html"
 LEARNERS = [
     "auto", "offset-tree", "offset-forest", "reward-regression", "importance-weighted", "doubly-robust",
-    "reward-boosting", "constant", "online", "online-regression",
+    "reward-boosting", "policy-tree", "constant", "online", "online-regression",
 ]  # fmt: skip
 CLASSIFIERS = "boosting, extra-trees, forest, histogram-tree, j48, logistic, tree"
 REGRESSORS = "boosting, extra-trees, forest, m5p, reptree, ridge, tree"
@@ -92,7 +92,11 @@ def configure(command: argparse.ArgumentParser) -> None:
     held_out.add_argument(
         "--group", metavar="COL", help="hold out whole groups, such as all rows of a customer; COL is then no feature"
     )
-    group.add_argument("--interval", choices=INTERVALS, help="(default: normal)")
+    group.add_argument(
+        "--interval",
+        choices=INTERVALS,
+        help=f"(default: {INTERVALS[0]}; online and online-regression have normal only)",
+    )
     group.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
     add_require_option(group)
     group = command.add_argument_group("output")
@@ -221,6 +225,8 @@ def _check_paths(options: argparse.Namespace) -> None:
 
 
 def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
+    from offsettree.workflow.rules import rule_lines
+
     log, policy = facts["log"], facts["policy"]
     print_line(
         f"Read {log['rows']:,} decisions among {len(log['actions']):,} actions from {log['path']}, "
@@ -230,6 +236,8 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
     if facts["candidates"]:
         print_line()
         print_line(_candidate_table(facts["candidates"]))
+        if facts["rule"]:
+            print_line(paragraph(facts["rule"]))
     print_line()
     held_out = "decided on before they were learned from" if options.learner in ONLINE else "held out"
     print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} {held_out}.")
@@ -237,6 +245,11 @@ def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
     print_line(paragraph(facts["basis"]))
     if policy["refit"]:
         print_line(paragraph(kept(facts)))
+    if lines := rule_lines(facts.get("rules")):
+        print_line()
+        print_line("The rules of the policy kept:")
+        for line in lines:
+            print_line(f"  {shown(line)}")
     print_line()
     print_line(paragraph(facts["conclusion"]))
     for warning in facts["warnings"]:
@@ -262,8 +275,7 @@ def _candidate_table(candidates: list[dict[str, Any]]) -> str:
         value = "" if each["value"] is None else f"{each['value']:.4f}"
         interval = "" if each["value"] is None else f"{each['low']:.4f} to {each['high']:.4f}"
         seconds = "" if each["seconds"] is None else f"{each['seconds']:.1f}"
-        outcome = "" if each["outcome"] == "compared" else each["outcome"]
-        if each["error"]:
-            outcome += f": {each['error']:.60}"
+        said = ["" if each["outcome"] == "compared" else each["outcome"], each["reason"], each["error"]]
+        outcome = ": ".join(f"{part:.60}" for part in said if part)
         rows.append([each["name"], value, interval, seconds, outcome])
     return columns(rows, right=(1, 3))

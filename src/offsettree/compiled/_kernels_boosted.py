@@ -16,7 +16,8 @@ from offsettree.compiled.layout import HAS_INFINITY, HAS_NAN
 
 __all__ = ["Linear", "Trees", "add_leaves", "choose_one", "choose_rows", "score_rows"]
 
-BLOCK = 64  # rows that go through a tree at once
+BLOCK = 256  # rows that go through a tree at once
+TREES_AT_ONCE = 16
 NO_NUMBER = np.uint8(MISSING)
 
 
@@ -69,23 +70,51 @@ def _find_leaves(codes: Any, trees: Any, t: Any, leaf: Any) -> None:
         end = begin
 
 
+@part
+def _add_trees(values: Any, first: Any, end: Any, ends: Any, i: Any, out: Any) -> None:
+    """Add the numbers of the leaves of some trees for one row, by eights: each eight is one vector, written once."""
+    n, v, step, zero = np.uint64(out.shape[0]), np.uint64(0), np.uint64(8), np.uint64(0)
+    n_trees = np.uint64(end - first)
+    own = values[first:end]
+    while v + step <= n:
+        a, b, c, d = out[v], out[v + 1], out[v + 2], out[v + 3]
+        e, f, g, h = out[v + 4], out[v + 5], out[v + 6], out[v + 7]
+        for t in range(zero, n_trees):
+            leaf = own[t, np.uint64(ends[t, i])]
+            a, b, c, d = a + leaf[v], b + leaf[v + 1], c + leaf[v + 2], d + leaf[v + 3]
+            e, f, g, h = e + leaf[v + 4], f + leaf[v + 5], g + leaf[v + 6], h + leaf[v + 7]
+        out[v], out[v + 1], out[v + 2], out[v + 3] = a, b, c, d
+        out[v + 4], out[v + 5], out[v + 6], out[v + 7] = e, f, g, h
+        v += step
+    while v < n:
+        total = out[v]
+        for t in range(zero, n_trees):
+            total += own[t, np.uint64(ends[t, i]), v]
+        out[v] = total
+        v += np.uint64(1)
+
+
 @kernel
 def add_leaves(codes: Any, trees: Any, out: Any) -> None:
     """Add the numbers of each row's leaves, tree by tree; codes are of shape (n_columns, n_rows)."""
     n_rows, n_tests, n_directions = codes.shape[1], trees.feature.shape[1], trees.values.shape[2]
-    values, output = trees.values, trees.output
+    values, output, n_trees = trees.values, trees.output, trees.feature.shape[0]
     block = np.zeros((codes.shape[0], BLOCK), np.uint8)
     leaf = np.empty((n_tests, BLOCK), np.uint8)
+    ends = np.empty((TREES_AT_ONCE, BLOCK), np.uint8)
     for first in range(0, n_rows, BLOCK):
         n_here = min(BLOCK, n_rows - first)
         block[:, :n_here] = codes[:, first : first + n_here]
-        for t in range(trees.feature.shape[0]):
-            _find_leaves(block, trees, t, leaf)
-            begin = output[t]
+        t = 0
+        while t < n_trees:
+            begin, end = output[t], t
+            while end < n_trees and end < t + TREES_AT_ONCE and output[end] == begin:
+                _find_leaves(block, trees, end, leaf)
+                ends[end - t] = leaf[0]
+                end += 1
             for i in range(n_here):
-                at = leaf[0, i]
-                for v in range(n_directions):
-                    out[first + i, begin + v] += values[t, at, v]
+                _add_trees(values, t, end, ends, i, out[first + i, begin : begin + n_directions])
+            t = end
 
 
 @part

@@ -64,7 +64,8 @@ class Known:
     def of_logs(self, log: NDArray[np.intp]) -> Known:
         """Return what is known of each of the logs named; one that is alone stands for all."""
         low, high, least, most = (
-            np.broadcast_to(each, log.max() + 1)[log] for each in (self.low, self.high, self.least, self.most)
+            (each[log] if len(each) > 1 else np.broadcast_to(each, len(log)))
+            for each in (self.low, self.high, self.least, self.most)
         )
         return Known(low, high, least, most, self.is_range)
 
@@ -79,8 +80,9 @@ class LogSums:
     """What the rows of each log add up to, for one estimate or two. Every array has an entry, or a row, per log.
 
     `size` is what the weights are worth in rows of equal weight; `missing` is the weight that the log lacks: weights
-    have the mean 1, and what is short of that beyond two standard errors belongs to rows not seen. Sums are of weights
-    in units of `unit`, so that cubes do not overflow.
+    have the mean 1, and what is short of that beyond two standard errors belongs to rows not seen: of the first
+    estimate, of the second, and of both where only rows count in which two policies differ. Sums are
+    of weights in units of `unit`, so that cubes do not overflow.
     """
 
     moments: Numbers
@@ -95,19 +97,21 @@ class LogSums:
         return cls(*(np.concatenate(column) for column in zip(*(vars(part).values() for part in parts), strict=True)))
 
 
-def sums_of(terms: list[Terms]) -> LogSums:
-    """Add up the rows of one estimate or of two, in one pass beside that for their means."""
+def sums_of(terms: list[Terms], apart: NDArray[np.bool_] | None = None) -> LogSums:
+    """Add up the rows of one estimate or of two, in one pass beside that for their means; see `mid_p_intervals`."""
     from offsettree.evaluation._kernels_moments import N_SUMS, add_moments
 
     n_rows = len(terms[0].numerator)
-    size, missing, mean, factor, largest = np.full(2, float(n_rows)), *np.zeros((4, 2))
+    size, mean, factor, largest, missing = np.full(2, float(n_rows)), *np.zeros((3, 2)), np.zeros(4)
     below = [each.counted for each in terms]
     weight = [np.ones(n_rows) if each.weight is None else each.weight for each in terms]
     for i, each in enumerate(terms):
         sums, total = WeightSums.of(weight[i]), float(below[i].sum())
         mean[i], factor[i] = each.numerator.sum() / total, n_rows / total
         size[i], largest[i] = sums.effective_rows, sums.largest * factor[i]
-        missing[i] = n_rows * max(1 - sums.mean - 2 * sums.stderr, 0.0) * factor[i]
+        missing[i::2] = _missing(weight[i]) * factor[i]
+        if apart is not None:
+            missing[2 + i] = _missing(weight[i][apart]) * factor[i]
     unit = float(largest.max()) or 1.0
     moments = np.empty(N_SUMS)
     # Of a single estimate the second has the factor 0.
@@ -124,6 +128,14 @@ def sums_of(terms: list[Terms]) -> LogSums:
     )
     from_zero = np.array([[terms[0].from_zero, terms[-1].from_zero]])
     return LogSums(moments[np.newaxis], size[np.newaxis], missing[np.newaxis] / unit, np.array([unit]), from_zero)
+
+
+def _missing(weight: Numbers) -> float:
+    """Return the weight that rows are short of by more than chance."""
+    if len(weight) == 0:
+        return 0.0
+    sums = WeightSums.of(weight)
+    return len(weight) * max(1 - sums.mean - 2 * sums.stderr, 0.0)
 
 
 @dataclass(frozen=True)
@@ -162,6 +174,17 @@ class Claims:
         known, gap = self.known, self.is_difference
         return np.stack([known.low - gap * known.high, known.high - gap * known.low])
 
+    @property
+    def n_telling(self) -> Numbers:
+        """How many rows alike, the rest being nothing, would be as skewed: the rare rewards seen, if they are few."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.squares[:, 0, 0] ** 3 / self.cubes[:, 0, 0, 0] ** 2)
+
+    def taken(self, which: NDArray[np.intp]) -> Claims:
+        """Return some of the claims."""
+        parts = {name: each[which] for name, each in vars(self).items() if name != "known"}
+        return Claims(**parts, known=self.known.of_logs(which))
+
 
 def claims_of(sums: LogSums, values: Numbers, known: Known, which: tuple[int, ...] = (0, 1, 2)) -> Claims:
     """Return claims on first values, then on second ones, then on differences: those of the three that are asked for.
@@ -188,8 +211,8 @@ def claims_of(sums: LogSums, values: Numbers, known: Known, which: tuple[int, ..
         part=np.where(gap, size[:, 1] / np.maximum(size.sum(axis=1), 1e-300), 1.0),
         above=heavy[:, 0],
         below=-heavy[:, 1],
-        missing_first=np.where(second, missing[:, 1], missing[:, 0]),
-        missing_second=np.where(gap, missing[:, 1], 0.0),
+        missing_first=missing[np.arange(len(kind)), kind],
+        missing_second=np.where(gap, missing[:, 3], 0.0),
         from_zero=np.where(second, sums.from_zero[log, 1], sums.from_zero[log, 0]),
         unit=sums.unit[log],
         known=known.of_logs(log),

@@ -17,6 +17,8 @@ from offsettree.evaluation._targets import Target
 __all__ = [
     "WeightSums",
     "of_equal_rewards",
+    "of_few_rows",
+    "of_heavy_rows",
     "of_inverse_propensities",
     "of_mean_weight",
     "of_method",
@@ -67,34 +69,48 @@ def of_weights(
     weight: NDArray[np.float64], sums: WeightSums, what: str = "policy", interval: str = "normal"
 ) -> list[str]:
     """Tell of too few rows that count, and of a few that count for most."""
-    found = []
-    n_rows, n_matched, effective_rows = len(weight), sums.n_matched, sums.effective_rows
-    if n_matched == 0:
+    return [*of_few_rows(sums, what, interval), *of_heavy_rows(weight, sums, what)]
+
+
+def of_few_rows(sums: WeightSums, what: str = "policy", interval: str = "normal") -> list[str]:
+    """Tell of too few rows that count."""
+    if sums.n_matched == 0:
         text = (
-            f"in none of the {n_rows:,} rows was an action logged that the {what} would take: the log says nothing of "
-            "it, and its estimate is the reward model's alone. Use a log with more rows or more exploration."
+            f"in none of the {sums.n_rows:,} rows was an action logged that the {what} would take: the log says "
+            "nothing of it, and its estimate is the reward model's alone. Use a log with more rows or more exploration."
         )
         return [text]
-    if effective_rows < FEW_EFFECTIVE_ROWS:
-        too_few = (
+    if sums.effective_rows >= FEW_EFFECTIVE_ROWS:
+        return []
+    effect = "the interval is as wide as that makes it. Use "
+    if interval in FOR_LONG_LOGS:
+        effect = (
             "too few for the normal and the bootstrap interval, which are too narrow then. Use interval='mid_p', or "
         )
-        effect = too_few if interval in FOR_LONG_LOGS else "the interval is as wide as that makes it. Use "
-        found.append(
-            f"the {n_rows:,} rows tell as much of this {what} as {effective_rows:.1f} of its own would: {effect}a log "
-            "with more rows or more exploration."
-        )
+    text = (
+        f"the {sums.n_rows:,} rows tell as much of this {what} as {sums.effective_rows:.1f} of its own would: {effect}"
+        "a log with more rows or more exploration."
+    )
+    return [text]
+
+
+def of_heavy_rows(weight: NDArray[np.float64], sums: WeightSums, what: str = "policy") -> list[str]:
+    """Tell of a few rows that count for most."""
+    n_matched = sums.n_matched
+    if n_matched <= 2:
+        return []
     n_heavy = max(1, int(HEAVY_SHARE * n_matched))
     positive = weight[weight > 0]
     heavy = float(np.partition(positive, n_matched - n_heavy)[n_matched - n_heavy :].sum() / positive.sum())
-    if heavy > 0.5 and n_matched > 2:
-        rows = "a single row carries" if n_heavy == 1 else f"{n_heavy:,} rows carry"
-        found.append(
-            f"{rows} {100 * heavy:.0f} % of the weight of all {n_matched:,} rows that the {what} matches: its estimate "
-            "hangs on what happened in them. Look at their propensities; method='doubly_robust' or 'switch' depends "
-            "less on them."
-        )
-    return found
+    if heavy <= 0.5:
+        return []
+    rows = "a single row carries" if n_heavy == 1 else f"{n_heavy:,} rows carry"
+    text = (
+        f"{rows} {100 * heavy:.0f} % of the weight of all {n_matched:,} rows that the {what} matches: its estimate "
+        "hangs on what happened in them. Look at their propensities; method='doubly_robust' or 'switch' depends less "
+        "on them."
+    )
+    return [text]
 
 
 def of_rewards(

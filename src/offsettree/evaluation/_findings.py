@@ -32,8 +32,7 @@ def find_warnings(
     """Tell of what makes an estimate worthless; of what forbids a definite verdict all the same; and of the rest."""
     count = np.bincount(log.logged, minlength=len(log.space))
     impossible = diagnostics.of_inverse_propensities(log.logged, count, log.propensity, log.space, log.available)
-    worthless, too_few, others = [*impossible], [], []
-    is_for_long_logs = interval in diagnostics.FOR_LONG_LOGS
+    worthless, serious, others = [*impossible], [], []
     if interval in NEED_A_RANGE and reward_range is None and log.reward.min() == log.reward.max():
         worthless += diagnostics.of_equal_rewards(log.reward)
     for i, what in enumerate(WHAT[: len(targets)]):
@@ -41,11 +40,20 @@ def find_warnings(
         worthless += [*diagnostics.of_training_rows(policies[i], log.X, log.reward, what), *support]
         if not impossible and not support:
             worthless += diagnostics.of_mean_weight(sums[i], log.propensity, what)
+        found = []
         if method != "direct" or sums[i].n_matched == 0:
-            others += diagnostics.of_weights(weights[i], sums[i], what, interval)
+            found = diagnostics.of_few_rows(sums[i], what, interval)
         if method != "direct":
-            few = diagnostics.of_rewards(weights[i], log.reward, interval, what)
-            too_few += few if is_for_long_logs else []
-            others += [] if is_for_long_logs else few
-        others += diagnostics.of_method(method, terms[i].n_left_out, what)
-    return worthless, too_few, others
+            found += diagnostics.of_rewards(weights[i], log.reward, interval, what)
+            others += diagnostics.of_heavy_rows(weights[i], sums[i], what)
+        # An interval for long logs is not to be believed then, nor is a model that nothing in the log speaks of.
+        if interval in diagnostics.FOR_LONG_LOGS or sums[i].n_matched == 0:
+            serious += found
+        else:
+            others += found
+        blind = diagnostics.of_method(method, terms[i].n_left_out, what)
+        if method == "direct":
+            serious += blind
+        else:
+            others += blind
+    return worthless, serious, others

@@ -57,9 +57,12 @@ class Scale:
 def largest_weight(
     given: float | None, weights: list[NDArray[np.float64]], propensity: NDArray[np.float64], interval: str
 ) -> float:
-    """Return what no weight can exceed: what the caller says, or 1 / the smallest propensity."""
+    """Return what no weight can exceed: what the caller says, or 1 / the smallest propensity.
+
+    For "anytime" nothing but what the caller says: propensities to come may be smaller.
+    """
     if given is None:
-        return float(1 / propensity.min())
+        return np.inf if interval == "anytime" else float(1 / propensity.min())
     seen = max(float(weight.max()) for weight in weights)
     if given < seen * (1 - 1e-9):
         raise ParameterError(
@@ -84,7 +87,7 @@ def guaranteed(
 ) -> list[Interval]:
     """Replace the ends of intervals of a value, of a baseline's, and of their difference."""
     shares = scale.share(reward)
-    rows = order if interval == "betting" else slice(None)
+    rows = slice(None) if interval == "bernstein" else order
     means = [Controlled(weight[rows], shares[rows], 1.0, 0.0, bound) for weight in weights]
     ways: list[list[Way]] = [
         _robust_ways(w, shares, q, scale, bound, order) for w, q in zip(weights, predicted, strict=True)
@@ -99,12 +102,24 @@ def guaranteed(
         ways.append([Way(a.terms - b.terms, -1 - bound, 1 + bound, a.variance) for a, b in pairs])
     replaced = []
     for i, (old, mean) in enumerate(zip(plain, means, strict=True)):
-        ends = betting_ends(mean, level, ways[i]) if interval == "betting" else bernstein_ends(mean, level)
+        if interval == "bernstein":
+            ends = bernstein_ends(mean, level)
+        elif i == 2 and len(weights) == 2 and not np.isfinite(bound):
+            ends = _apart(means[0], means[1], level)
+        else:
+            ends = betting_ends(mean, level, ways[i], is_anytime=interval == "anytime")
         shift = scale.low if i < 2 else 0.0
         low, high = (shift + scale.width * end for end in ends)
         # Around the estimate, which need not be made of the same terms.
         replaced.append(Interval(old.value, old.stderr, min(low, old.value), max(high, old.value)))
     return replaced
+
+
+def _apart(first: Controlled, second: Controlled, level: float) -> tuple[float, float]:
+    """Return an interval of the difference of two values, neither of whose weights has a bound: from one of each."""
+    both = (1 + level) / 2
+    (low, high), (other_low, other_high) = (betting_ends(mean, both, is_anytime=True) for mean in (first, second))
+    return low - other_high, high - other_low
 
 
 def _robust_ways(

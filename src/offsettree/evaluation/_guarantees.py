@@ -61,20 +61,25 @@ class Way:
     variance: float  # a guess of that of the terms, for the first bets
 
 
-def betting_ends(mean: Controlled, level: float, also: list[Way] | None = None) -> tuple[float, float]:
+def betting_ends(
+    mean: Controlled, level: float, also: list[Way] | None = None, *, is_anytime: bool = False
+) -> tuple[float, float]:
     """Return the betting interval (Waudby-Smith and Ramdas, 2024) of a mean; rows must be in random order.
+
+    With `is_anytime` rows are in the order in which they came, and all intervals that are made as rows come hold
+    together (Waudby-Smith and others, 2022): stakes do not depend on how many rows there will be.
 
     All m are left out at which a gambler who bets that the mean is not m would have multiplied his money by
     2 / (1 - level) on the way; to do so by luck has at most that chance. He shares the money among two ways: terms
     whose spread is lessened by c, for which u must be bounded; and for each end terms that have a bound on the side
     where he may lose even if u has none. `also` are further ways.
     """
-    low = _betting_end(mean, 1.0, level, also or [])
-    high = -_betting_end(mean, -1.0, level, also or [])
+    low = _betting_end(mean, 1.0, level, also or [], is_anytime)
+    high = -_betting_end(mean, -1.0, level, also or [], is_anytime)
     return low, max(low, high)
 
 
-def _betting_end(mean: Controlled, sign: float, level: float, also: list[Way]) -> float:
+def _betting_end(mean: Controlled, sign: float, level: float, also: list[Way], is_anytime: bool) -> float:
     from offsettree.evaluation._kernels_betting import bet_sizes, controlled_terms, log_wealth
 
     n_rows = len(mean.u)
@@ -93,7 +98,7 @@ def _betting_end(mean: Controlled, sign: float, level: float, also: list[Way]) -
     guess = 0.25 * min(mean.reach, 1e6) if np.isfinite(mean.reach) else 1.0
     for i in range(n_ways):
         variance = guess if i < len(controls) else also[i - len(controls)].variance
-        bet_sizes(terms[i], sign * 0.5 * mean.mean_u, variance, goal, bets[i])
+        bet_sizes(terms[i], sign * 0.5 * mean.mean_u, variance, goal, is_anytime, bets[i])
     low, high = (mean.least, 1.0) if sign > 0 else (-1.0, -mean.least)
     if log_wealth(terms, floors, bets, low) < goal:
         return low

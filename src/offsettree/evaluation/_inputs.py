@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from offsettree._available import Available, check_available, check_available_to_log
 from offsettree._features import Features, count_rows, is_frame, is_sparse
-from offsettree._traits import check_learner
 from offsettree._validation import (
     check_actions,
     check_propensity,
@@ -23,10 +22,12 @@ from offsettree._validation import (
 from offsettree.evaluation._labels import find_space, table_columns
 from offsettree.evaluation._terms import METHODS
 from offsettree.exceptions import FeatureError, LogError, ParameterError
+from offsettree.reductions._reward_models import check_reward_model
 
-__all__ = ["INTERVALS", "Log", "check_settings", "find_range", "is_table", "rows_of"]
+__all__ = ["GUARANTEED", "INTERVALS", "Log", "check_settings", "find_range", "is_table", "rows_of"]
 
-INTERVALS = ("mid_p", "normal", "bootstrap", "bernstein", "betting")
+INTERVALS = ("mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime")
+GUARANTEED = ("bernstein", "betting", "anytime")
 FAR = 1e100  # numbers beyond, or below 1 / FAR, have squares that cannot be told from infinity, or from 0
 
 
@@ -130,7 +131,7 @@ def check_settings(
     if not (is_number(level) and 0 < level < 1):
         raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
     if reward_model is not None and not is_table(reward_model):
-        check_learner(reward_model, "regressor", "reward_model")
+        check_reward_model(reward_model)
     if reward_range is not None:
         check_range(reward_range)
     if max_weight is not None and not (is_number(max_weight) and max_weight > 0):
@@ -138,7 +139,7 @@ def check_settings(
             "max_weight must be the largest weight, probability under the policy / propensity, that any row could "
             f"have: a number above 0; got {max_weight!r}. Leave it out for 1 / the smallest propensity of the log."
         )
-    if interval in ("bernstein", "betting") and method in ("direct", "switch"):
+    if interval in (*GUARANTEED, "empirical_likelihood") and method in ("direct", "switch"):
         raise ParameterError(
             f"interval={interval!r} holds for estimates without bias, and method={method!r} has that of its reward "
             "model. Use 'mid_p', 'normal' or 'bootstrap', or another method."

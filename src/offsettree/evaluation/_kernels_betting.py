@@ -47,14 +47,23 @@ def controlled_terms(
 
 @kernel
 def bet_sizes(
-    terms: NDArray[np.float64], prior_mean: float, prior_variance: float, log_goal: float, bets: NDArray[np.float64]
+    terms: NDArray[np.float64],
+    prior_mean: float,
+    prior_variance: float,
+    log_goal: float,
+    is_anytime: bool,
+    bets: NDArray[np.float64],
 ) -> None:
-    """Write the stake on every row, which the rows before it settle: the best for the variance seen so far."""
+    """Write the stake on every row, which the rows before it settle: the best for the variance seen so far.
+
+    It is the best to be had at the last row; or, if there is no last row (`is_anytime`), for all numbers of rows alike.
+    """
     n_rows = len(terms)
     total, squares = prior_mean, prior_variance
     for row in range(n_rows):
         variance = squares / (row + 1)
-        bets[row] = np.sqrt(2 * log_goal / (n_rows * max(variance, 1e-12)))
+        rows = (row + 1) * np.log(row + 2.0) if is_anytime else n_rows
+        bets[row] = np.sqrt(2 * log_goal / (rows * max(variance, 1e-12)))
         total += terms[row]
         off = terms[row] - total / (row + 2)
         squares += off * off

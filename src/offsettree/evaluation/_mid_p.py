@@ -14,25 +14,59 @@ from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, ndtr, ndtri
 
 from offsettree.evaluation._claims import Claims, Known, LogSums, claims_of, sums_of
+from offsettree.evaluation._intervals import normal_intervals
 from offsettree.evaluation._terms import Terms
 from offsettree.evaluation.estimate import Interval
 
-__all__ = ["find_ends", "mid_p_intervals", "mid_p_values"]
+__all__ = ["FEW_TELLING", "find_doubt", "find_ends", "mid_p_intervals", "mid_p_values", "widened_by"]
 
-SHARE = 0.6  # of the doubt with one further row at its best; the rest is that with one at its worst
+SHARE = 0.75  # of the doubt with one further row at its best; the rest is that with one at its worst
 NEARLY_NORMAL = 2e-3  # skewness, below which a gamma is too long to be computed
-CLOSE = 1e-9  # how exact ends are, as a share of their distance to the estimate
+CLOSE = 1e-7  # how exact ends are, as a share of their distance to the estimate
+FEW_TELLING = 10  # rewards: what a model learned of fewer is not independent of them
 SIGNS = np.array([[-1.0], [1.0]])  # of a claim below the estimate, and of one above
 Numbers = NDArray[np.float64]
 
 
-def mid_p_intervals(plain: list[Interval], terms: list[Terms], known: Known, level: float) -> list[Interval]:
+def mid_p_intervals(
+    plain: list[Interval],
+    terms: list[Terms],
+    known: Known,
+    level: float,
+    apart: NDArray[np.bool_] | None = None,
+) -> list[Interval]:
     """Replace the ends of the interval of one estimate; or of two, and of their difference.
 
+    `apart` are the rows in which two policies do different things: in others nothing can be missing of a difference.
     Where all rewards are equal and their range is not known there is no interval: its ends are NaN.
     """
     values = np.resize([each.value for each in plain[: len(terms)]], (1, 2))
-    return _replaced(plain, sums_of(terms), values, (0, 1, 2)[: len(plain)], known, level)
+    return _replaced(plain, sums_of(terms, apart), values, (0, 1, 2)[: len(plain)], known, level)
+
+
+def widened_by(
+    found: list[Interval],
+    plainer: list[Terms],
+    known: Known,
+    level: float,
+    apart: NDArray[np.bool_] | None = None,
+) -> list[Interval]:
+    """Let intervals of estimates by a reward model hold those of plainer terms, without one, where few rewards tell.
+
+    No row is predicted by a model that learned from it, but the models of all folds learned from the same few rewards:
+    what they predict, and what the rows say, then varies together.
+    """
+    if not known.has_width or not all(each.weight is None or each.weight.any() for each in plainer):
+        return found
+    sums = sums_of(plainer, apart)
+    plain = normal_intervals(plainer, level, sums.size[0, : len(plainer)].tolist())
+    others = mid_p_intervals(plain, plainer, known, level, apart)
+    values = np.resize([each.value for each in plain[: len(plainer)]], (1, 2))
+    n_telling = claims_of(sums, values, known, (0, 1, 2)[: len(plain)]).n_telling
+    return [
+        Interval(each.value, each.stderr, min(each.low, other.low), max(each.high, other.high)) if few else each
+        for each, other, few in zip(found, others, n_telling < FEW_TELLING, strict=True)
+    ]
 
 
 def mid_p_values(plain: list[Interval], terms: list[Terms], known: Known, level: float) -> list[Interval]:
@@ -67,9 +101,9 @@ def find_ends(claims: Claims, level: float) -> Numbers:
         return np.asarray(np.maximum(ndtri(find_doubt(claims, theta)), -40.0) - tail)
 
     slope = np.maximum(np.abs(claims.sums[:, 1:]).max(axis=1), 1e-300)
-    step = np.maximum(2 * np.sqrt(claims.squares[:, 0, 0]) / slope, 2.0**-30 * (limits[1] - limits[0])) * np.ones(
-        (2, 1)
-    )
+    step = np.maximum(
+        2 * np.sqrt(np.maximum(claims.squares[:, 0, 0], 0.0)) / slope, 2.0**-30 * (limits[1] - limits[0])
+    ) * np.ones((2, 1))
     inside, above = np.broadcast_to(value, limits.shape), np.full(limits.shape, 40.0)
     while True:
         outside = np.clip(value + SIGNS * step, *limits)

@@ -14,16 +14,18 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from offsettree._features import Features, as_floats, is_finite, is_frame, is_sparse, numeric_columns, take_rows
-from offsettree._traits import check_learner, takes_missing
+from offsettree._traits import takes_missing
 from offsettree._validation import some_labels
 from offsettree.evaluation._labels import column_positions
 from offsettree.evaluation._targets import Target, row_blocks
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.learners import ConstantRegressor, NominalEncoder
+from offsettree.reductions._reward_models import RewardModel, check_reward_model, fit_rewards
 
 __all__ = ["Predictions", "check_predictions", "forward_folds", "predict_rewards", "random_folds"]
 
 N_FOLDS = 5
+FIRST_MODEL = 100  # rows from which the first model learns, where models learn from earlier rows as they come
 FEW_ROWS = 5  # of an action: fewer have no regressor of their own
 MOST_ROWS = 20_000  # that a default tree learns from
 
@@ -46,9 +48,16 @@ def random_folds(n_rows: int, random: np.random.RandomState) -> Folds:
     return [(np.concatenate(parts[:i] + parts[i + 1 :]), np.sort(part)) for i, part in enumerate(parts)]
 
 
-def forward_folds(order: NDArray[np.intp]) -> Folds:
-    """Return folds in which every row is predicted by a model of rows before it; nothing is known to the first."""
-    cuts = np.unique((len(order) * np.array([0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])).astype(int))
+def forward_folds(order: NDArray[np.intp], *, is_anytime: bool = False) -> Folds:
+    """Return folds in which every row is predicted by a model of rows before it; nothing is known to the first.
+
+    With `is_anytime` further rows change nothing in what is learned for those before them.
+    """
+    if is_anytime:
+        doubled = FIRST_MODEL * 2 ** np.arange(40)
+        cuts = np.concatenate([[0], doubled[doubled < len(order)], [len(order)]])
+    else:
+        cuts = np.unique((len(order) * np.array([0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])).astype(int))
     return [(order[:start], order[start:stop]) for start, stop in pairwise(cuts)]
 
 
@@ -70,7 +79,7 @@ def predict_rewards(
     if isinstance(model, np.ndarray):
         return [_from_table(model, logged, target) for target in targets]
     if model is not None:
-        check_learner(model, "regressor", "reward_model")
+        check_reward_model(model)
     _refuse_what_models_cannot_take(model, X)
     on_logged = np.empty(len(reward))
     on_policy = [np.empty(len(reward)) for _ in targets]
@@ -80,18 +89,31 @@ def predict_rewards(
             part = take_rows(X, rows)
             on_logged[rows] = fitted.predict(part, logged[rows])
             for target, values in zip(targets, on_policy, strict=True):
-                values[rows] = _on_policy(fitted, part, rows, target)
+                if target.chosen is not None:
+                    values[rows] = fitted.predict(part, target.chosen[rows])
+                else:
+                    values[rows] = fitted.mean(part, target.probability(rows))
     return [Predictions(on_logged, values) for values in on_policy]
 
 
-def _on_policy(fitted: _Fitted, part: Features, rows: NDArray[np.intp], target: Target) -> NDArray[np.float64]:
-    if target.chosen is not None:
-        return fitted.predict(part, target.chosen[rows])
-    probability = target.probability(rows)
-    values = np.zeros(len(rows))
-    for action in np.flatnonzero(probability.any(axis=0)):
-        values += probability[:, action] * fitted.predict(part, np.full(len(rows), action))
-    return values
+class _Shared:
+    """One model of all actions, fitted to rewards scaled to [0, 1]."""
+
+    def __init__(self, model: RewardModel, low: float, width: float) -> None:
+        self.model = model
+        self.low = low
+        self.width = width
+
+    def predict(self, X: Features, action: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the predicted reward of one action per row."""
+        return self.low + self.width * self.model.predict_own(X, action)
+
+    def mean(self, X: Features, probability: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean predicted reward over the actions of each row."""
+        actions = np.flatnonzero(probability.any(axis=0))
+        share = probability[:, actions]
+        predicted = self.low + self.width * self.model.predict(X, actions)
+        return np.asarray((share * predicted).sum(axis=1))
 
 
 class _Fitted:
@@ -109,6 +131,13 @@ class _Fitted:
                 values[rows] = self.models[action[rows[0]]].predict(take_rows(X, rows))
         return values
 
+    def mean(self, X: Features, probability: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean predicted reward over the actions of each row."""
+        values = np.zeros(len(probability))
+        for action in np.flatnonzero(probability.any(axis=0)):
+            values += probability[:, action] * self.predict(X, np.full(len(values), action))
+        return values
+
 
 def _fit(
     model: Any,
@@ -118,13 +147,16 @@ def _fit(
     n_actions: int,
     prior: float,
     random: np.random.RandomState,
-) -> _Fitted:
+) -> _Fitted | _Shared:
+    if isinstance(model, str) and n_actions > 1 and len(reward) and (width := float(np.ptp(reward))) > 0:
+        low, seed = float(reward.min()), int(random.randint(2**31 - 1))
+        return _Shared(fit_rewards(model, X, action, (reward - low) / width, None, n_actions, seed), low, width)
     count = np.bincount(action, minlength=n_actions)
     mean = float(reward.mean()) if len(reward) else prior
     # An action's mean, drawn towards that of all by as much as a few rows would.
     means = (np.bincount(action, reward, minlength=n_actions) + FEW_ROWS * mean) / (count + FEW_ROWS)
     models: list[Any] = [ConstantRegressor(value) for value in means]
-    for each in np.flatnonzero(count >= FEW_ROWS):
+    for each in np.flatnonzero(count >= FEW_ROWS) if not isinstance(model, str) else ():
         rows = np.flatnonzero(action == each)
         regressor = default_model(X, len(rows)) if model is None else clone(model)
         seeds = [name for name in regressor.get_params() if name.rpartition("__")[2] == "random_state"]
@@ -192,7 +224,7 @@ def _refuse_what_models_cannot_take(model: Any, X: Features) -> None:
         if values.dtype.kind not in "biuf" or is_finite(values):
             return
     learner = default_model(X, 0) if model is None else model
-    nan_too = not takes_missing(learner, sparse=is_sparse(X))
+    nan_too = not isinstance(model, str) and not takes_missing(learner, sparse=is_sparse(X))
     odd = ~np.isfinite(values) if nan_too else np.isinf(values)
     if odd.any():
         place = int(np.argwhere(odd)[0][0])

@@ -11,7 +11,7 @@ from offsettree.evaluation._reward_models import Predictions
 
 __all__ = ["METHODS", "MODEL_METHODS", "Terms", "estimate_terms", "switch_threshold"]
 
-METHODS = ("snips", "ips", "direct", "doubly_robust", "switch")
+METHODS = ("snips", "ips", "direct", "doubly_robust", "switch", "log_smoothing")
 MODEL_METHODS = ("direct", "doubly_robust", "switch")
 
 
@@ -36,9 +36,18 @@ class Terms:
 
 
 def estimate_terms(
-    method: str, weight: NDArray[np.float64], reward: NDArray[np.float64], predicted: Predictions | None
+    method: str,
+    weight: NDArray[np.float64],
+    reward: NDArray[np.float64],
+    predicted: Predictions | None,
+    reward_range: tuple[float, float] | None = None,
 ) -> Terms:
-    """Return the terms of a method; those with a model take what it predicts."""
+    """Return the terms of a method; those with a model take what it predicts, and "log_smoothing" the range of rewards.
+
+    Where no range is known the extremes of the log stand for it.
+    """
+    if method == "log_smoothing":
+        return _smoothed(weight, reward, reward_range or (float(reward.min()), float(reward.max())))
     if method == "ips":
         return Terms(weight * reward, weight=weight, from_zero=True)
     if method == "snips" or predicted is None:
@@ -50,6 +59,20 @@ def estimate_terms(
         kept = weight <= switch_threshold(weight, predicted.on_policy, correction)
         return Terms(predicted.on_policy + np.where(kept, correction, 0), None, int((~kept).sum()), weight)
     return Terms(predicted.on_policy + correction, weight=weight)
+
+
+def _smoothed(weight: NDArray[np.float64], reward: NDArray[np.float64], reward_range: tuple[float, float]) -> Terms:
+    """Return terms whose mean is a pessimistic estimate: large weights count with their logarithm.
+
+    Logarithmic smoothing (Sakhi and others, 2024) of weight * (reward - low), which is never negative. The more rows,
+    the less is smoothed: the mean is below the unbiased one by at most about a standard error.
+    """
+    low, high = reward_range
+    width = high - low
+    if width == 0:
+        return Terms(reward, weight=weight)
+    smooth = 1 / np.sqrt(len(reward))
+    return Terms(low + width / smooth * np.log1p(smooth * weight * ((reward - low) / width)), weight=weight)
 
 
 def switch_threshold(

@@ -12,11 +12,12 @@ from sklearn.utils import check_random_state
 from offsettree._features import Features
 from offsettree.evaluation import _diagnostics as diagnostics
 from offsettree.evaluation._claims import Known
+from offsettree.evaluation._empirical_likelihood import likelihood_intervals
 from offsettree.evaluation._findings import WHAT, find_warnings
 from offsettree.evaluation._finite_sample import Scale, guaranteed, largest_weight
-from offsettree.evaluation._inputs import Log, check_settings, find_range, is_table
+from offsettree.evaluation._inputs import GUARANTEED, Log, check_settings, find_range, is_table
 from offsettree.evaluation._intervals import bootstrap_values, bootstrapped, normal_intervals
-from offsettree.evaluation._mid_p import mid_p_intervals
+from offsettree.evaluation._mid_p import mid_p_intervals, widened_by
 from offsettree.evaluation._reward_models import (
     Predictions,
     check_predictions,
@@ -24,7 +25,7 @@ from offsettree.evaluation._reward_models import (
     predict_rewards,
     random_folds,
 )
-from offsettree.evaluation._targets import find_target
+from offsettree.evaluation._targets import Target, find_target
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
 from offsettree.evaluation.estimate import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.exceptions import LogError, OffsetTreeWarning
@@ -70,9 +71,10 @@ def evaluate(
         The probability with which the logging policy chose it, in (0, 1]. Must be given.
     method : {"snips", "ips", "direct", "doubly_robust", "switch"}, default="snips"
         The estimator; see the notes.
-    reward_model : regressor or array of shape (n_rows, n_actions), optional
+    reward_model : regressor, "boosting", "linear" or array of shape (n_rows, n_actions), optional
         Predicts rewards for the last three methods: copies of it are trained per action and cross-fitted, so that no
         row is predicted by a model that learned from it. By default randomised trees; ridge regression for sparse X.
+        "boosting" is `RewardBoosting`, one for all actions; "linear" are linear models that learn from each other.
         An array or frame holds predictions of your own, by models that did not learn from the rows; its columns follow
         `actions`, or else the sorted labels of the log, or are known by their names.
     level : float, default=0.95
@@ -157,19 +159,21 @@ def evaluate(
         for each, what in zip(policies, WHAT, strict=False)
     ]
     weights = [target.on_logged / log.propensity for target in targets]
-    if method in ("ips", "snips"):
+    if method not in MODEL_METHODS:
         _refuse_unmatched(weights)
     n_rows = len(log.logged)
     rewards = log.reward if log.unit == 1 else log.reward / log.unit
     known = find_range(policy, reward_range, log.reward)
     limits = None if known is None else (known[0] / log.unit, known[1] / log.unit)
-    order = random.permutation(n_rows) if interval == "betting" else np.arange(0)
+    order = random.permutation(n_rows) if interval == "betting" else np.arange(n_rows * (interval == "anytime"))
     scale = None
-    if interval in ("bernstein", "betting"):
+    if interval in GUARANTEED:
         scale = Scale.of(policy, reward_range, log.reward).in_units(log.unit)
     predicted: list[Predictions | None] = [None] * len(targets)
     if method in MODEL_METHODS:
-        folds = forward_folds(order) if interval == "betting" else random_folds(n_rows, random)
+        folds = random_folds(n_rows, random)
+        if interval in ("betting", "anytime"):
+            folds = forward_folds(order, is_anytime=interval == "anytime")
         prior = scale.low + 0.5 * scale.width if scale is not None else 0.0
         model = reward_model
         if is_table(reward_model):
@@ -177,7 +181,10 @@ def evaluate(
         predicted = [*predict_rewards(model, log.X, log.logged, rewards, len(log.space), targets, folds, random, prior)]
         if scale is not None:
             predicted = [scale.clipped(each) for each in predicted]
-    terms = [estimate_terms(method, w, rewards, q) for w, q in zip(weights, predicted, strict=True)]
+    terms = [estimate_terms(method, w, rewards, q, limits) for w, q in zip(weights, predicted, strict=True)]
+    pessimistic = [float(each.numerator.mean()) for each in terms] if method == "log_smoothing" else []
+    if pessimistic:  # the interval is of the value, and so made of terms that are not smoothed
+        terms = [estimate_terms("snips", w, rewards, None) for w in weights]
     sums = [diagnostics.WeightSums.of(w) for w in weights]
     if _is_logging(baseline):
         terms.append(Terms(rewards))
@@ -186,12 +193,23 @@ def evaluate(
     sizes = (every_row if method == "direct" else [*(each.effective_rows for each in sums), *every_row])[: len(terms)]
     intervals = _within(normal_intervals(terms, level, sizes), limits)
     if interval == "mid_p":
-        intervals = mid_p_intervals(intervals, terms, Known.of(rewards, limits), level)
+        seen, apart = Known.of(rewards, limits), _apart(targets)
+        intervals = mid_p_intervals(intervals, terms, seen, level, apart)
+        if method == "doubly_robust":
+            plainer = [estimate_terms("snips", w, rewards, None) for w in weights]
+            intervals = widened_by(intervals, [*plainer, *terms[len(plainer) :]], seen, level, apart)
+    elif interval == "empirical_likelihood":
+        bound = largest_weight(max_weight, weights, log.propensity, interval)
+        intervals = likelihood_intervals(
+            intervals, weights, predicted, rewards, Known.of(rewards, limits), bound, sizes, level
+        )
     elif interval == "bootstrap":
         intervals = bootstrapped(intervals, bootstrap_values(terms, random), level)
     elif scale is not None:
         bound = largest_weight(max_weight, weights, log.propensity, interval)
         intervals = guaranteed(intervals, interval, level, weights, predicted, rewards, scale, bound, order)
+    if pessimistic:
+        intervals = _with_values(intervals, pessimistic)
     worthless, serious, others = find_warnings(policies, log, targets, weights, method, interval, terms, sums, known)
     for text in worthless:
         warnings.warn(text, OffsetTreeWarning, stacklevel=2)
@@ -210,6 +228,22 @@ def evaluate(
         warnings=(*worthless, *serious, *others),
         serious=(*worthless, *serious),
     )
+
+
+def _with_values(intervals: list[Interval], values: list[float]) -> list[Interval]:
+    """Put other estimates into intervals, which hold them; what was logged keeps its own."""
+    values = [*values, *(each.value for each in intervals[len(values) : 2])]
+    values = [*values, values[0] - values[-1]][: len(intervals)]
+    return [
+        Interval(value, each.stderr, min(each.low, value), max(each.high, value))
+        for each, value in zip(intervals, values, strict=True)
+    ]
+
+
+def _apart(targets: list[Target]) -> NDArray[np.bool_] | None:
+    """Return the rows in which two policies take different actions, where that is known."""
+    chosen = [target.chosen for target in targets]
+    return None if len(chosen) < 2 or chosen[0] is None or chosen[1] is None else chosen[0] != chosen[1]
 
 
 def _is_logging(baseline: Any) -> bool:

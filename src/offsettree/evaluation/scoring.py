@@ -95,7 +95,7 @@ def make_policy_scorer(
     ----------
     method : {"snips", "ips", "direct", "doubly_robust", "switch"}, default="snips"
         The estimator, as in `evaluate`. "direct" trusts its reward model, and so prefers policies that agree with it.
-    reward_model : regressor, optional
+    reward_model : regressor, "boosting" or "linear", optional
         For the last three methods, as in `evaluate`; cross-fitted within the rows that are scored.
     actions : array of shape (n_actions,), optional
         All action labels; by default those that the policy and the log know.

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from offsettree.reductions.all_pairs import AllPairs
     from offsettree.reductions.binary_offset import BinaryOffset
     from offsettree.reductions.constant_policy import ConstantPolicy
+    from offsettree.reductions.distillation import distill
     from offsettree.reductions.doubly_robust import DoublyRobust
     from offsettree.reductions.importance_weighted import ImportanceWeighted
     from offsettree.reductions.offset_forest import OffsetForest
@@ -27,6 +28,7 @@ __all__ = [
     "PolicyTree",
     "RewardBoosting",
     "RewardRegression",
+    "distill",
 ]
 
 __getattr__ = names_on_demand(
@@ -35,6 +37,7 @@ __getattr__ = names_on_demand(
         "all_pairs": ("AllPairs",),
         "binary_offset": ("BinaryOffset",),
         "constant_policy": ("ConstantPolicy",),
+        "distillation": ("distill",),
         "doubly_robust": ("DoublyRobust",),
         "importance_weighted": ("ImportanceWeighted",),
         "offset_forest": ("OffsetForest",),

@@ -33,7 +33,7 @@ Side = Literal["left", "right"]
 N_FOLDS = 5
 # Half of all weight, from either side: what is just that but for rounding is in between.
 HALVES: tuple[tuple[float, Side], ...] = ((0.5 * (1 - 1e-9), "left"), (0.5 * (1 + 1e-9), "right"))
-DROWNED = 1.5  # as many times its own spread as the mean vote may be away from zero
+DROWNED = 1.5  # as many times their spread as the mean reward may be away from the offset
 ROUNDING = 1e-12  # what scaling rewards to [0, 1] may leave of a reward that equals the offset
 
 
@@ -43,6 +43,8 @@ class Votes:
 
     for_own_side: NDArray[np.bool_]
     weight: NDArray[np.float64]
+    total: float = 0.0  # of reward - offset
+    squares: float = 0.0
 
     @classmethod
     def cast(
@@ -50,10 +52,11 @@ class Votes:
     ) -> Self:
         """Count a reward of at least the offset for the side it came from, a lower one against it."""
         weight = np.subtract(reward, offset)
+        total, squares = float(np.add.reduce(weight)), float(weight @ weight)
         np.abs(weight, out=weight)
         weight[weight < ROUNDING] = 0.0
         weight /= propensity
-        return cls(reward >= offset, weight)
+        return cls(reward >= offset, weight, total, squares)
 
     def warn_if_one_sided(self, stacklevel: int = 4) -> None:
         """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
@@ -62,14 +65,8 @@ class Votes:
     def tally(self) -> Tally:
         """Count the votes."""
         heard = self.weight > 0
-        signed = np.where(self.for_own_side, self.weight, -self.weight)
-        return Tally(
-            len(heard),
-            int(np.count_nonzero(heard)),
-            int(np.count_nonzero(self.for_own_side & heard)),
-            float(signed.sum()),
-            float(np.square(signed).sum()),
-        )
+        n_for_own_side = int(np.count_nonzero(self.for_own_side & heard))
+        return Tally(len(heard), int(np.count_nonzero(heard)), n_for_own_side, self.total, self.squares)
 
     def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Label the rows of a contest: true where the left side gets the vote."""
@@ -116,7 +113,7 @@ class Votes:
 
 
 class Tally(NamedTuple):
-    """Votes counted: rows, those heard, those for their own side; the sum of all votes and of their squares."""
+    """Votes counted: rows, those heard, those for their own side; sums of reward - offset and of its square."""
 
     n_rows: int
     n_heard: int

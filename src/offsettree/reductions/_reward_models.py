@@ -1,4 +1,4 @@
-"""What every action would earn, predicted: linear models that learn from each other, or any regressor per action."""
+"""What every action would earn, predicted: by models of all actions together, or by any regressor per action."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from offsettree.topology.reward_models import fit_shrunken
 __all__ = ["LinearRewards", "RegressedRewards", "RewardModel", "check_reward_model", "fit_rewards"]
 
 ROWS_AT_ONCE = 1 << 14
+BY_NAME = ("linear", "boosting")
 
 
 class RewardModel(ABC):
@@ -45,7 +46,7 @@ class LinearRewards(RewardModel):
         X: Features,
         action: NDArray[np.intp],
         reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
+        propensity: NDArray[np.float64] | None,
         n_actions: int,
         seed: int,
     ) -> None:
@@ -134,9 +135,13 @@ def _rows_by_action(action: NDArray[np.intp], n_actions: int) -> list[NDArray[np
 
 def check_reward_model(reward_model: Any) -> None:
     """Refuse what cannot predict rewards."""
-    if isinstance(reward_model, str) and reward_model == "linear":
-        return
-    check_learner(reward_model, "regressor", "reward_model")
+    if not isinstance(reward_model, str):
+        check_learner(reward_model, "regressor", "reward_model")
+    elif reward_model not in BY_NAME:
+        raise ParameterError(
+            f"reward_model must be a regressor with fit and predict, or one of {', '.join(map(repr, BY_NAME))}; got "
+            f"{reward_model!r}."
+        )
 
 
 def fit_rewards(
@@ -144,11 +149,15 @@ def fit_rewards(
     X: Features,
     action: NDArray[np.intp],
     reward: NDArray[np.float64],
-    propensity: NDArray[np.float64],
+    propensity: NDArray[np.float64] | None,
     n_actions: int,
     seed: int,
 ) -> RewardModel:
-    """Fit what a `reward_model` parameter stands for: "linear", or a regressor."""
+    """Fit what a `reward_model` parameter stands for: "linear", "boosting", or a regressor."""
+    if isinstance(reward_model, str) and reward_model == "boosting":
+        from offsettree.reductions._boosted_rewards import BoostedRewards
+
+        return BoostedRewards(X, action, reward, n_actions, seed)
     if isinstance(reward_model, str):
         return LinearRewards(X, action, reward, propensity, n_actions, seed)
     return RegressedRewards(reward_model, X, action, reward, n_actions, seed)

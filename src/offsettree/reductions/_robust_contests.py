@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,25 @@ from numpy.typing import NDArray
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.exceptions import ParameterError
-from offsettree.reductions._cross_fit import CrossFit
 from offsettree.reductions._nodes import NodeLearner, ask_out_of_fold, may_assume_finite, node_settings, train_and_ask
 from offsettree.reductions._offset import ROUNDING
 from offsettree.reductions._sides import Sides
 from offsettree.topology import ActionTree
 
-__all__ = ["check_robust", "train_robustly"]
+__all__ = ["RowEstimates", "check_robust", "train_robustly"]
 
 ACTIONS_AT_ONCE = 16
+
+
+class RowEstimates(Protocol):
+    """What every action would earn in every row of X, asked for some actions at a time."""
+
+    @property
+    def X(self) -> Features:  # noqa: N802 - as everywhere
+        """The rows."""
+
+    def rewards(self, actions: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the estimates of some actions for all rows, of shape (n_rows, len(actions))."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class RobustTrainer:
 def train_robustly(
     tree: ActionTree,
     learner: NodeLearner,
-    estimates: CrossFit,
+    estimates: RowEstimates,
     seeds: NDArray[np.int64],
     *,
     folds: NDArray[np.uint8] | None = None,
@@ -80,7 +90,7 @@ def train_robustly(
     A subtree is done before the next is begun, so that the estimates of about as many winners are held at once as
     the tree is deep, and never those of all actions.
     """
-    X, n_rows = estimates.X, len(estimates.action)
+    X, n_rows = estimates.X, count_rows(estimates.X)
     trainer = RobustTrainer(learner, X, seeds, folds)
     sides = None if available is None else Sides.of(tree, available)
     everyone = np.arange(n_rows)
@@ -118,7 +128,7 @@ def _subtrees_first(tree: ActionTree) -> Iterator[int]:
             pending += [(child, True), (int(tree.right[child]), False), (int(tree.left[child]), False)]
 
 
-def _leaf_estimates(tree: ActionTree, estimates: CrossFit) -> Iterator[NDArray[np.float64]]:
+def _leaf_estimates(tree: ActionTree, estimates: RowEstimates) -> Iterator[NDArray[np.float64]]:
     """Yield what each action would have earned in every row, in the order of the leaves."""
     for begin in range(0, tree.n_actions, ACTIONS_AT_ONCE):
         block = estimates.rewards(tree.leaves[begin : begin + ACTIONS_AT_ONCE])

@@ -35,9 +35,10 @@ class DoublyRobust(BasePolicy):
         extra-trees, of 100 trees with leaves of at least 5 rows and more in a long log, a quarter of the square root
         of its rows, that try a third of the columns at each split, and at least 4. Forests are the fastest by far
         where there are many actions: see the notes.
-    reward_model : regressor, optional
-        Predicts rewards, trained on each action's own rows. By default linear models of all actions that learn from
-        each other: each is shrunk towards their mean, by as much as the log suggests.
+    reward_model : "linear", "boosting" or regressor, optional
+        Predicts rewards. By default "linear": linear models of all actions that learn from each other, each shrunk
+        towards their mean by as much as the log suggests. "boosting" is `RewardBoosting`, one for all actions. A
+        regressor is trained on each action's own rows.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Predictions of the model are kept within.
     actions : array of shape (n_actions,), optional

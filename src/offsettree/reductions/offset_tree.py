@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 
 from offsettree._available import Available
-from offsettree._features import Features
+from offsettree._features import Features, count_rows
 from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, default_classifier
@@ -30,7 +30,7 @@ from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, w
 from offsettree.reductions._out_of_core import fit_out_of_core
 from offsettree.reductions._partial import Memory, check_growing, teach_chunk, teaches_chunks, warn_of_short_start
 from offsettree.reductions._reward_models import check_reward_model
-from offsettree.reductions._robust_contests import check_robust, train_robustly
+from offsettree.reductions._robust_contests import RowEstimates, check_robust, train_robustly
 from offsettree.reductions._shared import train_shared
 from offsettree.reductions._sides import descend_within
 from offsettree.topology import ActionTree, RewardModels, tree_from
@@ -75,15 +75,15 @@ class OffsetTree(CompilablePolicy):
         0 to 1: in sample, but a row keeps this part of its weight for each contest below that it has lost, and all
         rows climb to the root; Theorem 4.1 holds for 0, which is "in_sample", only. See docs/path-filter.md for which
         is worth its price when. "separate" node models only.
-    reward_model : "linear" or regressor, optional
+    reward_model : "linear", "boosting" or regressor, optional
         By default none, as in the paper: a contest learns from those rows whose own action reaches it. With a model of
         the rewards every row has a say in every contest: by how much the winner of the left side would have earned
         more in it than that of the right side, as estimated doubly robustly (the model's prediction, and for the
         action logged (reward - prediction) / propensity on top). The model is cross-fitted, in three folds. "linear"
-        is a linear model per action, shrunk towards the mean of all; a regressor is trained on each action's rows
-        alone. This varies less, and costs k - 1 fits on all rows, where otherwise about log2 k rows in k reach
-        a contest. `offset` has no part in it, and `n_jobs` in the models only; "separate" node models only, and no
-        `partial_fit`.
+        is a linear model per action, shrunk towards the mean of all; "boosting" is `RewardBoosting`, one for all
+        actions; a regressor is trained on each action's rows alone. This varies less, and costs k - 1 fits on all
+        rows, where otherwise about log2 k rows in k reach a contest. `offset` has no part in it, and `n_jobs` in the
+        models only; "separate" node models only, and no `partial_fit`.
     max_rounds : int, default=20
         Most rounds of the shared classifier; a warning tells when they did not suffice.
     actions : array of shape (n_actions,), optional
@@ -210,7 +210,7 @@ class OffsetTree(CompilablePolicy):
         random = check_random_state(self.random_state)
         learner = NodeLearner(self._learner())
         if self.reward_model is not None:
-            self._fit_robustly(X, action, reward, propensity, available, learner, random)
+            self._fit_robustly(X, action, reward, propensity, available, random)
             return
         offset = self._settle(X, action, reward, propensity, random)
         votes = Votes.cast(reward, propensity, offset)
@@ -250,7 +250,6 @@ class OffsetTree(CompilablePolicy):
         reward: NDArray[np.float64],
         propensity: NDArray[np.float64],
         available: Available | None,
-        learner: NodeLearner,
         random: np.random.RandomState,
     ) -> None:
         check_robust(self.node_models, self.path_filter)
@@ -258,10 +257,22 @@ class OffsetTree(CompilablePolicy):
         self._settle(X, action, reward, propensity, random)
         n_actions = len(self.actions_)
         estimates = CrossFit.make(self.reward_model, X, action, reward, propensity, n_actions, random, self.n_jobs)
-        folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
+        self._fit_to(estimates, random, available)
+
+    def _fit_to(
+        self, estimates: RowEstimates, random: np.random.RandomState, available: Available | None = None
+    ) -> None:
+        """Train every contest of `tree_` on all rows, by estimates of what actions would earn in them."""
+        folds = random_folds(count_rows(estimates.X), random) if self.path_filter == "out_of_fold" else None
         self._memory = None
+        self.n_rounds_, self.offset_ = 1, getattr(self, "offset_", 0.5)
         self.estimators_, self.node_rows_ = train_robustly(
-            self.tree_, learner, estimates, self._node_seeds(random), folds=folds, available=available
+            self.tree_,
+            NodeLearner(self._learner()),
+            estimates,
+            self._node_seeds(random),
+            folds=folds,
+            available=available,
         )
 
     def fit_log(self, chunks: Iterable[LoggedData], *, folder: Any = None, verbose: bool | None = None) -> Self:

@@ -28,8 +28,6 @@ LOSSES = ("auto", "logistic", "squared")
 DEEPEST = 7
 FEWEST_ROWS = 8  # to learn anything but constants from
 DROPPED = 2.0  # standard errors in the first fold
-SURE = 2.5  # standard errors by which x must help
-N_REPEATS = lambda n: 1
 HEAVIEST = 10.0  # weight of a row, in units of the mean
 
 
@@ -46,7 +44,7 @@ class RewardBoosting(CompilablePolicy):
     ----------
     n_trees : int, default=300
         The most trees of one fold and start; rows held out say when there are enough.
-    learning_rate : float, default=0.1
+    learning_rate : float, default=0.15
         What part of a tree's values is used.
     max_depth : int, default=4
         Tests on the way to a leaf, at most 7.
@@ -76,8 +74,8 @@ class RewardBoosting(CompilablePolicy):
     actions_ : ndarray of shape (n_actions,)
         The action labels.
     gain_ : float
-        By how much rows held out are better predicted with x than without, in standard errors. Below 2.5 the policy is
-        the best constant action.
+        By how much rows held out are better predicted where x may favour one action over another, than where it tells
+        only how much all of them earn; in standard errors. Below 3 the policy takes one action always.
     starts_ : list of str
         From which starts boosting went on: "constant", "linear" or both.
     n_trees_ : int
@@ -114,7 +112,7 @@ class RewardBoosting(CompilablePolicy):
         self,
         *,
         n_trees: int = 300,
-        learning_rate: float = 0.1,
+        learning_rate: float = 0.15,
         max_depth: int = 4,
         max_features: float = 0.5,
         loss: str = "auto",
@@ -176,10 +174,10 @@ class RewardBoosting(CompilablePolicy):
             self._flat = flatten_constant(columns, log)
         else:
             finished = fit_stages(
-                log, self._folds(len(action)), N_REPEATS(len(action)), self._settings(len(action)), DROPPED, self.n_jobs, random
+                log, self._folds(len(action)), self._settings(len(action)), DROPPED, self.n_jobs, random
             )
             self.gain_, self.starts_ = finished.gain, [stage.start for stage in finished.stages]
-            self._flat = flatten_stages(columns, finished, finished.gain >= SURE)
+            self._flat = flatten_stages(columns, finished)
         self.n_trees_ = len(self._flat.arrays["feature"])
 
     def _folds(self, n_rows: int) -> int:

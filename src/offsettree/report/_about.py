@@ -17,6 +17,7 @@ _METHODS = {
     "snips": "self-normalised inverse propensity: a weighted mean of the rewards of matching decisions",
     "direct": "a model of the rewards, asked what the new policy's actions would earn",
     "doubly_robust": "doubly robust: a model of the rewards, corrected by the matching decisions",
+    "log_smoothing": "logarithmic smoothing: a pessimistic estimate from matching decisions",
     "switch": "switch: matching decisions where they weigh little, a model of the rewards elsewhere",
 }
 _INTERVALS = {
@@ -24,6 +25,9 @@ _INTERVALS = {
     "bootstrap": "by drawing the rows anew many times, good for many rows",
     "bernstein": "by Bernstein's inequality, which holds for any number of rows",
     "betting": "by betting against every value, which holds for any number of rows",
+    "mid_p": "by a mid-P test that allows for rows not seen, good also where few rewards differ",
+    "empirical_likelihood": "by empirical likelihood, good also where few rewards differ",
+    "anytime": "by a confidence sequence, which holds however often one looks",
 }
 
 

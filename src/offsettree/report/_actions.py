@@ -74,12 +74,26 @@ def reward_section(facts: Mapping[str, Any]) -> Html | None:
         chart(rows, ("Action", "Drawn", "Mean reward, and its interval"), scale=scale, names="31%"),
         paragraph(
             of_how_many,
-            "What it would earn if it were always taken, estimated from the decisions for which the log chose it. "
-            "A good policy earns more than any single action, as it takes each where it works best.",
+            "What it would earn if it were always taken, estimated from the decisions for which the log chose it.",
+            _beside_the_policy(mapping(facts, "constant")),
             class_="note",
         ),
         class_="half",
     )
+
+
+def _beside_the_policy(constant: Mapping[str, Any]) -> str | None:
+    """Say how the best action alone compares with the policy, where that is known."""
+    action, gain = text(constant, "action"), band(mapping(constant, "gain"))
+    if action is None or gain is None or gain.low is None or gain.high is None:
+        return None
+    if constant.get("same") is True:
+        return f"The new policy always takes \u201c{action}\u201d."
+    if gain.low > 0:
+        return "The new policy earns more than the best of them alone, as it takes each where it works best."
+    if gain.high < 0:
+        return f"Always \u201c{action}\u201d alone earns more than the new policy."
+    return f"Whether the new policy earns more than always \u201c{action}\u201d is not certain."
 
 
 def _name(action: Mapping[str, Any]) -> str:

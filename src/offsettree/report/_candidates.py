@@ -7,7 +7,7 @@ from typing import Any
 
 from offsettree.report._charts import Scale, bars, interval_plot, scale_over
 from offsettree.report._facts import Band, band, entries, mapping, text, value
-from offsettree.report._html import Html, paragraph
+from offsettree.report._html import Html, paragraph, prose
 from offsettree.report._numbers import decimals_for, duration, interval, number, percent, plural
 from offsettree.report._tables import Row, chart, legend, section
 
@@ -54,6 +54,7 @@ def candidates_section(facts: Mapping[str, Any]) -> Html | None:
             if len(tried) > 1
             else "One way to learn a policy was tried, and judged by decisions on rows it did not learn from."
         ),
+        paragraph(prose(f"The rule of choice: {rule}")) if (rule := text(facts, "rule")) else None,
         None
         if reference is None or scale is None
         else legend(("dash", f"what was done earned {number(reference, places)}")),
@@ -88,6 +89,8 @@ def _below(entry: Mapping[str, Any]) -> str | None:
         said.append(outcome)
     if seconds is not None:
         said.append(duration(seconds))
+    if (reason := text(entry, "reason")) is not None:
+        said.append(reason if len(reason) <= 300 else reason[:299] + "\u2026")
     if error is not None:
         said.append(error if len(error) <= 300 else error[:299] + "\u2026")
     return " \u00b7 ".join(said) or None

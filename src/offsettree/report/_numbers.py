@@ -40,11 +40,14 @@ def interval(low: float, high: float, decimals: int, *, sign: bool = False) -> s
 def decimals_for(values: Iterable[float], width: float | None = None) -> int:
     """Return how many decimals are worth writing.
 
-    Up to the first digit of a quarter of the interval's width, which is near the standard error; without an interval
-    three digits of the largest number.
+    Up to the first digit of a quarter of the interval's width, which is near the standard error; of numbers between 1
+    and 1,000, such as money, two decimals at least where the interval is not wider than ten. Without an interval three
+    digits of the largest number.
     """
     if width is not None and width > 0:
         places = -math.floor(math.log10(width / 4) + 1e-9)
+        if width <= 10 and 1 <= max((abs(value) for value in values), default=0.0) < 1000:
+            places = max(places, 2)
     else:
         largest = max((abs(value) for value in values), default=0.0)
         places = 2 - math.floor(math.log10(largest)) if largest > 0 else 0

@@ -86,6 +86,9 @@ footer { color: var(--soft); font-size: .85rem; padding-top: 18px; padding-botto
   margin-top: 8px; overflow-wrap: anywhere; }
 #warnings h2 { color: var(--warn); }
 ul.names { margin: 0; padding-left: 1.2rem; font-size: .875rem; overflow-wrap: anywhere; }
+ul.rules { list-style: none; margin: 6px 0; padding-left: 1.2rem; border-left: 2px solid var(--line);
+  overflow-wrap: anywhere; }
+ul.rules li { margin: 6px 0; }
 ul.plain { margin: 6px 0 0; padding-left: 1.2rem; overflow-wrap: anywhere; }
 
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }

@@ -18,7 +18,15 @@ _HEADINGS = {
     "bad": "The new policy is worse than what was done",
     "open": "No clear difference from what was done",
 }
+_ADVICE = {
+    "learned": "Use the learned policy",
+    "constant": "Always take one action",
+    "logged": "Go on as before",
+    "open": "No verdict yet",
+}
 _MODELS = ("doubly_robust", "switch")
+# The best constant action: its label, what it earns, and what the new policy gains on it.
+_Always = tuple[str | None, Band | None, Band | None]
 
 
 def verdict_section(facts: Mapping[str, Any]) -> Html | None:
@@ -29,15 +37,28 @@ def verdict_section(facts: Mapping[str, Any]) -> Html | None:
     if said is None and new is None:
         return None
     outcome = _outcome(gain)
+    if text(facts, "use") == "open":
+        outcome = "open"  # no definite verdict stands while a serious warning does
+    constant = mapping(facts, "constant")
+    always = (text(constant, "action"), band(constant), band(mapping(constant, "gain")))
+    follows = text(facts, "conclusion")
     return section(
         "verdict",
-        _HEADINGS[outcome] if outcome else "What the new policy is worth",
-        paragraph(prose(said), class_="said") if said else None,
-        None if new is None else _tiles(new, old, gain, outcome, facts),
-        None if new is None else _picture(new, old, gain, outcome),
-        _rests_on(estimate),
+        _heading(facts, outcome),
+        paragraph(prose(follows), class_="said") if follows else None,
+        paragraph(prose(said), class_=None if follows else "said") if said else None,
+        None if new is None else _tiles(new, old, gain, outcome, facts, always),
+        None if new is None else _picture(new, old, gain, outcome, always),
+        _rests_on(estimate, facts),
         class_=outcome,
     )
+
+
+def _heading(facts: Mapping[str, Any], outcome: str | None) -> str:
+    use = text(facts, "use")
+    if use in _ADVICE:
+        return _ADVICE[use]
+    return _HEADINGS[outcome] if outcome else "What the new policy is worth"
 
 
 def _outcome(gain: Band | None) -> str | None:
@@ -56,14 +77,20 @@ def _decimals(*bands: Band | None) -> int:
     return min(decimals_for(values, min(widths)), decimals_for(values, max(widths)) + 1)
 
 
-def _tiles(new: Band, old: Band | None, gain: Band | None, outcome: str | None, facts: Mapping[str, Any]) -> Html:
+def _tiles(
+    new: Band, old: Band | None, gain: Band | None, outcome: str | None, facts: Mapping[str, Any], always: _Always
+) -> Html:
     places = _decimals(new, old, gain)
     tiles = [_tile("The new policy earns, per decision", new, places, "new")]
     if old is not None:
         tiles.append(_tile("What was done earned, per decision", old, places, None))
+    if always[0] is not None and always[1] is not None:
+        tiles.append(_tile(f"Always \u201c{always[0]}\u201d, the best constant, earns", always[1], places, None))
     if gain is not None:
         kind = outcome if outcome in ("good", "bad") else None
-        tiles.append(_tile("The gain, per decision", gain, places, kind, more=_relative(gain, old, facts), sign=True))
+        tiles.append(
+            _tile("The gain on what was done", gain, places, kind, more=_relative(gain, old, facts), sign=True)
+        )
     return element("dl", *tiles, class_="tiles")
 
 
@@ -97,23 +124,28 @@ def _relative(gain: Band, old: Band | None, facts: Mapping[str, Any]) -> str | N
     return f"{percent(abs(share))} {'more' if share > 0 else 'less'} than what was done"
 
 
-def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None) -> Html:
+def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None, always: _Always) -> Html:
     places = _decimals(new, old, gain)
-    worth = [(name, shown, kind) for name, shown, kind in _worth(new, old) if shown is not None]
+    worth = [(name, shown, kind) for name, shown, kind in _worth(new, old, always) if shown is not None]
     scale = scale_over([shown for _, shown, _ in worth])
     rows = [Row(name, interval_plot(scale, shown, kind=kind), *_figures(shown, places)) for name, shown, kind in worth]
     heads = ("What", "Drawn", "Earned per decision, and the interval")
     parts = [chart(rows, heads, scale=scale, names="9rem")]
-    if gain is not None:
-        gains = scale_over([gain], also=[0.0])
-        kind = outcome if outcome in ("good", "bad") else "new"
-        row = Row("Gain", interval_plot(gains, gain, kind=kind, reference=0.0), *_figures(gain, places, sign=True))
-        parts.append(chart([row], ("What", "Drawn", "Gain per decision, and the interval"), scale=gains, names="9rem"))
+    differences = [("Gain on the log", gain), ("Gain on constant", always[2])]
+    known = [(name, shown) for name, shown in differences if shown is not None]
+    if known:
+        gains = scale_over([shown for _, shown in known], also=[0.0])
+        rows = []
+        for name, shown in known:
+            kind = "new" if outcome == "open" else _outcome(shown) or "new"
+            drawn = interval_plot(gains, shown, kind="new" if kind == "open" else kind, reference=0.0)
+            rows.append(Row(name, drawn, *_figures(shown, places, sign=True)))
+        parts.append(chart(rows, ("What", "Drawn", "Gain per decision, and the interval"), scale=gains, names="9rem"))
     return element("div", *parts, class_="picture")
 
 
-def _worth(new: Band, old: Band | None) -> list[tuple[str, Band | None, str]]:
-    return [("New policy", new, "new"), ("What was done", old, "old")]
+def _worth(new: Band, old: Band | None, always: _Always) -> list[tuple[str, Band | None, str]]:
+    return [("New policy", new, "new"), ("What was done", old, "old"), (f"Always {always[0]}", always[1], "old")]
 
 
 def _figures(shown: Band, places: int, *, sign: bool = False) -> tuple[str, str]:
@@ -123,7 +155,7 @@ def _figures(shown: Band, places: int, *, sign: bool = False) -> tuple[str, str]
     return written, interval(shown.low, shown.high, places, sign=sign)
 
 
-def _rests_on(estimate: Mapping[str, Any]) -> Html | None:
+def _rests_on(estimate: Mapping[str, Any], facts: Mapping[str, Any]) -> Html | None:
     rows, matched, level = (value(estimate, key) for key in ("n_rows", "n_matched", "level"))
     sentences = []
     if rows is not None and matched is not None:
@@ -143,4 +175,13 @@ def _rests_on(estimate: Mapping[str, Any]) -> Html | None:
             f"An interval says where the true figure is likely to be: {percent(level)} of intervals made this way hold "
             "it. A gain whose interval is all above zero is unlikely to be luck."
         )
+    log = mapping(facts, "log")
+    all_rows, train = value(log, "rows"), value(log, "train_rows")
+    if mapping(facts, "policy").get("refit") is True and all_rows and train:
+        sentences.append(
+            f"The figures are of the policy learned from {count(train)} decisions ({percent(train / all_rows)}). The "
+            f"one kept was learned again, with the same settings, from all {count(all_rows)}."
+        )
+    if text(mapping(facts, "constant"), "picked_on") == "training rows":
+        sentences.append("The best constant action was picked by the decisions learned from, and valued on these.")
     return paragraph(*sentences, class_="note") if sentences else None

@@ -15,6 +15,7 @@ from offsettree.report._actions import mix_section, reward_section
 from offsettree.report._candidates import candidates_section, importance_section
 from offsettree.report._facts import text
 from offsettree.report._html import Html, cut, element, join, paragraph
+from offsettree.report._rules import rules_section
 from offsettree.report._style import style
 from offsettree.report._tree_drawing import tree_section
 from offsettree.report._verdict import verdict_section
@@ -31,6 +32,7 @@ _CARDS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], Html | None]], ...] 
     ("rewards", "Rewards", reward_section),
     ("weights", "Trust", weights_section),
     ("features", "Features", importance_section),
+    ("rules", "Rules", rules_section),
     ("tree", "Tree", tree_section),
     ("log", "Log", log_section),
     ("policy", "Policy", policy_section),

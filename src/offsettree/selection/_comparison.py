@@ -9,10 +9,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.evaluation import Estimate, Interval
+from offsettree.evaluation import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.evaluation import _diagnostics as diagnostics
+from offsettree.evaluation._claims import Known
 from offsettree.evaluation._intervals import normal_intervals
+from offsettree.evaluation._mid_p import mid_p_intervals
 from offsettree.evaluation._terms import Terms
+from offsettree.evaluation.evaluate import _within
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Log
@@ -26,9 +29,13 @@ UNUSED = -1  # the fold of rows that only help to choose
 
 @dataclass(frozen=True)
 class Valued:
-    """The terms and weights of candidates in the rows of a log, and the folds to value a choice in, from 0 on."""
+    """The terms and weights of candidates in the rows of a log, and the folds to value a choice in, from 0 on.
+
+    Those of `chooser` are chosen by, where there are no better ones.
+    """
 
     stack: Stack
+    chooser: Stack
     weight: NDArray[np.float64]
     fold: NDArray[np.intp]
     log: Log
@@ -72,9 +79,7 @@ class Groups:
         return Stack(self.sum(stack.numerator), self.sum(stack.counted), stack.is_constant)
 
 
-def honest_choices(
-    choosers: list[Stack], fold: NDArray[np.intp], rule: Rule, weight: NDArray[np.float64]
-) -> list[int]:
+def honest_choices(choosers: list[Stack], fold: NDArray[np.intp], rule: Rule, weight: NDArray[np.float64]) -> list[int]:
     """Return, for each fold, who is chosen without its rows; by the terms that are there for that choice."""
     choices = []
     for each, stack in enumerate(choosers):
@@ -101,11 +106,16 @@ def honest_estimate(
     varies as well, and the spread of the rows alone would promise too much.
     """
     stack, fold, log = valued.stack, valued.fold, valued.log
-    choosers = [stack] * valued.n_folds if choosers is None else choosers
+    choosers = [valued.chooser] * valued.n_folds if choosers is None else choosers
     choices = honest_choices(choosers, fold, rule, np.ones(len(fold)))
     rows = np.flatnonzero(fold != UNUSED)
     weight = _spliced(valued.weight, fold, choices)[rows]
-    mixed = Terms(_spliced(stack.numerator, fold, choices)[rows], _spliced(stack.counted, fold, choices)[rows])
+    mixed = Terms(
+        _spliced(stack.numerator, fold, choices)[rows],
+        _spliced(stack.counted, fold, choices)[rows],
+        weight=weight,
+        from_zero=method == "ips",
+    )
     if not mixed.counted.any():
         raise LogError(
             f"the value of the choice cannot be estimated: in none of the {len(rows):,} rows was an action logged "
@@ -113,29 +123,32 @@ def honest_estimate(
         )
     sums = diagnostics.WeightSums.of(weight)
     sizes = [sums.effective_rows, float(len(rows))]
-    value, baseline, difference = normal_intervals([mixed, Terms(log.reward[rows])], level, sizes)
+    terms, limits = [mixed, Terms(log.reward[rows])], log.reward_range
+    plain = _within(normal_intervals(terms, level, sizes), limits)
+    value, baseline, difference = mid_p_intervals(plain, terms, Known.of(log.reward[rows], limits), level)
     groups = Groups.of(fold)
     spreads = _resampled_spreads(groups, valued, [groups.sum_terms(each) for each in choosers], rule, random)
     serious = _doubts(log.take(rows) if len(rows) < len(fold) else log, sums)
     for text in serious:
         warnings.warn(text, OffsetTreeWarning, stacklevel=4)
     estimate = Estimate(
-        **vars(_widened(value, spreads[0])),
+        **vars(_widened(value, spreads[0], limits)),
         level=float(level),
         method=method,
-        interval="normal",
+        interval=DEFAULT_INTERVAL,
         n_rows=len(rows),
         n_matched=sums.n_matched,
         effective_rows=sums.effective_rows,
         max_weight=sums.largest,
         baseline=baseline,
-        difference=_widened(difference, spreads[1]),
+        difference=_widened(difference, spreads[1], (limits[0] - limits[1], limits[1] - limits[0])),
         warnings=(
             *notes,
             *serious,
             *diagnostics.of_weights(weight, sums),
             *diagnostics.of_method(method, valued.n_left_out, "choice"),
         ),
+        serious=tuple(serious),
     )
     return estimate, choices
 
@@ -176,12 +189,13 @@ def _resampled_spreads(
     return (float(np.std(values)), float(np.std(differences))) if len(values) > 1 else (0.0, 0.0)
 
 
-def _widened(interval: Interval, stderr: float) -> Interval:
+def _widened(interval: Interval, stderr: float, limits: tuple[float, float]) -> Interval:
     """Return the interval for a larger standard error."""
     if not stderr > interval.stderr > 0:
         return interval
     factor, value = stderr / interval.stderr, interval.value
-    return Interval(value, stderr, value - factor * (value - interval.low), value + factor * (interval.high - value))
+    low, high = value - factor * (value - interval.low), value + factor * (interval.high - value)
+    return Interval(value, stderr, max(low, limits[0]), min(high, limits[1]))
 
 
 def _spliced(columns: NDArray[np.float64], fold: NDArray[np.intp], choices: list[int]) -> NDArray[np.float64]:

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.evaluation import Interval
+from offsettree.evaluation._claims import Known
 from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._intervals import normal_intervals
+from offsettree.evaluation._mid_p import mid_p_values
 from offsettree.evaluation._terms import Terms
 from offsettree.selection._comparison import UNUSED, Valued
 from offsettree.selection._rule import Stack
@@ -24,9 +26,9 @@ class Evidence:
     All that are still in a race were tried on the same parts of the log, and so have been valued in the same rows.
     """
 
-    def __init__(self, is_constant: NDArray[np.bool_], log: Log) -> None:
-        self.log, self.is_constant = log, is_constant
-        self.numerator, self.counted, self.weight = np.zeros((3, len(is_constant), len(log.reward)))
+    def __init__(self, is_constant: NDArray[np.bool_], log: Log, method: str) -> None:
+        self.log, self.is_constant, self.method = log, is_constant, method
+        self.numerator, self.tamed, self.counted, self.weight = np.zeros((4, len(is_constant), len(log.reward)))
         self.is_valued = np.zeros(len(log.reward), dtype=bool)
         self.n_left_out = np.zeros(len(is_constant), dtype=int)
 
@@ -34,7 +36,7 @@ class Evidence:
         """Take over what a trial found; what was known of its rows before is forgotten."""
         if trial.terms is not None:
             self.numerator[place, rows], self.counted[place, rows] = trial.terms.numerator, trial.terms.counted
-            self.weight[place, rows] = trial.weight
+            self.tamed[place, rows], self.weight[place, rows] = trial.tamed, trial.weight
             self.n_left_out[place] += trial.terms.n_left_out
             self.is_valued[rows] = True
 
@@ -44,15 +46,28 @@ class Evidence:
         return self.is_valued.astype(np.float64)
 
     def stack(self, places: Sequence[int]) -> Stack:
-        """Return the terms of some candidates."""
+        """Return the terms to choose among some candidates by."""
         chosen = list(places)
-        return Stack(self.numerator[chosen], self.counted[chosen], self.is_constant[chosen])
+        return Stack(self.tamed[chosen], self.counted[chosen], self.is_constant[chosen])
 
-    def interval(self, place: int, level: float) -> Interval:
-        """Return what one is worth."""
+    def intervals(self, places: Sequence[int], level: float) -> list[Interval]:
+        """Return what some candidates are worth."""
         rows = self.is_valued
-        size = WeightSums.of(self.weight[place, rows]).effective_rows
-        return normal_intervals([Terms(self.numerator[place, rows], self.counted[place, rows])], level, [size])[0]
+        terms = [
+            Terms(
+                self.numerator[place, rows],
+                self.counted[place, rows],
+                weight=self.weight[place, rows],
+                from_zero=self.method == "ips",
+            )
+            for place in places
+        ]
+        sizes = [WeightSums.of(self.weight[place, rows]).effective_rows for place in places]
+        plain = [normal_intervals([each], level, [size])[0] for each, size in zip(terms, sizes, strict=True)]
+        low, high = self.log.reward_range
+        plain = [each.moved(min(max(each.value, low), high)) for each in plain]
+        known = Known.of(self.log.reward[rows], self.log.reward_range)
+        return mid_p_values(plain, terms, known, level) if terms else []
 
     def valued(self, places: Sequence[int], fold: NDArray[np.intp], folds: Sequence[int]) -> Valued:
         """Return what is known of some candidates in the rows of some folds, and what helps to choose in others.
@@ -65,10 +80,11 @@ class Evidence:
         if not folds:
             label[self.is_valued] = 0
         rows, chosen = np.flatnonzero(self.is_valued), list(places)
-        stack = self.stack(chosen)
+        counted, is_constant = self.counted[chosen][:, rows], self.is_constant[chosen]
         return Valued(
-            Stack(stack.numerator[:, rows], stack.counted[:, rows], stack.is_constant),
-            self.weight[np.ix_(chosen, rows)],
+            Stack(self.numerator[chosen][:, rows], counted, is_constant),
+            Stack(self.tamed[chosen][:, rows], counted, is_constant),
+            self.weight[chosen][:, rows],
             label[rows],
             self.log.take(rows),
             int(self.n_left_out[chosen].max()),

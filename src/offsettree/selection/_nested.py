@@ -58,7 +58,7 @@ def try_without_pairs(
                 failed[list(pair), i] = True
                 texts[place][f"failed on {len(train):,} of the rows: {trial.error}"] = None
             else:
-                numerator[other, i, test], counted[other, i, test] = trial.terms.numerator, trial.terms.counted
+                numerator[other, i, test], counted[other, i, test] = trial.tamed, trial.terms.counted
     numerator[failed], counted[failed] = 0.0, 0.0
     stacks = [Stack(*each, is_constant) for each in zip(numerator, counted, strict=True)]
     if failed.all(axis=1).any():

@@ -23,8 +23,12 @@ __all__ = ["Race", "Rung", "plan_race"]
 
 SHORT = 3000  # rows up to which only folds are learned from
 SHARES = (0.1, 0.3)  # of a longer log, to learn from before most of it
-ENOUGH = 5000  # rows decided in by policies that learned from most of the log: more folds than that takes are not tried
+ENOUGH = 1500  # rows decided in by policies that learned from most of the log: more folds than that takes are not tried
 FIRST_ROWS = 500  # to learn from first where there is a time budget
+# Standard errors behind the one that would be chosen, at which a candidate is dropped: when it has learned from a small
+# part, and may still catch up, and when it has learned from most rows.
+BEHIND_EARLY, BEHIND = 2.0, 1.0
+HOPELESS = 3.0  # standard errors at which it could not have been chosen without any one fold either
 OVERHEAD = -1  # the place, in accounts of time, of what is done for all candidates together
 
 
@@ -50,7 +54,7 @@ def plan_race(fold: NDArray[np.intp], random: np.random.RandomState, *, in_haste
     n_rows, n_folds = len(fold), len(folds)
     order = random.permutation(folds[0][0])
     sizes = [round(share * n_rows) for share in SHARES] if n_rows > SHORT else []
-    if in_haste and FIRST_ROWS < min(sizes, default=n_rows // 2):
+    if in_haste and min(sizes, default=n_rows // 2) > FIRST_ROWS:
         sizes.insert(0, FIRST_ROWS)
     rungs = []
     for size in sizes:
@@ -78,6 +82,8 @@ class Race:
         The time there is.
     n_refitted : int
         From how many rows the one chosen is to be learned in the end.
+    level : float
+        Of the intervals in the table.
     """
 
     def __init__(
@@ -89,13 +95,16 @@ class Race:
         results: SearchResults,
         budget: Budget,
         n_refitted: int,
+        level: float,
     ) -> None:
         self.log, self.scoring, self.rule, self.results, self.budget = log, scoring, rule, results, budget
-        self.n_refitted = n_refitted
+        self.n_refitted, self.level = n_refitted, level
         self.still_in: dict[int, BasePolicy] = {place: each.policy for place, each in enumerate(candidates)}
         is_constant = np.array([isinstance(each.policy, ConstantPolicy) for each in candidates])
-        self.evidence = Evidence(is_constant, log)
+        self.evidence = Evidence(is_constant, log, scoring.method)
+        self.dropped: dict[int, BasePolicy] = {}
         self.folds: list[int] = []
+        self._tried: dict[int, set[int]] = {place: set() for place in self.still_in}
         self.n_learned = 0
 
     def run(self, rungs: Sequence[Rung], progress: Progress) -> None:
@@ -108,12 +117,19 @@ class Race:
                 break
             is_decided = self._drop_hopeless()
             progress.total = progress.done + len(self.still_in) * sum(each.n_learned for each in rungs[place + 1 :])
-            if is_decided and self.folds:
-                break
+            if is_decided and self.folds and len(self.log.reward) > SHORT:
+                break  # shorter ones go on: it costs little, and makes the estimate better
 
     def try_all(self, rung: Rung, progress: Progress) -> None:
-        """Let all that are still in learn from one part and decide in the other."""
-        first = next(iter(self.still_in))
+        """Let all that are still in learn from one part and decide in the other, unless they have done so before.
+
+        The one whose predictions value all others must do so again.
+        """
+        waiting = {place: each for place, each in self.still_in.items() if rung.fold not in self._tried[place]}
+        shared = self.scoring.shared(self.still_in)
+        if waiting and shared is not None:
+            waiting[shared] = self.still_in[shared]
+        first = next(iter(waiting), None)
 
         def start(place: int) -> bool:
             # Only in the first part: of later ones it is known beforehand what they take.
@@ -124,7 +140,7 @@ class Race:
             return True
 
         started = now()
-        trials = hold_trial(dict(self.still_in), self.log, rung.part, self.scoring, start)
+        trials = hold_trial(waiting, self.log, rung.part, self.scoring, start)
         spent = sum(trial.seconds for trial in trials.values())
         self.budget.note(OVERHEAD, now() - started - spent, rung.n_learned)
         for place, trial in trials.items():
@@ -132,16 +148,19 @@ class Race:
             self.budget.note(place, trial.seconds, rung.n_learned)
             progress.advance(rung.n_learned, self.results[place]["name"])
             self.evidence.add(place, rung.part[1], trial)
+            if rung.fold is not None:
+                self._tried[place].add(rung.fold)
             if trial.error is not None:
                 self.leave(place, "failed", "it failed", trial.error)
         self.n_learned = rung.n_learned
-        if rung.fold is not None:
+        if rung.fold is not None and rung.fold not in self.folds:
             self.folds.append(rung.fold)
 
     def leave(self, place: int, outcome: str, reason: str, error: str | None = None) -> None:
         """Note why a candidate is out of the race."""
         self.still_in.pop(place, None)
-        self.results[place].update(outcome=outcome, reason=reason, error=error)
+        if self.results[place]["outcome"] != "chosen":  # which may fail without a fold all the same
+            self.results[place].update(outcome=outcome, reason=reason, error=error)
 
     def leave_unmatched(self) -> None:
         """Let those go of which rows alone can tell nothing."""
@@ -150,33 +169,42 @@ class Race:
                 text = "in none of the rows was an action logged that it would take"
                 self.leave(place, "failed", "it cannot be valued", text)
 
-    def describe(self, places: Sequence[int], level: float) -> None:
+    def describe(self, places: Sequence[int]) -> None:
         """Write what some of those still in are worth into their rows of the table."""
         gaps = self.evidence.stack(list(self.still_in)).gaps(self.evidence.counts)
-        for i, place in enumerate(self.still_in):
-            if place in places:
-                interval = self.evidence.interval(place, level)
-                behind = {"behind": float(gaps.behind[i]), "behind_stderr": float(gaps.stderr[i])}
-                self.results[place].update(vars(interval) | behind)
+        gap = dict(zip(self.still_in, zip(gaps.behind.tolist(), gaps.stderr.tolist(), strict=True), strict=True))
+        for place, interval in zip(places, self.evidence.intervals(places, self.level), strict=True):
+            self.results[place].update(vars(interval), behind=gap[place][0], behind_stderr=gap[place][1])
 
     def choose(self) -> int:
         """Return the one to take; where time is short, of those that can still be learned from all rows."""
-        while True:
-            places = list(self.still_in)
-            place = places[self.rule.choose(self.evidence.stack(places), self.evidence.counts)]
-            seconds = self.budget.expected(place, self.n_refitted)
-            fastest = min(self.budget.expected(each, self.n_refitted) for each in places)
-            if seconds <= max(self.budget.left, fastest):
-                return place
-            self.leave(place, "left out", f"learning it from all rows would take about {seconds:.0f} s")
+        self._leave_unaffordable()
+        places = list(self.still_in)
+        return places[self.rule.choose(self.evidence.stack(places), self.evidence.counts)]
+
+    def bring_back(self) -> bool:
+        """Let the best of those that were dropped in again, for all others have failed; tell whether there is one."""
+        if self.dropped:
+            place = max(self.dropped, key=lambda each: self.results[each]["value"])
+            self.still_in[place] = self.dropped.pop(place)
+            self.results[place].update(outcome="compared", reason="")
+        return bool(self.still_in)
 
     def complete(self, fold: NDArray[np.intp], progress: Progress) -> bool:
-        """Let those still in learn without every fold that is left; tell whether there was time for it."""
-        rest = [Rung(part, each) for each, part in enumerate(folds_of(fold)) if each not in self.folds]
-        progress.total = progress.done + len(self.still_in) * sum(rung.n_learned for rung in rest)
+        """Let all that might have been chosen learn without every fold; tell whether there was time for it.
+
+        They were dropped by what was earned in all folds: a choice that is not to know a fold must have them back.
+        """
+        row = self.results
+        back = [each for each in self.dropped if row[each]["behind"] <= HOPELESS * row[each]["behind_stderr"]]
+        rest = [Rung(part, each) for each, part in enumerate(folds_of(fold))]
+        n_learned = sum(rung.n_learned for rung in rest)
+        needed = sum(self.budget.expected(place, n_learned) for place in (*self.still_in, *back, OVERHEAD))
+        if needed > self.budget.left:
+            return False
+        self.still_in = dict(sorted((self.still_in | {place: self.dropped[place] for place in back}).items()))
+        progress.total = progress.done + len(self.still_in) * n_learned
         for rung in rest:
-            if self._expected(rung.n_learned) > self.budget.left:
-                return False
             self.try_all(rung, progress)
         return True
 
@@ -211,24 +239,24 @@ class Race:
         predictions value all others.
         """
         places = list(self.still_in)
-        stack, counts = self.evidence.stack(places), self.evidence.counts
-        gaps = stack.gaps(counts)
-        are_hopeless = self.rule.are_hopeless(stack, counts)
+        beyond = BEHIND if self.folds else BEHIND_EARLY
+        are_hopeless = self.rule.are_hopeless(self.evidence.stack(places), self.evidence.counts, beyond)
+        hopeless = [places[i] for i in np.flatnonzero(are_hopeless)]
         shared = self.scoring.shared(self.still_in)
-        for i in np.flatnonzero(are_hopeless):
-            place = places[i]
-            if place != shared and not self.evidence.is_constant[place]:
-                found = {"behind": float(gaps.behind[i]), "behind_stderr": float(gaps.stderr[i])}
-                self.results[place].update(found)
-                text = f"behind by {gaps.behind[i]:.3g} +- {gaps.stderr[i]:.2g} after {self.n_learned:,} rows"
-                self.leave(place, "dropped", text)
-        return int(are_hopeless.sum()) >= len(places) - 1
+        going = [place for place in hopeless if place != shared and not self.evidence.is_constant[place]]
+        self.describe(going)
+        for place in going:
+            behind, stderr = (self.results[place][key] for key in ("behind", "behind_stderr"))
+            self.dropped[place] = self.still_in[place]
+            self.leave(place, "dropped", f"behind by {behind:.3g} +- {stderr:.2g} after {self.n_learned:,} rows")
+        return len(hopeless) == len(places) - 1
 
     def _make_affordable(self, rung: Rung) -> bool:
         """Let the worst go until there is time for the others to learn from a part; tell whether there is.
 
         The one chosen must then be learned once more, from all rows.
         """
+        self._leave_unaffordable()
         value = self.evidence.stack(list(self.still_in)).gaps(self.evidence.counts).value
         worst_first = [list(self.still_in)[each] for each in np.argsort(value, kind="stable")]
         for place in worst_first:
@@ -238,5 +266,14 @@ class Race:
             if place == self.scoring.shared(self.still_in) or len(self.still_in) <= 2:
                 break
             if not self.evidence.is_constant[place]:
+                self.describe([place])
                 self.leave(place, "left out", f"no time to learn from more than {self.n_learned:,} rows")
         return False
+
+    def _leave_unaffordable(self) -> None:
+        """Let those go that there is no time left to learn from all rows; the fastest stays in any case."""
+        seconds = {place: self.budget.expected(place, self.n_refitted) for place in self.still_in}
+        going = [place for place, each in seconds.items() if each > max(self.budget.left, min(seconds.values()))]
+        self.describe(going)
+        for place in going:
+            self.leave(place, "left out", f"learning it from all rows would take about {seconds[place]:.2g} s")

@@ -32,8 +32,6 @@ class Budget:
         self._rates[place] = (seconds, n_rows)
 
     def expected(self, place: int, n_rows: int) -> float:
-        """Return how long a candidate will take with so many rows, if that grows as the rows do; 0 if nothing is known.
-
-        """
+        """Return how long a candidate will take with so many rows, if as long per row as before; 0 if unknown."""
         seconds, known = self._rates.get(place, (0.0, 1))
         return SPARE * seconds * max(n_rows / known, 1.0)

@@ -38,6 +38,7 @@ class Log:
     propensity: NDArray[np.float64]
     actions: NDArray[Any]
     available: Available | None = None
+    reward_range: tuple[float, float] = (0.0, 1.0)
 
     def teach(self, policy: BasePolicy, rows: NDArray[np.intp] | None = None) -> BasePolicy:
         """Fit a copy of the policy on some rows, or on all."""
@@ -60,6 +61,7 @@ class Log:
             self.propensity[rows],
             self.actions,
             None if self.available is None else self.available.take(rows),
+            self.reward_range,
         )
 
     def decide(self, policy: BasePolicy) -> NDArray[np.intp]:
@@ -86,12 +88,16 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Trial:
-    """How one candidate did: the terms of its value and its weight in the rows it decided in, or why there are none."""
+    """How one candidate did: the terms of its value and its weight in the rows it decided in, or why there are none.
+
+    `tamed` are the numerators to choose by, without the few that would outweigh all others.
+    """
 
     seconds: float
     warnings: tuple[str, ...] = ()
     error: str | None = None
     terms: Terms | None = None
+    tamed: NDArray[np.float64] | None = None
     weight: NDArray[np.float64] | None = None
 
 
@@ -145,8 +151,20 @@ def hold_trial(
     for place, predicted in _predictions(scoring, model, log, rest, part, chosen).items():
         weight = (chosen[place] == rest.position) / rest.propensity
         terms = estimate_terms(scoring.method, weight, rest.reward, predicted)
-        trials[place] = Trial(trials[place].seconds, trials[place].warnings, None, terms, weight)
+        tamed = terms.numerator if predicted is None else _tamed(terms.numerator, predicted.on_policy)
+        trials[place] = Trial(trials[place].seconds, trials[place].warnings, None, terms, tamed, weight)
     return trials
+
+
+def _tamed(numerator: NDArray[np.float64], predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cut what was earned beyond the prediction where it is far more than in other rows, by weight or by luck.
+
+    That biases values a little towards what is predicted, and makes differences far less noisy. The limit grows with
+    the rows, so that nothing is cut in the end.
+    """
+    correction = numerator - predicted
+    limit = np.sqrt((correction**2).mean()) * len(correction) ** 0.25
+    return np.asarray(predicted + np.clip(correction, -limit, limit))
 
 
 def said(error: Exception) -> str:

@@ -19,6 +19,7 @@ from offsettree.reductions import (
     ImportanceWeighted,
     OffsetForest,
     OffsetTree,
+    PolicyTree,
     RewardBoosting,
     RewardRegression,
 )
@@ -62,6 +63,7 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     multinomial = ImportanceWeighted(make_learner("logistic"), n_draws=None, all_pairs=False)
     return [
         constant,
+        Candidate("policy tree", PolicyTree()),
         Candidate("reward boosting", RewardBoosting()),
         ridge,
         Candidate("doubly robust", DoublyRobust()),
@@ -131,9 +133,9 @@ def prepare_candidates(
                 "PolicySearch(reward_range=(low, high))."
             )
         settings: dict[str, Any] = {"actions": actions, "reward_range": reward_range}
-        for setting, value in (("random_state", seed), ("n_jobs", n_jobs)):
-            if policy.get_params(deep=False).get(setting, "not a parameter") is None:
-                settings[setting] = value
+        own_settings = policy.get_params(deep=False)
+        defaults = {"random_state": seed, "n_jobs": n_jobs}
+        settings |= {key: value for key, value in defaults.items() if own_settings.get(key, "not a parameter") is None}
         prepared.append(Candidate(name, clone(policy).set_params(**settings)))
     return prepared
 

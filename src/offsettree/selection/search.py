@@ -13,13 +13,14 @@ from sklearn.utils import check_random_state
 from offsettree._available import Available
 from offsettree._features import Features, is_sparse
 from offsettree._progress import Progress
-from offsettree._traits import check_learner, tags_of
+from offsettree._traits import tags_of
 from offsettree._validation import check_range, is_number
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate
 from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import default_classifier
+from offsettree.reductions._reward_models import check_reward_model
 from offsettree.selection._comparison import honest_estimate
 from offsettree.selection._outcomes import all_failed, explain, new_row, warn_of_left_out
 from offsettree.selection._race import Race, plan_race
@@ -31,7 +32,6 @@ from offsettree.selection.results import SearchResults
 
 __all__ = ["PolicySearch"]
 
-LEAD = 0.5  # standard errors by which one that looks at x must be ahead of the best constant action
 SCORINGS = ("doubly_robust", "snips", "ips", "switch")
 
 
@@ -58,7 +58,7 @@ class PolicySearch(BasePolicy):
         nor `results_` (but for seconds) depends on it. See the notes.
     scoring : {"doubly_robust", "snips", "ips", "switch"}, default="doubly_robust"
         By which estimator of `evaluate` candidates are compared.
-    reward_model : regressor, optional
+    reward_model : regressor, "boosting" or "linear", optional
         For "doubly_robust" and "switch", as in `evaluate`.
     simpler_within : float, default=1.0
         How many standard errors behind the best a simpler candidate may be and still be preferred; of the difference
@@ -157,7 +157,7 @@ class PolicySearch(BasePolicy):
         nested: bool = True,
         scoring: str = "doubly_robust",
         reward_model: Any = None,
-        simpler_within: float = 1.0,
+        simpler_within: float = 0.0,
         max_rows: int | None = 50_000,
         time_budget: float | None = None,
         level: float = 0.95,
@@ -213,16 +213,16 @@ class PolicySearch(BasePolicy):
         if (low, high) != (0, 1):
             reward = np.clip(low + (high - low) * reward, low, high)  # not outside by the last digit
         random = check_random_state(self.random_state)
-        whole = Log(X, action, reward, propensity, self.actions_, available)
+        whole = Log(X, action, reward, propensity, self.actions_, available, (low, high))
         log = self._part_to_compare_on(whole, random)
         candidates = read_candidates(self.candidates, sparse=is_sparse(X))
         candidates = prepare_candidates(candidates, self.actions_, (low, high), self.n_jobs, random)
         fold = stratified_folds(log.position, self.cv, random)
         rungs = plan_race(fold, random, in_haste=self.time_budget is not None)
-        rule = Rule(float(self.simpler_within), LEAD)
+        rule = Rule.of(float(self.simpler_within), reward)
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
-        race = Race(candidates, log, scoring, rule, results, budget, len(action))
+        race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level)
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
             self.best_policy_, best = self._refit(race, whole, progress)
@@ -254,9 +254,9 @@ class PolicySearch(BasePolicy):
     def _refit(self, race: Race, log: Log, progress: Progress) -> tuple[BasePolicy, int]:
         """Learn the best from all rows, or, should that fail, the best of the others."""
         race.leave_unmatched()
-        while race.still_in:
+        while race.still_in or race.bring_back():
             place = race.choose()
-            race.describe(list(race.still_in), self.level)
+            race.describe(list(race.still_in))
             progress.begin(f"{race.results[place]['name']}, all {len(log.reward):,} rows")
             try:
                 return log.teach(race.still_in[place]), place
@@ -279,8 +279,10 @@ class PolicySearch(BasePolicy):
             if not isinstance(found, str):
                 return found, ()
             reason = found
-        if len(race.still_in) == 1 or len(race.folds) == 1:
-            return None, ()
+        else:
+            return None, ()  # nobody else could have been chosen
+        if sum(outcome in ("chosen", "compared", "dropped") for outcome in race.results.column("outcome")) == 1:
+            return None, ()  # there was no choice
         text = (
             "The value is somewhat too high on average: without each fold a candidate was chosen by policies that had "
             f"learned from it, because {reason}."
@@ -311,7 +313,7 @@ class PolicySearch(BasePolicy):
             why = " A reward model alone would choose whoever agrees with it." if self.scoring == "direct" else ""
             raise ParameterError(f"scoring must be one of {', '.join(map(repr, SCORINGS))}; got {self.scoring!r}.{why}")
         if self.reward_model is not None and self.scoring in MODEL_METHODS:
-            check_learner(self.reward_model, "regressor", "reward_model")
+            check_reward_model(self.reward_model)
         if not (is_number(self.simpler_within) and 0 <= self.simpler_within < np.inf):
             raise ParameterError(f"simpler_within must be a number of at least 0; got {self.simpler_within!r}.")
         if self.time_budget is not None and not (is_number(self.time_budget) and self.time_budget > 0):

@@ -98,8 +98,8 @@ def compare_with_constant(
         estimate = evaluate(policy, **log.arrays(), method=method, **settings)
         beside = evaluate(decisions, **log.arrays(), method=method, baseline=action, **settings)
         constant = evaluate(action, **log.arrays(), method=method, **settings)
-    known = set(getattr(estimate, "serious", ()))
-    doubts = {*getattr(beside, "serious", ()), *getattr(constant, "serious", ())} - known
+    known = set(estimate.serious)
+    doubts = {*beside.serious, *constant.serious} - known
     same = bool((decisions == action).all())
     gain: Any = beside.difference
     return Comparison(estimate, action, constant, gain, bool(doubts), same)

@@ -21,6 +21,7 @@ from offsettree.topology import ActionTree
 from offsettree.workflow.comparison import Comparison
 from offsettree.workflow.importance import feature_importance
 from offsettree.workflow.learning import Learned
+from offsettree.workflow.rules import rule_facts
 from offsettree.workflow.verdict import advice, basis, verdict
 
 __all__ = [
@@ -110,6 +111,7 @@ def learned_facts(
         "rule": getattr(search, "rule_", None),
         "weights": _weight_facts(test, learned.decisions),
         "tree": tree_facts(policy, learned.decisions),
+        "rules": rule_facts(getattr(learned.policy, "best_policy_", learned.policy), learned.encoder),
         "importance": _importance(learned, seed),
         "warnings": list(dict.fromkeys([*learned.warnings, *learned.estimate.warnings])),
         "reproduce": {"command": command, "seed": seed, "versions": versions()},
@@ -239,21 +241,21 @@ def _candidate_facts(policy: Any) -> list[dict[str, Any]]:
 
 
 def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
-    if learned.test.X.shape[1] > WIDEST_FOR_IMPORTANCE:
+    if learned.held_out.shape[1] > WIDEST_FOR_IMPORTANCE:
         return []
-    origin = None if learned.test_encoder is None else learned.test_encoder.origin
+    origin = None if learned.encoder is None else learned.encoder.origin
     names = _feature_names(learned)
     try:
-        found = feature_importance(learned.evaluated, learned.test.X, names, origin, seed)
+        found = feature_importance(learned.policy, learned.held_out, names, origin, seed)
     except OffsetTreeError:  # a policy that cannot be asked about made-up rows
         return []
     return found[:MOST_IMPORTANT]
 
 
 def _feature_names(learned: Learned) -> list[str]:
-    if learned.test_encoder is not None:
-        return list(learned.test_encoder.names_in)
-    return [f"x{i}" for i in range(learned.test.X.shape[1])]
+    if learned.encoder is not None:
+        return list(learned.encoder.names_in)
+    return [f"x{i}" for i in range(learned.held_out.shape[1])]
 
 
 def versions() -> dict[str, str]:

@@ -16,6 +16,7 @@ from offsettree.reductions import (
     ImportanceWeighted,
     OffsetForest,
     OffsetTree,
+    PolicyTree,
     RewardBoosting,
     RewardRegression,
 )
@@ -32,6 +33,7 @@ LEARNERS: dict[str, str | None] = {
     "importance-weighted": "classifier",
     "doubly-robust": None,
     "reward-boosting": None,
+    "policy-tree": None,
     "constant": None,
     "online": None,
     "online-regression": None,
@@ -98,6 +100,8 @@ def make_policy(
         return OffsetForest(estimator, offset="mean" if offset is None else offset, **seeded)
     if name == "reward-boosting":
         return RewardBoosting(**seeded)
+    if name == "policy-tree":
+        return PolicyTree(**seeded)
     if name == "constant":
         return ConstantPolicy(**_known(ConstantPolicy, seeded))
     if name == "reward-regression":

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from offsettree._features import is_frame
+from offsettree._features import is_frame, take_rows
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
@@ -52,6 +52,8 @@ class Learned:
         was picked on the training rows.
     decisions : array of shape (len(test),)
         What `evaluated` does in the rows held out.
+    held_out : array of shape (len(test), n_features)
+        The rows held out as `policy` takes them.
     reward_range : (float, float)
         The range of rewards that was taken.
     propensity : PropensityEstimate or None
@@ -74,6 +76,7 @@ class Learned:
     test_encoder: TableEncoder | None
     compared: Comparison
     decisions: NDArray[Any]
+    held_out: Any
     reward_range: tuple[float, float]
     propensity: PropensityEstimate | None
     seconds: float
@@ -215,7 +218,7 @@ def learn_policy(
         reward_range=low_high,
         random_state=random_state,
     )
-    kept = policy
+    kept, held_out = policy, test.X
     if refit:
         # Not the search again: what it chose.
         kept = clone(getattr(policy, "best_policy_", policy))
@@ -223,6 +226,7 @@ def learn_policy(
             features if kept_encoder is None else kept_encoder.encode(features), log.action, log.reward, propensity
         )
         heard += [said for said in _taught(kept, everything) if said not in heard and "of X equals" not in said]
+        held_out = take_rows(everything.X, test_rows)
     return Learned(
         policy=kept,
         encoder=kept_encoder if refit else encoder,
@@ -232,6 +236,7 @@ def learn_policy(
         test_encoder=encoder,
         compared=compared,
         decisions=decisions,
+        held_out=held_out,
         reward_range=low_high,
         propensity=estimated,
         seconds=seconds,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from offsettree.evaluation import Estimate
-from offsettree.evaluation._diagnostics import FEW_EFFECTIVE_ROWS
+from offsettree.evaluation._diagnostics import FEW_DIFFERING, FEW_EFFECTIVE_ROWS
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import LogError
 from offsettree.workflow.comparison import Comparison
@@ -17,6 +17,7 @@ from offsettree.workflow.comparison import Comparison
 __all__ = ["RunningConstant", "RunningValue"]
 
 Floats = NDArray[np.float64]
+MOST_REWARDS = 1000  # that differ, and are counted
 # Of each row: 1, the reward, and the weight and the weighted reward of the policy and of the constant action.
 ONE, REWARD, WEIGHT, EARNED, CONSTANT_WEIGHT, CONSTANT_EARNED = range(6)
 
@@ -41,6 +42,8 @@ class RunningValue:
         self._products = np.zeros((6, 6))  # sums over rows of the products of any two
         self.n_rows = 0
         self._n_matched, self._largest = [0, 0], [0.0, 0.0]
+        # By reward, of the rows that count: the weight, and its square; of the first so many rewards that differ.
+        self._by_reward: tuple[dict[float, Floats], dict[float, Floats]] = ({}, {})
 
     def add(self, matched: NDArray[np.bool_], constant: NDArray[np.bool_], reward: Floats, propensity: Floats) -> None:
         """Count rows: where the policy, and where the constant action, did what was logged."""
@@ -50,9 +53,33 @@ class RunningValue:
             parts += [weight, weight * reward]
             self._n_matched[i] += int(np.count_nonzero(weight))
             self._largest[i] = max(self._largest[i], float(weight.max(initial=0.0)))
+            self._count_rewards(self._by_reward[i], reward[weight > 0], weight[weight > 0])
         table = np.stack(parts)
         self._products += table @ table.T
         self.n_rows += len(reward)
+
+    @staticmethod
+    def _count_rewards(seen: dict[float, Floats], reward: Floats, weight: Floats) -> None:
+        if len(seen) > MOST_REWARDS:
+            return
+        values, position = np.unique(reward, return_inverse=True)
+        added = np.stack([np.bincount(position, weight), np.bincount(position, weight**2)], axis=1)
+        for value, add in zip(values.tolist(), added, strict=True):
+            seen[value] = seen.get(value, 0.0) + add
+
+    def _few_differ(self, which: int) -> str | None:
+        """Tell of too few rewards that differ from the usual one, as `evaluate` does; None where there are enough."""
+        seen = self._by_reward[which]
+        usual = max(seen, key=lambda value: float(seen[value][0]))
+        weight, squares = sum((sums for value, sums in seen.items() if value != usual), np.zeros(2)).tolist()
+        worth = weight**2 / squares if squares else 0.0
+        if worth >= FEW_DIFFERING or len(seen) > MOST_REWARDS:
+            return None
+        return (
+            f"of the rewards in rows that tell of it, those that differ from the usual one, {usual:g}, are worth "
+            f"{worth:.1f} rows of equal weight: too few for the normal interval, which is too narrow then and leans to "
+            "one side. More rows would help."
+        )
 
     def compared(self, action: Any, level: float, warnings: tuple[str, ...] = ()) -> Comparison:
         """Return the estimates of the policy and of the constant action, beside what was logged."""
@@ -69,7 +96,7 @@ class RunningValue:
             return Comparison(estimate, action, unknown, Interval(np.nan, np.nan, -np.inf, np.inf), doubtful=True)
         constant = self._estimate(1, level, ())
         gain = self._interval(*self._minus(self._of(0), self._of(1)), level)
-        return Comparison(estimate, action, constant, gain, doubtful=constant.effective_rows < FEW_EFFECTIVE_ROWS)
+        return Comparison(estimate, action, constant, gain, doubtful=bool(constant.serious))
 
     def _of(self, which: int) -> tuple[float, Floats]:
         """Return a value, and what each part of a row adds to its error, of which the rows are the sum."""
@@ -104,6 +131,8 @@ class RunningValue:
                 "few for the interval, which is too narrow then. Use a log with more rows or more exploration."
             )
             warnings = (*warnings, few)
+        if (too_few := self._few_differ(which)) is not None:
+            warnings = (*warnings, too_few)
         own, logged = self._of(which), self._logged()
         return Estimate(
             **vars(self._interval(*own, level)),
@@ -117,6 +146,7 @@ class RunningValue:
             baseline=self._interval(*logged, level),
             difference=self._interval(*self._minus(own, logged), level),
             warnings=warnings,
+            serious=warnings,
         )
 
 

@@ -52,6 +52,8 @@ def verdict(estimate: Estimate, compared: Comparison | None = None, *, baseline:
         text += f"; gain {with_interval(estimate.difference, digits, sign=True)}"
     if compared is not None:
         constant, gain = with_interval(compared.constant, digits), with_interval(compared.gain, digits, sign=True)
+        if compared.same:
+            return f"{text}. It always takes {compared.action!r}, the best constant action."
         text += f". Always {compared.action!r}, the best constant action, earns {constant}; gain on it {gain}"
     return text + "."
 
@@ -62,7 +64,7 @@ def conclusion(estimate: Estimate, compared: Comparison | None = None, *, baseli
         return advice(compared).sentence
     if estimate.difference is None:
         return ""
-    if getattr(estimate, "serious", ()):
+    if estimate.serious:
         return "No verdict stands while a serious warning does: settle it first."
     sure = f"as far as {100 * estimate.level:g} % intervals can tell"
     outcome = _outcome(estimate.difference)
@@ -86,7 +88,7 @@ def advice(compared: Comparison) -> Advice:
     """
     estimate, gain = compared.estimate, compared.gain
     always, sure = f"always {compared.action!r}", f"({100 * estimate.level:g} % intervals)"
-    if getattr(estimate, "serious", ()):
+    if estimate.serious:
         return Advice("open", "No verdict stands while a serious warning does: go on as before until it is settled.")
     to_log = _outcome(estimate.difference)
     to_constant = "open" if compared.doubtful else _outcome(gain)

@@ -77,8 +77,8 @@ def boost(
     score: NDArray[np.float64],
     settings: BoostingSettings,
     seed: int,
-) -> BoostedModel:
-    """Add trees to linear models until rows held out gain nothing any more.
+) -> tuple[BoostedModel, NDArray[np.float64]]:
+    """Add trees to linear models until rows held out gain nothing any more; return them and those rows' scores.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def boost(
     score = np.ascontiguousarray(score)
     outside = np.einsum("ip,ip->i", held_out.design, weights[held_out.action])
     least, n_kept = kernels.mean_loss(outside, held_out.reward, weight_out, log.logistic), 0
-    trees: list[Any] = []
+    best, trees = outside.copy(), []
     for n_grown in range(1, settings.n_trees + 1):
         columns = np.sort(random.permutation(n_columns)[:n_tried])
         if n_actions > n_shares:
@@ -129,10 +129,10 @@ def boost(
         kernels.add_to_own(held_out.codes, held_out.action, tree, outside)
         loss = kernels.mean_loss(outside, held_out.reward, weight_out, log.logistic)
         if loss < least - 1e-7:
-            least, n_kept = loss, n_grown
+            least, n_kept, best = loss, n_grown, outside.copy()
         elif n_grown - n_kept > settings.patience:
             break
-    return _stacked(weights, trees[:n_kept], n_tests, n_actions)
+    return _stacked(weights, trees[:n_kept], n_tests, n_actions), best
 
 
 def _room(n_rows: int, n_actions: int, n_shares: int, n_tried: int, depth: int) -> Any:

@@ -20,11 +20,11 @@ def flatten_constant(columns: Columns, log: BoostedLog) -> BoostedScores:
     return _without_trees(columns, constant_scores(log))
 
 
-def flatten_stages(columns: Columns, finished: Finished, use_x: bool) -> BoostedScores:
+def flatten_stages(columns: Columns, finished: Finished) -> BoostedScores:
     """Return the policy that was learned; where x is of no use, that of the best constant action."""
-    if not use_x:
+    if not finished.stages:
         return _without_trees(columns, finished.constant)
-    models, n_stages = finished.models.weights, len(finished.stages)
+    models, n_stages = finished.weights, len(finished.stages)
     n_actions = len(models)
     n_design = finished.stages[0].models[0].weights.shape[1]
     n_columns = n_design + sum(stage.basis.shape[1] for stage in finished.stages)

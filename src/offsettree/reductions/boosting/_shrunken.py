@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ def fit_shrunken_models(
     groups: list[slice],
     logistic: bool,
     weight: NDArray[np.float64] | None = None,
+    known: NDArray[np.float64] | None = None,
 ) -> ShrunkenModels:
     """Fit w_a ~ N(m, C) for every action a, with m, C and the noise found by expectation-maximisation.
 
@@ -62,30 +63,33 @@ def fit_shrunken_models(
         Whether scores are of the logistic function; C is found along with Newton's steps.
     weight : array of shape (n_rows,), optional
         Of each row, mean 1.
+    known : array of shape (n_rows,), optional
+        A part of every row's score that is not to be learned.
     """
     n_rows, n_columns = design.shape
     order = np.argsort(action, kind="stable")
     Z, y_own, own = design[order], reward[order], action[order]
     counts = np.ones(n_rows) if weight is None else weight[order]
+    base: NDArray[Any] = np.zeros(n_rows) if known is None else known[order]
     cut = np.searchsorted(own, np.arange(n_actions + 1))
     rows = [slice(cut[a], cut[a + 1]) for a in range(n_actions)]
     free = [group.start for group in groups if group.stop == group.start + 1]
     noise = 1.0 if logistic else float(np.var(y_own)) + 1e-12
     covariance, expected = np.eye(n_columns) * 0.1 * noise, mean
-    score, curvature, target = Z @ mean, counts, y_own
+    score, curvature, target = base + Z @ mean, counts, y_own - base
     gram, product = _sums_by_action(Z, rows, curvature, target)  # of squared losses, once and for all
     for _ in range(ROUNDS if n_actions * n_columns**2 <= MANY else ROUNDS_OF_MANY):
         if logistic:
             probability = sigmoid(score)
             spread = np.maximum(probability * (1 - probability), LEAST_CURVATURE)
-            curvature, target = counts * spread, score + (y_own - probability) / spread
+            curvature, target = counts * spread, score - base + (y_own - probability) / spread
             gram, product = _sums_by_action(Z, rows, curvature, target)
-        inverse: NDArray[np.float64] = np.linalg.inv(covariance)
-        posterior: NDArray[np.float64] = np.linalg.inv(gram / noise + inverse)
+        inverse: NDArray[Any] = np.linalg.inv(covariance)
+        posterior: NDArray[Any] = np.linalg.inv(gram / noise + inverse)
         mean = _find_mean(posterior, product / noise, inverse, covariance, expected, free, noise)
         weights = (posterior @ (product / noise + inverse @ mean)[:, :, np.newaxis])[:, :, 0]
         covariance = _find_covariance(posterior, weights - mean, groups, noise)
-        before, score = score, np.einsum("ip,ip->i", Z, weights[own])
+        before, score = score, base + np.einsum("ip,ip->i", Z, weights[own])
         if not logistic:
             left = float((counts * (y_own - score) ** 2).sum() + np.einsum("apq,apq->", gram, posterior))
             noise = max(left / float(counts.sum()), 1e-12)
@@ -94,7 +98,7 @@ def fit_shrunken_models(
     leverage = np.concatenate([((Z[here] @ posterior[a]) * Z[here]).sum(axis=1) for a, here in enumerate(rows)])
     leverage = np.minimum(leverage * curvature / noise, MOST_LEVERAGE)
     left_out = np.empty(n_rows)
-    left_out[order] = target - (target - score) / (1 - leverage)
+    left_out[order] = target + base - (target + base - score) / (1 - leverage)
     return ShrunkenModels(weights, mean, left_out)
 
 

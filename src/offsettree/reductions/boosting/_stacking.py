@@ -17,8 +17,11 @@ MOST_DIRECTIONS = 24
 FEW_DIRECTIONS = 12  # where there are so many actions that a regression per action must stay small
 MANY_ACTIONS = 4096
 BASIS_ROWS = 20_000
-BASIS_NUMBERS = 1 << 25
+BASIS_NUMBERS = 1 << 24
+EXACT_ACTIONS = 128  # up to so many, directions are found exactly
+ITERATIONS = 6
 STARTS = ("constant", "linear")
+SURE = 3.0  # standard errors by which what x tells must help
 
 
 class Stage(NamedTuple):
@@ -32,18 +35,17 @@ class Stage(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """All that decides: what each start came to, the regression on top, and how sure it is that x matters at all."""
+    """All that decides: what each start came to, and the regression on top."""
 
-    stages: list[Stage]
-    models: ShrunkenModels
-    gain: float  # over the best constant scores, in standard errors
-    constant: NDArray[np.float64]  # those scores
+    stages: list[Stage]  # none where x tells nothing
+    weights: NDArray[np.float64]
+    gain: float  # by what x tells of some actions alone, in standard errors
+    constant: NDArray[np.float64]  # scores whatever x is
 
 
 def fit_stages(
     log: BoostedLog,
     n_folds: int,
-    n_repeats: int,
     settings: BoostingSettings,
     drop: float,
     n_jobs: int | None,
@@ -51,18 +53,17 @@ def fit_stages(
 ) -> Finished:
     """Boost from both starts on all folds but one, and learn from the scores of rows left out how to use them."""
     n_rows = len(log.reward)
-    fold = np.stack([random.permutation(n_rows) % n_folds + n_folds * r for r in range(n_repeats)])
-    n_models = n_folds * n_repeats
-    seeds = random.randint(np.iinfo(np.int32).max, size=(n_models, len(STARTS)))
-    expected = _constant_mean(log)
+    fold = random.permutation(n_rows) % n_folds
+    seeds = random.randint(np.iinfo(np.int32).max, size=(n_folds, len(STARTS)))
+    expected = _constant_mean(log, log.design.shape[1])
     run = Parallel(n_jobs=n_jobs, prefer="threads")
 
     def boosted(f: int, s: int) -> Any:
-        return _fit_fold(log, fold[f // n_folds] == f, STARTS[s], expected, settings, seeds[f, s])
+        return _fit_fold(log, fold == f, STARTS[s], expected, settings, seeds[f, s])
 
     first = run(delayed(boosted)(0, s) for s in range(len(STARTS)))
     live = _worth_going_on([losses for _, losses in first], drop)
-    jobs = [(f, s) for f in range(1, n_models) for s in live]
+    jobs = [(f, s) for f in range(1, n_folds) for s in live]
     rest = run(delayed(boosted)(f, s) for f, s in jobs)
     stages, parts = [], []
     for s in live:
@@ -70,8 +71,49 @@ def fit_stages(
         stage = _find_directions(log, fold, STARTS[s], models, random)
         stages.append(stage)
         parts.append(_held_out_coordinates(log, fold, stage))
+    return _finish(log, stages, parts)
+
+
+def _finish(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]]) -> Finished:
+    """Fit the last regression, and less of it where rows left out do not gain by more.
+
+    What x tells may be how much all actions earn, and not which earns most: then the best action is the same for all
+    x, and is found better by a model that has one function of x for all actions.
+    """
     design, groups, mean = _final_design(log, stages, parts)
-    final = fit_shrunken_models(
+    final = _regression(log, design, groups, mean)
+    constant = _constant_models(log)
+    n_shared = design.shape[1] - len(stages)
+    alike = log._replace(action=np.zeros_like(log.action), n_actions=1)
+    of_all = _regression(alike, design[:, :n_shared], groups[: -len(stages)], _constant_mean(log, n_shared))
+    levels = _constant_models(log, known=of_all.left_out)
+    gain = _gain(log, levels, final)
+    if gain >= SURE:
+        return Finished(stages, final.weights, gain, constant.weights[:, 0])
+    weights = np.zeros_like(final.weights)
+    weights[:, :n_shared] = of_all.weights
+    weights[:, 0] += levels.weights[:, 0]
+    if _gain(log, constant, levels) < SURE:
+        return Finished([], weights, gain, constant.weights[:, 0])
+    return Finished(stages, weights, gain, constant.weights[:, 0])
+
+
+def _gain(log: BoostedLog, less: ShrunkenModels, more: ShrunkenModels) -> float:
+    """Return by how much rows left out are better predicted by one model than by another, in standard errors."""
+    gain = loss_of(less.left_out, log.reward, log.logistic) - loss_of(more.left_out, log.reward, log.logistic)
+    if log.weight is not None:
+        gain = gain * log.weight
+    return float(gain.mean() / (gain.std() / np.sqrt(len(gain)) + 1e-12))
+
+
+def _regression(
+    log: BoostedLog,
+    design: NDArray[np.float64],
+    groups: list[slice],
+    mean: NDArray[np.float64],
+    known: NDArray[np.float64] | None = None,
+) -> ShrunkenModels:
+    return fit_shrunken_models(
         design,
         log.action,
         log.reward,
@@ -80,11 +122,8 @@ def fit_stages(
         groups=groups,
         logistic=log.logistic,
         weight=log.weight,
+        known=known,
     )
-    constant = _constant_models(log)
-    gain = loss_of(constant.left_out, log.reward, log.logistic) - loss_of(final.left_out, log.reward, log.logistic)
-    sure = float(gain.mean() / (gain.std() / np.sqrt(n_rows) + 1e-12))
-    return Finished(stages, final, sure, constant.weights[:, 0])
 
 
 def constant_scores(log: BoostedLog) -> NDArray[np.float64]:
@@ -92,22 +131,14 @@ def constant_scores(log: BoostedLog) -> NDArray[np.float64]:
     return np.asarray(_constant_models(log).weights[:, 0])
 
 
-def _constant_models(log: BoostedLog) -> ShrunkenModels:
-    return fit_shrunken_models(
-        log.design[:, :1],
-        log.action,
-        log.reward,
-        log.n_actions,
-        mean=_constant_mean(log)[:1],
-        groups=[slice(0, 1)],
-        logistic=log.logistic,
-        weight=log.weight,
-    )
+def _constant_models(log: BoostedLog, known: NDArray[np.float64] | None = None) -> ShrunkenModels:
+    mean = _constant_mean(log, 1) if known is None else np.zeros(1)
+    return _regression(log, log.design[:, :1], [slice(0, 1)], mean, known)
 
 
-def _constant_mean(log: BoostedLog) -> NDArray[np.float64]:
+def _constant_mean(log: BoostedLog, n_columns: int) -> NDArray[np.float64]:
     """Return the model that says the same of every action and row."""
-    mean = np.zeros(log.design.shape[1])
+    mean = np.zeros(n_columns)
     level = float(np.average(log.reward, weights=log.weight))
     if log.logistic:
         level = min(max(level, 1e-6), 1 - 1e-6)
@@ -130,22 +161,9 @@ def _fit_fold(
     score = np.full(len(learned.reward), expected[0])
     if start == "linear":
         n_columns = log.design.shape[1]
-        weights, _, score = fit_shrunken_models(
-            learned.design,
-            learned.action,
-            learned.reward,
-            log.n_actions,
-            mean=expected,
-            groups=[slice(0, 1), slice(1, n_columns)],
-            logistic=log.logistic,
-            weight=learned.weight,
-        )
-    model = boost(learned, out, weights, score, settings, seed)
-    own = np.einsum("ip,ip->i", out.design, weights[out.action])
-    from offsettree.reductions.boosting import _kernels_grow as kernels
-
-    for tree in zip(*model[1:], strict=True):
-        kernels.add_to_own(out.codes, out.action, kernels.Tree(*tree), own)
+        groups = [slice(0, 1), slice(1, n_columns)]
+        weights, _, score = _regression(learned, learned.design, groups, expected)
+    model, own = boost(learned, out, weights, score, settings, seed)
     return model, loss_of(own, out.reward, log.logistic)
 
 
@@ -163,22 +181,31 @@ def _find_directions(
     n_rows, n_actions = len(log.reward), log.n_actions
     n_sampled = min(n_rows, BASIS_ROWS, max(1000, BASIS_NUMBERS // n_actions))
     rows = np.sort(random.permutation(n_rows)[:n_sampled])
-    scores = np.zeros((len(rows), n_actions), dtype=np.float32)
+    scores = np.empty((len(rows), n_actions), dtype=np.float32)
     for f, model in enumerate(models):
-        here = np.flatnonzero((fold[:, rows] == f).any(axis=0))
-        scores[here] += _all_scores(log, rows[here], model)
-    scores /= len(fold)
+        here = np.flatnonzero(fold[rows] == f)
+        scores[here] = _all_scores(log, rows[here], model)
     centre = scores.mean(axis=0, dtype=np.float64)
-    off = scores - centre.astype(np.float32)
+    scores -= centre.astype(np.float32)
     n_directions = min(n_actions, MOST_DIRECTIONS if n_actions <= MANY_ACTIONS else FEW_DIRECTIONS)
-    if n_actions <= len(rows):
-        spread, basis = np.linalg.eigh((off.T @ off / len(rows)).astype(np.float64))
-    else:
-        spread, left = np.linalg.eigh((off @ off.T / len(rows)).astype(np.float64))
-        basis = off.T @ left / np.sqrt(np.maximum(spread, 1e-12) * len(rows))
-    spread, basis = spread[::-1][:n_directions], basis[:, ::-1][:, :n_directions]
+    spread, basis = _leading_directions(scores, n_directions, random)
     scale = np.sqrt(np.maximum(spread, 1e-3 * spread[0] + 1e-9))
     return Stage(start, models, centre, np.ascontiguousarray(basis, dtype=np.float64), scale)
+
+
+def _leading_directions(
+    centred: NDArray[np.float32], n_directions: int, random: np.random.RandomState
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the variances along the leading principal directions, and these; by subspace iteration if many."""
+    n_actions = centred.shape[1]
+    among = np.eye(n_actions, dtype=np.float32)
+    if n_actions > EXACT_ACTIONS:
+        among = random.standard_normal((n_actions, n_directions + 8)).astype(np.float32)
+        for _ in range(ITERATIONS):
+            among = np.linalg.qr(centred.T @ (centred @ among))[0]
+    along = centred @ among
+    spread, rotation = np.linalg.eigh((along.T @ along / len(along)).astype(np.float64))
+    return spread[::-1][:n_directions], (among @ rotation[:, ::-1])[:, :n_directions]
 
 
 def _all_scores(log: BoostedLog, rows: NDArray[np.intp], model: BoostedModel) -> NDArray[np.float32]:
@@ -200,14 +227,14 @@ def _add_trees(
 
 def _held_out_coordinates(log: BoostedLog, fold: NDArray[np.intp], stage: Stage) -> NDArray[np.float64]:
     """Return where the scores of each row left out lie along the directions."""
-    found = np.zeros((len(log.reward), stage.basis.shape[1]))
+    found = np.empty((len(log.reward), stage.basis.shape[1]))
     narrow = stage.basis.astype(np.float32)
     for f, model in enumerate(stage.models):
-        rows = np.flatnonzero((fold == f).any(axis=0))
+        rows = np.flatnonzero(fold == f)
         linear = log.design[rows] @ (model.weights.T @ stage.basis) - stage.centre @ stage.basis
         sums = np.zeros((len(rows), narrow.shape[1]), dtype=np.float32)
         _add_trees(np.ascontiguousarray(log.codes[:, rows]), model, model.projected(narrow), sums)
-        found[rows] += (linear + sums) / len(fold)
+        found[rows] = linear + sums
     return found
 
 

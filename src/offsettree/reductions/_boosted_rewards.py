@@ -1,0 +1,50 @@
+"""Reward boosting as a reward model: one for all actions."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._available import pieces
+from offsettree._features import Features, count_rows, take_rows
+from offsettree.exceptions import OffsetTreeWarning
+from offsettree.reductions._reward_models import RewardModel
+from offsettree.reductions.reward_boosting import RewardBoosting
+
+__all__ = ["BoostedRewards"]
+
+N_FOLDS = 3  # of a model that is itself fitted in several folds, and whose errors are corrected
+
+
+class BoostedRewards(RewardModel):
+    """`RewardBoosting`, fitted to all actions at once; rewards are scaled to [0, 1]."""
+
+    def __init__(
+        self, X: Features, action: NDArray[np.intp], reward: NDArray[np.float64], n_actions: int, seed: int
+    ) -> None:
+        # Propensities are not used in learning, and of what is wrong with the log the caller has been told.
+        self.policy = RewardBoosting(n_folds=N_FOLDS, actions=np.arange(n_actions), random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OffsetTreeWarning)
+            self.policy.fit(X, action, reward=reward, propensity=1.0)
+
+    def predict(self, X: Features, actions: NDArray[np.intp]) -> NDArray[np.float64]:
+        """See `RewardModel`."""
+        predicted = np.empty((count_rows(X), len(actions)))
+        for rows in pieces(len(predicted), len(self.policy.actions_)):
+            predicted[rows] = self.policy.predict_rewards(_part(X, rows))[:, actions]
+        return predicted
+
+    def predict_own(self, X: Features, action: NDArray[np.intp]) -> NDArray[np.float64]:
+        """See `RewardModel`."""
+        predicted = np.empty(len(action))
+        for rows in pieces(len(predicted), len(self.policy.actions_)):
+            every = self.policy.predict_rewards(_part(X, rows))
+            predicted[rows] = every[np.arange(len(every)), action[rows]]
+        return predicted
+
+
+def _part(X: Features, rows: slice) -> Features:
+    return X if rows.stop - rows.start == count_rows(X) else take_rows(X, np.arange(rows.start, rows.stop))

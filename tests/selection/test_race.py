@@ -1,0 +1,287 @@
+"""The race: parts of a log, who leaves it and why, and what time it takes."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from offsettree import ConstantPolicy, PolicySearch, RewardBoosting
+from offsettree.exceptions import LogError, OffsetTreeWarning
+from offsettree.selection import _race, _timing
+from offsettree.selection._race import plan_race
+from offsettree.selection._trials import Scoring, stratified_folds
+from tests.selection.scripted import Scripted, make_log
+
+Learned = dict[str, list[int]]
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs of 600 rows are long ones."""
+    monkeypatch.setattr(_race, "SHORT", 500)
+    monkeypatch.setattr(_race, "ENOUGH", 200)
+    monkeypatch.setattr(_race, "BEHIND", 3.0)
+    monkeypatch.setattr(_race, "BEHIND_EARLY", 3.0)
+    monkeypatch.setattr(_race, "FIRST_ROWS", 30)
+
+
+class Clock:
+    """Time that passes only while candidates learn."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.learned: Learned = defaultdict(list)
+
+    def candidate(self, name: str, right: float, seconds_per_row: float) -> tuple[str, Scripted]:
+        """Return one that takes so long."""
+
+        def script(n_rows: int) -> None:
+            self.now += seconds_per_row * n_rows
+            self.learned[name].append(n_rows)
+
+        return name, Scripted(right, script=script)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(_timing, "monotonic", lambda: made.now)
+    return made
+
+
+def search(candidates: Any, **settings: Any) -> PolicySearch:
+    defaults: dict[str, Any] = {"scoring": "snips", "nested": False, "random_state": 0}
+    return PolicySearch(candidates, **defaults | settings)
+
+
+@given(st.integers(200, 4000), st.integers(2, 6), st.booleans(), st.integers(0, 99))
+def test_parts_grow_and_no_row_is_decided_by_who_learned_from_it(
+    n_rows: int, n_folds: int, in_haste: bool, seed: int
+) -> None:
+    random = np.random.RandomState(seed)
+    fold = stratified_folds(random.randint(3, size=n_rows), n_folds, random)
+    rungs = plan_race(fold, random, in_haste=in_haste)
+    sizes = [rung.n_learned for rung in rungs if rung.fold is None]
+    assert sizes == sorted(sizes)
+    assert all(size <= rungs[-1].n_learned for size in sizes)
+    first_fold = np.flatnonzero(fold == 0)
+    for rung in rungs:
+        train, test = rung.part
+        np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(n_rows))
+        if rung.fold is None:
+            assert not np.isin(first_fold, train).any()
+    assert [rung.fold for rung in rungs if rung.fold is not None] == list(range(len(rungs) - len(sizes)))
+
+
+def test_those_far_behind_are_dropped_after_a_small_part_and_the_others_go_on(short: None, clock: Clock) -> None:
+    candidates = [
+        clock.candidate("poor", 0.2, 0.0),
+        clock.candidate("fair", 0.985, 0.0),
+        clock.candidate("good", 1.0, 0.0),
+    ]
+    found = search(candidates).fit(**make_log(600).arrays())
+    assert clock.learned["poor"] == [60]
+    assert clock.learned["fair"] == [60, 180, 480, 480]
+    assert clock.learned["good"] == [60, 180, 480, 480, 600]
+    poor = found.results_[0]
+    assert poor["outcome"] == "dropped"
+    assert poor["reason"] == f"behind by {poor['behind']:.3g} +- {poor['behind_stderr']:.2g} after 60 rows"
+    assert poor["behind"] > 3 * poor["behind_stderr"] > 0
+    assert poor["low"] < poor["value"] < poor["high"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_who_was_dropped_never_had_a_chance(short: None, seed: int) -> None:
+    """With every part of the log it would not have been chosen either."""
+    rights = [0.5, 0.6, 0.8, 0.9, 0.95]
+    candidates = [(str(right), Scripted(right)) for right in rights]
+    log = make_log(600, seed).arrays()
+    raced = search(candidates, random_state=seed).fit(**log)
+    assert "dropped" in raced.results_.column("outcome")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_race, "BEHIND", 1e9)
+        patch.setattr(_race, "BEHIND_EARLY", 1e9)
+        whole = search(candidates, random_state=seed).fit(**log)
+    assert "dropped" not in whole.results_.column("outcome")
+    assert whole.best_name_ == raced.best_name_
+
+
+def test_a_constant_is_always_valued_on_all_rows_and_never_dropped(short: None) -> None:
+    found = search([("constant", ConstantPolicy()), ("good", Scripted(1.0))]).fit(**make_log(600).arrays())
+    constant = found.results_[0]
+    assert constant["outcome"] == "compared"
+    assert constant["behind"] > 3 * constant["behind_stderr"]
+    assert found.best_name_ == "good"
+
+
+def test_a_constant_is_taken_where_nobody_is_ahead_of_it() -> None:
+    """The first action earns more than the second, whatever x is."""
+    log = make_log(600)
+    random = np.random.RandomState(1)
+    action = random.randint(2, size=600)
+    reward = (random.uniform(size=600) < np.where(action == 0, 0.6, 0.4)).astype(float)
+    candidates = [("constant", ConstantPolicy()), *((str(right), Scripted(right)) for right in (0.1, 0.4, 0.6, 0.9))]
+    found = search(candidates).fit(log.X, action, reward=reward, propensity=0.5)
+    assert found.best_name_ == "constant"
+    assert "constant" in found.rule_
+    assert all(isinstance(reason, str) and reason for reason in found.results_.column("reason"))
+
+
+def test_a_race_that_is_decided_ends_after_one_fold_of_a_long_log(short: None, clock: Clock) -> None:
+    candidates = [clock.candidate("poor", 0.1, 0.0), clock.candidate("good", 1.0, 0.0)]
+    search(candidates).fit(**make_log(600).arrays())
+    assert clock.learned == {"poor": [60], "good": [60, 180, 480, 600]}
+
+
+def test_where_one_fold_is_enough_the_estimate_is_of_its_rows(
+    short: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_race, "ENOUGH", 100)
+    found = search([("fair", Scripted(0.99)), ("good", Scripted(1.0))]).fit(**make_log(600).arrays())
+    assert found.estimate_.n_rows == 120
+    assert len(found.chosen_by_fold_) == 1
+
+
+def test_the_candidate_that_boosts_rewards_is_the_reward_model_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    boosting = RewardBoosting()
+    assert Scoring("doubly_robust").shared({3: Scripted(), 5: boosting}) == 5
+    assert Scoring("doubly_robust").shared({3: Scripted()}) is None
+    assert Scoring("snips").shared({5: boosting}) is None
+    assert Scoring("doubly_robust", Scripted()).shared({5: boosting}) is None
+
+
+@pytest.mark.parametrize("budget", [3.0, 6.0, 12.0, 30.0, 100.0])
+def test_the_time_budget_is_kept_and_all_are_tried_before_any_learns_from_most(
+    short: None, clock: Clock, budget: float
+) -> None:
+    candidates = [
+        clock.candidate("slow", 0.99, 0.02),
+        clock.candidate("quick", 0.985, 0.001),
+        clock.candidate("good", 1.0, 0.005),
+        clock.candidate("other", 0.98, 0.01),
+    ]
+    hurried = search(candidates, time_budget=budget)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OffsetTreeWarning)
+        hurried.fit(**make_log(600).arrays())
+    assert clock.now <= 1.2 * budget
+    assert [sizes[0] for sizes in clock.learned.values()] == [30] * 4
+    left_out = [row for row in hurried.results_ if row["outcome"] == "left out"]
+    assert bool(left_out) == (budget < 100) == bool(caught)
+    for row in left_out:
+        assert "no time" in row["reason"] or "would take" in row["reason"]
+        assert f"{row['name']} ({row['reason']})" in str(caught[0].message)
+
+
+def test_without_time_even_for_the_first_part_the_rest_is_named(clock: Clock) -> None:
+    candidates = [clock.candidate(name, 0.9, 0.1) for name in "abc"]
+    with pytest.warns(OffsetTreeWarning, match=r"2 of 3 candidates: b \(no time to try it\); c \(no time to try it\)"):
+        hurried = search(candidates, time_budget=1).fit(**make_log().arrays())
+    assert hurried.best_name_ == "a"
+    assert hurried.results_.column("outcome") == ["chosen", "left out", "left out"]
+
+
+def test_if_what_there_was_time_for_fails_on_all_rows_the_error_names_the_rest(clock: Clock) -> None:
+    def fail_on_all(n_rows: int) -> None:
+        clock.now += n_rows
+        if n_rows == 300:
+            raise RuntimeError("no luck")
+
+    late = [("late", Scripted(script=fail_on_all)), clock.candidate("good", 1.0, 1.0)]
+    with pytest.raises(LogError, match=r"none of the 1 candidates .*late .*want of time: good; raise time_budget"):
+        search(late, time_budget=1).fit(**make_log().arrays())
+
+
+def test_if_time_runs_out_between_choice_and_estimate_the_choice_stands(clock: Clock) -> None:
+    candidates = [clock.candidate("fair", 0.98, 0.01), clock.candidate("good", 1.0, 0.01)]
+    log = make_log().arrays()
+    hurried = search(candidates, cv=3, nested=True, time_budget=20)
+    with pytest.warns(OffsetTreeWarning, match=r"estimate_: .*too high.* because time_budget=20 s was used up"):
+        hurried.fit(**log)
+    assert clock.now <= 20
+    assert hurried.best_name_ == search(candidates, cv=3).fit(**log).best_name_
+    assert hurried.set_params(time_budget=100).fit(**log).estimate_.warnings == ()
+
+
+def test_a_nested_estimate_has_those_back_that_were_dropped_by_little(clock: Clock) -> None:
+    """By luck in all folds together: without one of them they might have been chosen."""
+    candidates = [clock.candidate("fair", 0.97, 0.0), clock.candidate("good", 1.0, 0.0)]
+    log = make_log().arrays()
+    plain = search(candidates, cv=5).fit(**log)
+    assert plain.results_.column("outcome") == ["dropped", "chosen"]
+    assert 1 < len(clock.learned["fair"]) < 5
+    clock.learned.clear()
+    nested = search(candidates, cv=5, nested=True).fit(**log)
+    assert clock.learned == {"fair": [240] * 5 + [180] * 10, "good": [240] * 5 + [300] + [180] * 10}
+    assert nested.results_.column("value") == plain.results_.column("value")
+    assert nested.estimate_.n_rows == 300
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_without_a_budget_the_race_does_not_depend_on_the_clock_or_workers(short: None, n_jobs: int | None) -> None:
+    candidates = [("constant", ConstantPolicy()), *((str(right), Scripted(right)) for right in (0.5, 0.9, 0.95))]
+    log = make_log(600).arrays()
+    one = search(candidates).fit(**log)
+    two = clone(one).set_params(n_jobs=n_jobs).fit(**log)
+    for first, second in zip(one.results_, two.results_, strict=True):
+        assert {**first, "seconds": 0} == {**second, "seconds": 0}
+    assert one.estimate_ == two.estimate_
+
+
+class Pipe(io.StringIO):
+    """A pipe, or a terminal."""
+
+    def __init__(self, *, terminal: bool = False) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.fixture
+def waiting() -> Callable[[Pipe, str], Callable[[int], None]]:
+    """A script of a candidate that learns until a text was written."""
+    import time
+
+    def until(pipe: Pipe, text: str) -> Callable[[int], None]:
+        def script(n_rows: int) -> None:
+            end = time.monotonic() + 20
+            while text not in pipe.getvalue() and time.monotonic() < end:
+                time.sleep(0.01)
+
+        return script
+
+    return until
+
+
+def test_a_pipe_gets_a_line_while_a_candidate_takes_its_time(
+    monkeypatch: pytest.MonkeyPatch, waiting: Callable[[Pipe, str], Callable[[int], None]]
+) -> None:
+    pipe = Pipe()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    monkeypatch.setattr("offsettree._progress.INTERVAL", 0.02)
+    slow = Scripted(1.0, script=waiting(pipe, "(slow, 240 rows)"))
+    search([("slow", slow), ("quick", Scripted(0.2))]).fit(**make_log().arrays())
+    lines = pipe.getvalue().splitlines()
+    assert any("gone" in line and line.endswith("(slow, 240 rows)") for line in lines)
+
+
+def test_short_work_says_nothing_in_a_pipe_and_something_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe, terminal = Pipe(), Pipe(terminal=True)
+    for stream in (pipe, terminal):
+        monkeypatch.setattr(sys, "stderr", stream)
+        search([("poor", Scripted(0.2)), ("good", Scripted(1.0))]).fit(**make_log().arrays())
+    assert pipe.getvalue() == ""
+    assert "(good" in terminal.getvalue()
+    assert "\n" not in terminal.getvalue()

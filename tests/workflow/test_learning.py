@@ -1,0 +1,170 @@
+"""A log in; a policy to keep, and what the one learned from a part of the rows is worth, out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from offsettree import LoggedData, OffsetTree, PolicySearch, RewardRegression, evaluate
+from offsettree.datasets import make_campaign
+from offsettree.exceptions import LogError, ParameterError
+from offsettree.learners import make_learner
+from offsettree.workflow import LEARNERS, learn_policy, make_policy
+from offsettree.workflow.comparison import best_constant, compare_with_constant
+from offsettree.workflow.facts import learned_facts
+
+RIDGE: dict[str, Any] = {"learner": "reward-regression", "base": "ridge", "random_state": 0, "method": "snips"}
+
+
+@pytest.fixture(scope="module")
+def log() -> LoggedData:
+    frame = pd.DataFrame(make_campaign(2000, random_state=1).columns)
+    return LoggedData.from_frame(frame, action="mail", reward="visited", propensity="propensity")
+
+
+def test_the_policy_kept_is_learned_again_from_all_rows(log: LoggedData) -> None:
+    learned = learn_policy(log, **RIDGE)
+    assert learned.refit
+    assert learned.encoder is not None
+    X = learned.encoder.encode(log.X)
+    same = RewardRegression(make_learner("ridge", "regressor"), actions=log.actions).fit(
+        X, log.action, reward=log.reward, propensity=log.propensity
+    )
+    np.testing.assert_array_equal(learned.policy.predict(X), same.predict(X))
+    np.testing.assert_array_equal(learned.evaluated.predict(learned.test.X), learned.decisions)
+    assert (learned.policy.predict(learned.held_out) != learned.decisions).any()
+    facts = learned_facts(learned, path="log.csv", columns={}, seed=0)
+    assert facts["policy"]["refit"]
+    assert facts["policy"]["rows"] == 2000
+    assert facts["log"]["train_rows"] == 1400
+
+
+def test_without_refit_the_policy_kept_is_the_one_evaluated(log: LoggedData) -> None:
+    learned, again = learn_policy(log, **RIDGE, refit=False), learn_policy(log, **RIDGE)
+    assert learned.policy is learned.evaluated
+    assert learned.encoder is learned.test_encoder
+    assert not learned.refit
+    assert learned.estimate == again.estimate
+
+
+def test_rows_learned_from_are_noticed_after_a_refit_as_well(log: LoggedData) -> None:
+    learned = learn_policy(log, **RIDGE)
+    assert not any("trained on" in text for text in learned.estimate.warnings)
+    test = LoggedData(learned.held_out, learned.test.action, learned.test.reward, learned.test.propensity)
+    with pytest.warns(UserWarning, match="trained on"):
+        found = evaluate(learned.policy, **test.arrays())
+    assert any("trained on" in text for text in found.serious)
+
+
+def test_a_search_is_not_run_again_but_what_it_chose(log: LoggedData, monkeypatch: pytest.MonkeyPatch) -> None:
+    candidates = [
+        ("ridge", RewardRegression(make_learner("ridge", "regressor"))),
+        ("tree", OffsetTree(make_learner("logistic"))),
+    ]
+    search = PolicySearch(candidates, cv=2, nested=False, scoring="snips", random_state=0)
+    times = []
+    fit = PolicySearch.fit
+
+    def counted(self: Any, *arguments: Any, **more: Any) -> Any:
+        times.append(1)
+        return fit(self, *arguments, **more)
+
+    monkeypatch.setattr(PolicySearch, "fit", counted)
+    learned = learn_policy(log, learner=search, method="snips", random_state=0)
+    assert times == [1]
+    assert type(learned.policy) is type(search.best_policy_)
+    facts = learned_facts(learned, path="log.csv", columns={}, seed=0)
+    assert facts["policy"]["name"] == search.best_name_
+    assert facts["rule"] == search.rule_
+    assert [each["reason"] for each in facts["candidates"]] == [row["reason"] for row in search.results_]
+
+
+def test_the_best_constant_is_picked_by_training_rows_and_valued_on_the_others(log: LoggedData) -> None:
+    learned = learn_policy(log, **RIDGE)
+    found, test = learned.compared, learned.test
+    assert found.action == best_constant(learned.train)
+    beside = evaluate(learned.decisions, **test.arrays(), baseline=found.action, reward_range=(0, 1))
+    assert beside.difference is not None
+    assert found.gain.value == pytest.approx(beside.difference.value)
+    assert found.gain.low == pytest.approx(beside.difference.low)
+    assert found.constant.value == pytest.approx(evaluate(found.action, **test.arrays()).value)
+
+
+@pytest.mark.parametrize("method", ["doubly_robust", "ips"])
+def test_three_are_compared_by_the_same_reward_models(log: LoggedData, method: str) -> None:
+    learned = learn_policy(log, **RIDGE)
+    test = learned.test[:200]
+    policy, decisions = learned.evaluated, learned.decisions[:200]
+    found = compare_with_constant(policy, decisions, test, log.actions[0].item(), method=method, random_state=0)
+    assert found.gain.value == pytest.approx(found.estimate.value - found.constant.value, abs=1e-9)
+    alone = evaluate(policy, **test.arrays(), method=method, random_state=0)
+    assert found.estimate.value == pytest.approx(alone.value, abs=0.1)
+
+
+def test_the_latest_rows_are_held_out_on_demand(log: LoggedData) -> None:
+    learned = learn_policy(log, **RIDGE, split_by_time="sent_at")
+    assert learned.test_encoder is not None
+    assert "sent_at" in learned.test_encoder.names_in
+    order = np.argsort(log.X["sent_at"].to_numpy(), kind="stable")
+    assert sorted(learned.test.reward) == sorted(log.reward[order[-len(learned.test) :]])
+    assert any("latest rows, by column 'sent_at'" in note for note in learned.notes)
+
+
+def test_a_customer_is_on_one_side_on_demand_and_is_no_feature(log: LoggedData) -> None:
+    frame = log.X.assign(shop=np.arange(2000) // 20)
+    grouped = LoggedData(frame, log.action, log.reward, log.propensity)
+    learned = learn_policy(grouped, **RIDGE, group="shop")
+    assert learned.test_encoder is not None
+    assert "shop" not in learned.test_encoder.names_in
+    assert len(learned.test) == 600
+    assert any("left out: it tells the groups apart" in note for note in learned.notes)
+    assert any("too narrow" in note for note in learned.notes)
+    kept = learn_policy(grouped, **RIDGE, group=frame["shop"])
+    assert kept.test_encoder is not None
+    assert "shop" in kept.test_encoder.names_in
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"split_by_time": "sent_at", "group": "customer_id"}, ParameterError, "not both"),
+        ({"split_by_time": "nothing"}, ParameterError, "X has no column 'nothing'"),
+        ({"group": "currency"}, LogError, "at least two groups"),
+        ({"split_by_time": "country"}, LogError, "numbers, dates or times"),
+    ],
+)
+def test_hold_outs_that_cannot_be_meant_are_refused(log: LoggedData, settings: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        learn_policy(log, **RIDGE, **settings)
+
+
+def test_a_leak_is_told_of_by_its_name_and_once(log: LoggedData) -> None:
+    leaking = LoggedData(log.X.assign(cents=100 * log.reward), log.action, log.reward, log.propensity)
+    learned = learn_policy(leaking, **RIDGE)
+    told = [text for text in learned.warnings if "'cents'" in text or "equals the reward" in text]
+    assert len(told) == 1
+    assert "reward in other units" in told[0]
+
+
+def test_infinite_numbers_of_rows_held_out_are_no_stumbling_block(log: LoggedData) -> None:
+    frame = log.X.assign(age=np.where(np.arange(2000) == learned_row(log), np.inf, log.X["age"]))
+    learn_policy(LoggedData(frame, log.action, log.reward, log.propensity), **RIDGE)
+
+
+def learned_row(log: LoggedData) -> int:
+    from offsettree.workflow.holdout import split_rows
+
+    return int(split_rows(len(log), 0.3, 0)[1][0])
+
+
+def test_every_learner_has_a_name_and_offsets_are_for_some() -> None:
+    for name in LEARNERS:
+        if not name.startswith("online"):
+            make_policy(name)
+    assert make_policy("offset-tree").offset == "mean"
+    assert make_policy("offset-forest", offset=0.25).offset == 0.25
+    with pytest.raises(ParameterError, match="an offset is for offset-tree and offset-forest; got one for 'constant'"):
+        make_policy("constant", offset="median")
