@@ -287,8 +287,8 @@ def _refuse_stray_rows(X: Features, n_rows: int) -> None:
         raise FeatureError(
             f"a {X.format.upper()} matrix must have data and indices of one length, and an indptr of {n_rows + 1:,} "
             f"numbers that rise from 0 to at most the number of entries, here {n_stored:,} (data has {len(X.data):,}, "
-            f"indices {len(X.indices):,}); got {len(indptr):,} from {indptr.min(initial=0):,} to {indptr.max(initial=0):,}. Put it together anew: "
-            "scipy.sparse.csr_matrix((data, (row, column)))."
+            f"indices {len(X.indices):,}); got {len(indptr):,} from {indptr.min(initial=0):,} to "
+            f"{indptr.max(initial=0):,}. Put it together anew: scipy.sparse.csr_matrix((data, (row, column)))."
         )
 
 

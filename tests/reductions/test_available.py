@@ -313,13 +313,13 @@ def test_a_mask_put_together_wrongly_is_refused(name: str) -> None:
         policy.predict(log["X"], STRAY[name])
 
 
-@pytest.mark.parametrize("odd", [None, 3, True, 10**400, [[True], [True, False]], [10**400], [[1], []]])
+@pytest.mark.parametrize("odd", [None, 33, True, 10**400, [[True], [True, False]], [10**400], [[1], []]])
 def test_a_mask_that_is_no_table_is_refused(odd: Any) -> None:
     log, _ = a_log(50)
     policy = OffsetTree(random_state=0).fit(**log)
-    for given in (odd, [odd]):
+    for mask in (odd, [odd]):
         if odd is not None:
             with pytest.raises(ActionError):
-                policy.decide(log["X"][0], given)
+                policy.decide(log["X"][0], mask)
         with pytest.raises(ActionError):
-            policy.predict(log["X"], given if given is not None else np.array(None))
+            policy.predict(log["X"], mask if mask is not None else np.array(None))
