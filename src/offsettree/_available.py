@@ -116,10 +116,7 @@ def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted
         mask.eliminate_zeros()
         mask.sort_indices()
     else:
-        try:
-            mask = np.asarray(available)
-        except ValueError:  # rows of different lengths
-            mask = np.asarray(available, dtype=object)
+        mask = _as_array(available)
         if mask.dtype.kind != "b" and not (mask.dtype.kind in "iuf" and bool(((mask == 0) | (mask == 1)).all())):
             raise ActionError(
                 f"available must hold true or false for every row and action; got {_first_odd(mask)}. Make a mask of "
@@ -160,7 +157,7 @@ def check_available_for_one(available: Any, actions: NDArray[Any]) -> Available:
     """Return the mask of one context: of shape (1, n_actions), given as truth values or as labels."""
     if is_sparse(available):
         return check_available(available, 1, actions)
-    values = np.asarray(list(available) if isinstance(available, set | frozenset) else available)
+    values = _as_array(list(available) if isinstance(available, set | frozenset) else available)
     if values.dtype.kind == "b":
         return check_available(values.reshape(1, -1) if values.ndim == 1 else values, 1, actions)
     if values.size == 0:
@@ -171,8 +168,15 @@ def check_available_for_one(available: Any, actions: NDArray[Any]) -> Available:
     return Available(mask)
 
 
+def _as_array(available: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(available)
+    except (ValueError, OverflowError):  # rows of different lengths
+        return np.asarray(available, dtype=object)
+
+
 def _first_odd(mask: NDArray[Any]) -> str:
-    if mask.dtype.kind not in "iuf":
-        return f"an array of type {mask.dtype}"
+    if mask.dtype.kind not in "iuf" or mask.ndim == 0:
+        return f"an array of type {mask.dtype} and shape {mask.shape}"
     row = int(np.argmax(((mask != 0) & (mask != 1)).reshape(len(mask), -1).any(axis=1)))
     return f"other numbers in row {row}"

@@ -282,12 +282,13 @@ def _refuse_stray_rows(X: Features, n_rows: int) -> None:
     """Refuse rows, or the columns of a CSC matrix, that begin or end outside of what is stored."""
     indptr, n_stored = X.indptr, min(len(X.data), len(X.indices))
     # Neighbours are compared: their difference would wrap around where one is near the largest number.
-    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] > n_stored or (indptr[1:] < indptr[:-1]).any():
+    risen = len(indptr) == n_rows + 1 and indptr[0] == 0 and not (indptr[1:] < indptr[:-1]).any()
+    if not risen or indptr[-1] > n_stored or len(X.data) != len(X.indices):
         raise FeatureError(
-            f"a {X.format.upper()} matrix must have an indptr of {n_rows + 1:,} numbers that rise from 0 to at most "
-            f"the number of entries, here {n_stored:,} (data has {len(X.data):,}, indices {len(X.indices):,}); got "
-            f"{len(indptr):,} from {indptr.min(initial=0):,} to {indptr.max(initial=0):,}. Put it together anew: "
-            "scipy.sparse.csr_matrix((data, (row, column)))."
+            f"a {X.format.upper()} matrix must have data and indices of one length, and an indptr of {n_rows + 1:,} "
+            f"numbers that rise from 0 to at most the number of entries, here {n_stored:,} (data has {len(X.data):,}, "
+            f"indices {len(X.indices):,}); got {len(indptr):,} from {indptr.min(initial=0):,} to "
+            f"{indptr.max(initial=0):,}. Put it together anew: scipy.sparse.csr_matrix((data, (row, column)))."
         )
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from offsettree import OffsetForest, OffsetTree, TableEncoder, save
+from offsettree import DoublyRobust, OffsetForest, OffsetTree, TableEncoder, save
 from offsettree.exceptions import PolicyFileError
 from tests.suites.policies import POLICIES, make_log
 from tests.suites.readers import FORMS, make_frame
@@ -37,7 +37,10 @@ def make_seeds(folder: Path) -> None:
 
 
 def _policies() -> dict[str, Any]:
-    more = {"offset tree, boosting": OffsetTree(HistGradientBoostingClassifier(max_iter=3), random_state=0)}
+    more = {
+        "offset tree, boosting": OffsetTree(HistGradientBoostingClassifier(max_iter=3), random_state=0),
+        "doubly robust, boosting": DoublyRobust(reward_model="boosting", random_state=0),
+    }
     return {**POLICIES, **more}
 
 

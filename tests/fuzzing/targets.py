@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import pickle
+import traceback
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -44,7 +45,17 @@ def run_case(target: str, seed_file: Path, number: int, scratch: Path) -> bool:
             TARGETS[target][1](seed_file, random, scratch)
         except OffsetTreeError:
             return False
+        except (ValueError, TypeError) as error:
+            if seed_file.parent.name == LIVE and is_learners_own(error):
+                return False
+            raise
     return True
+
+
+def is_learners_own(error: BaseException) -> bool:
+    """Tell what a learner of scikit-learn, within a live policy, says of numbers or forms that it does not take."""
+    frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    return "sklearn" in Path(frames[-1]).parts and any("offsettree" in Path(name).parts for name in frames)
 
 
 @cache

@@ -300,6 +300,7 @@ STRAY: dict[str, Any] = {
     "entries without places": stray(lambda mask: setattr(mask, "data", np.ones(999)), "coo"),
     "lists, one beyond": stray(lambda mask: mask.rows[0].__setitem__(0, 6), "lil"),
     "places that are no whole numbers": stray(lambda mask: setattr(mask, "indices", mask.indices * 1.0)),
+    "more places than entries": stray(lambda mask: setattr(mask, "indices", np.tile(mask.indices, 2))),
     "one dimension": sp.coo_array(np.ones(6, dtype=bool)),
 }
 
@@ -310,3 +311,15 @@ def test_a_mask_put_together_wrongly_is_refused(name: str) -> None:
     policy = OffsetTree(random_state=0).fit(**log)
     with pytest.raises(ActionError, match="available cannot be used"):
         policy.predict(log["X"], STRAY[name])
+
+
+@pytest.mark.parametrize("odd", [None, 33, True, 10**400, [[True], [True, False]], [10**400], [[1], []]])
+def test_a_mask_that_is_no_table_is_refused(odd: Any) -> None:
+    log, _ = a_log(50)
+    policy = OffsetTree(random_state=0).fit(**log)
+    for mask in (odd, [odd]):
+        if odd is not None:
+            with pytest.raises(ActionError):
+                policy.decide(log["X"][0], mask)
+        with pytest.raises(ActionError):
+            policy.predict(log["X"], mask if mask is not None else np.array(None))

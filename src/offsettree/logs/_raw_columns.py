@@ -71,7 +71,9 @@ def count_raw_rows(table: RawTable) -> int:
     """Count the rows."""
     if isinstance(table, Mapping):
         return 1
-    return int(table.num_rows) if hasattr(table, "num_rows") else len(table)
+    if hasattr(table, "num_rows"):
+        return int(table.num_rows)
+    return len(table if hasattr(table, "columns") else _as_mappings(table))
 
 
 def read_column(table: RawTable, name: str) -> Column | None:

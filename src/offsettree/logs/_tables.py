@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,6 +13,9 @@ from offsettree.exceptions import LogError
 from offsettree.logs._spellings import MISSING, OFFSET
 
 __all__ = ["MISSING", "as_numerals", "flat_names", "in_chunks", "on_the_wall", "plain", "plain_type", "with_kinds"]
+
+
+SHORT_VIEW = 12  # bytes of text that Arrow keeps beside its length
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
@@ -35,10 +39,27 @@ def plain(table: pa.Table) -> pa.Table:
     for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
         if (to := plain_type(kind)) != kind:
             column = table.column(place)
+            _check_views(column)
             if pa.types.is_float16(kind):
                 column = column.cast(pa.float32())
             table = table.set_column(place, name, column.cast(to, safe=False))
     return _empty_is_missing(table).replace_schema_metadata(None)
+
+
+def _check_views(column: pa.ChunkedArray) -> None:
+    """Refuse text that begins or ends beside its bytes: Arrow looks at what is not missing, and copies all."""
+    for chunk in column.chunks:
+        values = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
+        if not pa.types.is_string_view(values.type):
+            continue
+        _, views, *data = values.buffers()
+        places = np.frombuffer(views, dtype=np.int32).reshape(-1, 4)[values.offset : values.offset + len(values)]
+        length, _, buffer, offset = places.T.astype(np.int64)
+        size = np.array([*(0 if part is None else part.size for part in data), 0])
+        known = (buffer >= 0) & (buffer < len(data)) & (offset >= 0)
+        fits = known & (offset + length <= size[np.where(known, buffer, 0)])
+        if not ((length >= 0) & ((length <= SHORT_VIEW) | fits)).all():
+            raise ValueError("a text begins or ends outside of the file")
 
 
 def _empty_is_missing(table: pa.Table) -> pa.Table:
