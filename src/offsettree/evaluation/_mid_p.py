@@ -24,6 +24,7 @@ SHARE = 0.75  # of the doubt with one further row at its best; the rest is that 
 NEARLY_NORMAL = 2e-3  # skewness, below which a gamma is too long to be computed
 CLOSE = 1e-7  # how exact ends are, as a share of their distance to the estimate
 FEW_TELLING = 10  # rewards: what a model learned of fewer is not independent of them
+ROUNDING = 1e-14  # of the range of possible values
 SIGNS = np.array([[-1.0], [1.0]])  # of a claim below the estimate, and of one above
 Numbers = NDArray[np.float64]
 
@@ -114,6 +115,8 @@ def find_ends(claims: Claims, level: float) -> Numbers:
         inside, above = np.where(going, outside, inside), np.where(going, below, above)
         step = np.where(going, 2 * step, step)
     ends = np.where(below > 0, limits, _between(excess, inside, outside, above, below, value))
+    # Of a policy and itself not even the last digit differs.
+    ends = np.where(np.abs(ends - value) <= ROUNDING * (limits[1] - limits[0]), value, ends)
     return np.where(claims.is_open, SIGNS * np.inf, ends)
 
 
