@@ -31,6 +31,8 @@ __all__ = [
     "take_rows",
 ]
 
+INDICES = (np.dtype(np.int32), np.dtype(np.int64))  # the types that scipy's own code takes
+
 # An array, a CSR matrix or a frame: no protocol covers the three, so the alias is for the reader.
 Features: TypeAlias = Any
 
@@ -259,10 +261,10 @@ def _refuse_odd_parts(X: Any) -> None:
     """Refuse arrays that are not of numbers, of too many dimensions, or of other lengths than those beside them."""
     n_axes = {"bsr": 3, "dia": 2}.get(X.format, 1)
     places = list(X.coords) if X.format == "coo" else [X.offsets] if X.format == "dia" else [X.indices, X.indptr]
-    if X.data.dtype.kind not in "biuf" or X.data.ndim != n_axes:
+    if X.data.dtype.kind not in "biuf" or X.data.dtype == np.float16 or X.data.ndim != n_axes:
         what = f"data of numbers, in {n_axes} dimension(s); got {X.data.dtype} of shape {X.data.shape}"
-    elif odd := [array for array in places if array.dtype.kind not in "iu" or array.ndim != 1]:
-        what = f"places that are whole numbers; got {odd[0].dtype} of shape {odd[0].shape}"
+    elif odd := [array for array in places if array.dtype not in INDICES or array.ndim != 1]:
+        what = f"places that are whole numbers of 32 or 64 bits; got {odd[0].dtype} of shape {odd[0].shape}"
     elif X.format in ("coo", "dia") and any(len(array) != len(X.data) for array in places):
         what = f"a place for each of {len(X.data):,} entries; got {', '.join(f'{len(array):,}' for array in places)}"
     else:

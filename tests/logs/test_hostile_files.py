@@ -127,6 +127,7 @@ HOSTILE: dict[str, tuple[str, list[dict[str, Any]] | str]] = {
     "a cost of 400 digits": ("log.dsjson", [DECISION, DECISION | {"_label_cost": 10**400}]),
     "a feature of 400 digits": ("log.dsjson", [DECISION, DECISION | {"c": {"u": {"x": 10**400}}}]),
     "an action of 30 digits": ("log.dsjson", [DECISION, DECISION | {"_label_Action": 10**30}]),
+    "an action that is true": ("log.dsjson", [DECISION, DECISION | {"_label_Action": True}]),
     "a cost of 400 digits in vw": ("log.vw", f"1:{'1' * 400}:0.5 | x:1\n"),
     "an action of 23 digits in vw": ("log.vw", f"1:0:0.5 | x:1\n{'1' * 23}:0:0.5 | x:1\n"),
     "an action of 5000 digits in vw": ("log.vw", f"1:0:0.5 | x:1\n{'1' * 5000}:0:0.5 | x:1\n"),
@@ -152,6 +153,9 @@ def test_an_id_of_many_digits_is_a_name(tmp_path: Path) -> None:
     actions = {"c": {"u": {"x": 2}, "_multi": [{"id": 10**30}, {"id": 7}]}}
     file = write_lines(tmp_path / "log.dsjson", [DECISION | actions, DECISION | actions | {"_label_Action": 2}])
     assert LoggedData.read(file).action.tolist() == [str(10**30), "7"]
+    actions = {"c": {"u": {"x": 2}, "_multi": [{"id": True}, {"id": 7}]}}
+    write_lines(file, [DECISION | actions, DECISION | actions | {"_label_Action": 2}])
+    assert LoggedData.read(file).action.tolist() == [1, 7]
 
 
 def test_a_propensity_hardly_above_zero_is_doubted(tmp_path: Path) -> None:

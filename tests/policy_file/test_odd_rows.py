@@ -34,6 +34,7 @@ ODD: dict[str, Any] = {
     "too few places": broken(indices=lambda array: array[:3]),
     "places that are no whole numbers": broken(indices=lambda array: array * 1.0),
     "numbers that are objects": broken(data=lambda array: array.astype(object)),
+    "numbers of 16 bits": broken(data=lambda array: array.astype(np.float16)),
     "numbers in a column": broken(data=lambda array: array.reshape(-1, 1)),
     "dates": X.astype("datetime64[s]"),
     "times": X.astype("timedelta64[s]"),

@@ -301,6 +301,8 @@ STRAY: dict[str, Any] = {
     "lists, one beyond": stray(lambda mask: mask.rows[0].__setitem__(0, 6), "lil"),
     "places that are no whole numbers": stray(lambda mask: setattr(mask, "indices", mask.indices * 1.0)),
     "more places than entries": stray(lambda mask: setattr(mask, "indices", np.tile(mask.indices, 2))),
+    "places of eight bits": stray(lambda mask: setattr(mask, "indices", mask.indices.astype(np.uint8))),
+    "places of swapped bytes": stray(lambda mask: setattr(mask, "indices", mask.indices.astype(">i4"))),
     "one dimension": sp.coo_array(np.ones(6, dtype=bool)),
 }
 

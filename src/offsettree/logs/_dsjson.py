@@ -68,7 +68,7 @@ def _finite(value: float, name: str) -> float:
 
 
 def _label(number: Any, actions: Any) -> int | str:
-    if not isinstance(number, int) or number < 1:
+    if type(number) is not int or number < 1:  # nor true, which is an int as well
         raise ValueError(f"_label_Action must be a whole number from 1 on; it is {number!r:.60}.")
     if number > LARGEST_LABEL:
         raise ValueError(f"_label_Action must be at most {LARGEST_LABEL}; it is {number!r:.60}.")
@@ -81,7 +81,7 @@ def _label(number: Any, actions: Any) -> int | str:
         parts = [chosen, *(value for value in chosen.values() if isinstance(value, dict))]
         for part in parts:
             for key, value in part.items():
-                if key.lower().strip("_") in ("id", "tag", "actionid", "action_id") and isinstance(value, int | str):
+                if key.lower().strip("_") in ("id", "tag", "actionid", "action_id") and type(value) in (int, str):
                     # Beyond what an array of whole numbers holds it is a name.
                     return str(value) if isinstance(value, int) and abs(value) > LARGEST_LABEL else value
     return number
