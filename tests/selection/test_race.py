@@ -19,7 +19,8 @@ from offsettree import ConstantPolicy, PolicySearch, RewardBoosting
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection import _race, _timing
 from offsettree.selection._race import plan_race
-from offsettree.selection._trials import Scoring, stratified_folds
+from offsettree.selection._rule import Rule, Stack
+from offsettree.selection._trials import Scoring, _tamed, stratified_folds
 from tests.selection.scripted import Scripted, make_log
 
 Learned = dict[str, list[int]]
@@ -283,3 +284,27 @@ def test_short_work_says_nothing_in_a_pipe_and_something_on_a_terminal(monkeypat
     assert pipe.getvalue() == ""
     assert "(good" in terminal.getvalue()
     assert "\n" not in terminal.getvalue()
+
+
+def test_a_constant_is_preferred_while_one_further_row_could_turn_the_lead() -> None:
+    n_rows = 1000
+    ahead = np.stack([np.zeros(n_rows), np.full(n_rows, 0.01) + 0.001 * (np.arange(n_rows) % 2)])
+    rule, everything = Rule(simpler_within=0.0, lead=2.0), np.ones(n_rows)
+    is_constant = np.array([True, False])
+    assert rule.choose(Stack(ahead, np.ones_like(ahead), is_constant), everything) == 1
+    assert rule.choose(Stack(ahead, np.ones_like(ahead), is_constant, reach=80.0), everything) == 0
+    assert rule.choose(Stack(ahead, np.ones_like(ahead), is_constant, reach=4.0), everything) == 1
+
+
+def test_a_rare_click_counts_in_full_and_a_lone_fortune_does_not() -> None:
+    clicks = np.zeros(2000)
+    clicks[:7] = 1
+    weight = np.full(2000, 80.0)
+    cut_weight, cut_reward = _tamed(weight, clicks)
+    np.testing.assert_array_equal(cut_weight, weight)
+    np.testing.assert_array_equal(cut_reward, clicks)
+    money = np.ones(2000)
+    money[0] = 1e6
+    assert _tamed(weight, money)[1][0] == 1e6  # the only one that differs: nothing to compare it with
+    money[1:500] = 2.0
+    assert _tamed(weight, money)[1].max() < 0.5e6

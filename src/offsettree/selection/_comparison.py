@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -75,7 +75,7 @@ class Groups:
 
     def sum_terms(self, stack: Stack) -> Stack:
         """Sum the terms of all candidates."""
-        return Stack(self.sum(stack.numerator), self.sum(stack.counted), stack.is_constant)
+        return replace(stack, numerator=self.sum(stack.numerator), counted=self.sum(stack.counted))
 
 
 def honest_choices(choosers: list[Stack], fold: NDArray[np.intp], rule: Rule, weight: NDArray[np.float64]) -> list[int]:

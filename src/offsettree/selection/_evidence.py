@@ -52,7 +52,7 @@ class Evidence:
     def stack(self, places: Sequence[int]) -> Stack:
         """Return the terms to choose among some candidates by."""
         chosen = list(places)
-        return Stack(self.tamed[chosen], self.counted[chosen], self.is_constant[chosen])
+        return Stack(self.tamed[chosen], self.counted[chosen], self.is_constant[chosen], self.log.reach)
 
     def intervals(self, places: Sequence[int], level: float) -> list[Interval]:
         """Return what some candidates are worth."""
@@ -82,7 +82,7 @@ class Evidence:
         counted, is_constant = self.counted[chosen][:, rows], self.is_constant[chosen]
         return Valued(
             Stack(self.numerator[chosen][:, rows], counted, is_constant),
-            Stack(self.tamed[chosen][:, rows], counted, is_constant),
+            Stack(self.tamed[chosen][:, rows], counted, is_constant, self.log.reach),
             self.weight[chosen][:, rows],
             label[rows],
             self.log.take(rows),

@@ -24,6 +24,7 @@ __all__ = ["Race", "Rung", "plan_race"]
 SHORT = 3000  # rows up to which only folds are learned from
 SHARES = (0.1, 0.3)  # of a longer log, to learn from before most of it
 ENOUGH = 1500  # rows decided in by policies that learned from most of the log: more folds than that takes are not tried
+ENOUGH_IF_RARE = 5000  # where few rewards differ from the rest
 FIRST_ROWS = 500  # to learn from first where there is a time budget
 # Standard errors behind the one that would be chosen, at which a candidate is dropped: when it has learned from a small
 # part, and may still catch up, and when it has learned from most rows.
@@ -44,8 +45,10 @@ class Rung(NamedTuple):
         return len(self.part[0])
 
 
-def plan_race(fold: NDArray[np.intp], random: np.random.RandomState, *, in_haste: bool) -> list[Rung]:
-    """Return the parts of a race, the smallest first.
+def plan_race(
+    fold: NDArray[np.intp], random: np.random.RandomState, *, in_haste: bool, is_rare: bool = False
+) -> list[Rung]:
+    """Return the parts of a race, the smallest first; more rows are decided in where few earn most.
 
     The parts of a long log are within the first fold's rows to learn from: no policy of the race has seen that fold
     when it is decided in.
@@ -61,7 +64,7 @@ def plan_race(fold: NDArray[np.intp], random: np.random.RandomState, *, in_haste
         is_learned = np.zeros(n_rows, dtype=bool)
         is_learned[order[:size]] = True
         rungs.append(Rung((np.flatnonzero(is_learned), np.flatnonzero(~is_learned))))
-    n_tried = min(n_folds, -(-ENOUGH * n_folds // n_rows))
+    n_tried = min(n_folds, -(-(ENOUGH_IF_RARE if is_rare else ENOUGH) * n_folds // n_rows))
     return [*rungs, *(Rung(folds[each], each) for each in range(n_tried))]
 
 

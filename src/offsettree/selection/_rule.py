@@ -30,12 +30,14 @@ class Gaps:
 class Stack:
     """The terms of candidates, of shape (n_candidates, n_rows), the preferred first; a value is a ratio of sums.
 
-    `is_constant` tells of each whether it does the same whatever x is.
+    `is_constant` tells of each whether it does the same whatever x is. `reach` is by how much one further row could
+    change a sum: where few rewards were seen, the spread of the rows seen says too little of what may come.
     """
 
     numerator: NDArray[np.float64]
     counted: NDArray[np.float64]
     is_constant: NDArray[np.bool_]
+    reach: float = 0.0
 
     @classmethod
     def of(cls, terms: list[Terms], is_constant: list[bool] | None = None) -> Self:
@@ -78,20 +80,23 @@ class Rule:
 
     simpler_within: float
     lead: float
+    is_rare: bool = False  # where few rows earn most: the more of them are seen, the better
 
     @classmethod
     def of(cls, simpler_within: float, reward: NDArray[np.float64]) -> Self:
         """Ask for a clear lead where a few rows earn most: there x seldom tells enough, and luck tells much."""
         off = reward - reward.mean()
-        is_rare = (off**4).mean() > RARE * max((off**2).mean() ** 2, 1e-300)
-        return cls(simpler_within, LEAD_IF_RARE if is_rare else LEAD)
+        is_rare = bool((off**4).mean() > RARE * max((off**2).mean() ** 2, 1e-300))
+        return cls(simpler_within, LEAD_IF_RARE if is_rare else LEAD, is_rare)
 
     def choose(self, stack: Stack, weight: NDArray[np.float64]) -> int:
         """Return the place of the one to take; a row counts as often as its weight says."""
         gaps = stack.gaps(weight)
         best = int(np.argmax(gaps.value))
         within = np.where(stack.is_constant, self.lead, self.simpler_within)
-        return int(np.argmax(gaps.behind[: best + 1] <= (within * gaps.stderr)[: best + 1]))
+        further = stack.reach / max(float(stack.counted[best] @ weight), 1.0)
+        stderr = np.hypot(gaps.stderr, np.where(stack.is_constant, further, 0.0))
+        return int(np.argmax(gaps.behind[: best + 1] <= (within * stderr)[: best + 1]))
 
     def are_hopeless(self, stack: Stack, weight: NDArray[np.float64], beyond: float) -> NDArray[np.bool_]:
         """Tell which are more than so many standard errors behind the one that would be chosen now."""

@@ -40,6 +40,14 @@ class Log:
     available: Available | None = None
     reward_range: tuple[float, float] = (0.0, 1.0)
 
+    @property
+    def reach(self) -> float:
+        """By how much one further row could change a sum over rows: a heavy weight times the spread of rewards."""
+        weight = self.propensity.min() / self.propensity
+        heavy = float((weight**3).sum() / (weight**2).sum() / self.propensity.min())
+        reward = _tamed(weight, self.reward)[1]
+        return heavy * float(reward.max() - reward.min())
+
     def teach(self, policy: BasePolicy, rows: NDArray[np.intp] | None = None) -> BasePolicy:
         """Fit a copy of the policy on some rows, or on all."""
         part = self if rows is None else self.take(rows)
@@ -151,20 +159,28 @@ def hold_trial(
     for place, predicted in _predictions(scoring, model, log, rest, part, chosen).items():
         weight = (chosen[place] == rest.position) / rest.propensity
         terms = estimate_terms(scoring.method, weight, rest.reward, predicted)
-        tamed = terms.numerator if predicted is None else _tamed(terms.numerator, predicted.on_policy)
+        tamed = terms.numerator
+        if predicted is not None:
+            tamed = estimate_terms(scoring.method, *_tamed(weight, rest.reward), predicted).numerator
         trials[place] = Trial(trials[place].seconds, trials[place].warnings, None, terms, tamed, weight)
     return trials
 
 
-def _tamed(numerator: NDArray[np.float64], predicted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cut what was earned beyond the prediction where it is far more than in other rows, by weight or by luck.
+def _tamed(weight: NDArray[np.float64], reward: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Cut the few weights and rewards that are far larger than others of their kind.
 
-    That biases values a little towards what is predicted, and makes differences far less noisy. The limit grows with
-    the rows, so that nothing is cut in the end.
+    Weights are compared with those of other rows that match, rewards that differ from the usual one with each other:
+    a click counts in full, however rare clicks are. Limits grow with the rows, so that nothing is cut in the end.
     """
-    correction = numerator - predicted
-    limit = np.sqrt((correction**2).mean()) * len(correction) ** 0.25
-    return np.asarray(predicted + np.clip(correction, -limit, limit))
+    usual = np.median(reward)
+    return _cut(weight), usual + _cut(reward - usual)
+
+
+def _cut(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cut numbers at the root mean square of those that are not zero, times the fourth root of how many there are."""
+    there = values[values != 0]
+    limit = np.sqrt((there**2).mean()) * len(there) ** 0.25 if len(there) else 0.0
+    return np.clip(values, -limit, limit)
 
 
 def said(error: Exception) -> str:

@@ -110,8 +110,9 @@ class PolicySearch(BasePolicy):
     -----
     A candidate that looks at x must be ahead of the best constant action (`ConstantPolicy`) by 0.75 standard errors of
     their difference on the same rows; by 2 where rewards are rare or have long tails (a kurtosis above 20), for there x
-    seldom tells enough, and luck tells much. For the choice, what rows earned beyond their prediction is cut where it
-    is far more than in other rows. The values in `results_` and `estimate_` are not cut. A candidate leaves the race
+    seldom tells enough, and luck tells much. To that standard error belongs what one further row could change. For the
+    choice, weights and rewards are cut that are far larger than others of their kind. The values in `results_` and
+    `estimate_` are not cut. A candidate leaves the race
     when it is 2 standard errors behind the one that would be chosen, having learned from a small part, or 1, having
     learned from most rows. Constants never leave. How this was found, and how good it is: docs/choosing.md.
 
@@ -126,7 +127,7 @@ class PolicySearch(BasePolicy):
     `estimate_` is of policies learned from all folds but one, so that the one learned from all rows is usually a little
     better. Its interval allows for the choice, too. Rows are taken to be independent. Two folds leave no third to learn
     from: with ``cv=2`` the estimate is as for ``nested=False``. Without `nested`, a long log is not decided in by all
-    folds, but by as many as it takes to value 1,500 rows: `estimate_` is of these rows.
+    folds, but by as many as it takes to value 1,500 rows (5,000 where rewards are rare): `estimate_` is of these rows.
 
     A candidate that fails is named in `results_` with its error and skipped. If all do, `fit` fails. One that fails
     without some pair of folds only is not chosen without either of the two, which its warnings in `results_` tell; if
@@ -229,8 +230,8 @@ class PolicySearch(BasePolicy):
         candidates = read_candidates(self.candidates, sparse=is_sparse(X))
         candidates = prepare_candidates(candidates, self.actions_, (low, high), self.n_jobs, random)
         fold = stratified_folds(log.position, self.cv, random)
-        rungs = plan_race(fold, random, in_haste=self.time_budget is not None)
         rule = Rule.of(float(self.simpler_within), reward)
+        rungs = plan_race(fold, random, in_haste=self.time_budget is not None, is_rare=rule.is_rare)
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
         race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level)
