@@ -265,6 +265,8 @@ def _refuse_odd_parts(X: Any) -> None:
         what = f"data of numbers, in {n_axes} dimension(s); got {X.data.dtype} of shape {X.data.shape}"
     elif odd := [array for array in places if array.dtype not in INDICES or array.ndim != 1]:
         what = f"places that are whole numbers of 32 or 64 bits; got {odd[0].dtype} of shape {odd[0].shape}"
+    elif X.format == "bsr" and any(n == 0 or m % n for m, n in zip(X.shape, X.data.shape[1:], strict=True)):
+        what = f"blocks that fill its shape, {X.shape}; got some of shape {X.data.shape[1:]}"
     elif X.format in ("coo", "dia") and any(len(array) != len(X.data) for array in places):
         what = f"a place for each of {len(X.data):,} entries; got {', '.join(f'{len(array):,}' for array in places)}"
     else:

@@ -303,6 +303,7 @@ STRAY: dict[str, Any] = {
     "more places than entries": stray(lambda mask: setattr(mask, "indices", np.tile(mask.indices, 2))),
     "places of eight bits": stray(lambda mask: setattr(mask, "indices", mask.indices.astype(np.uint8))),
     "places of swapped bytes": stray(lambda mask: setattr(mask, "indices", mask.indices.astype(">i4"))),
+    "blocks of nothing": stray(lambda mask: setattr(mask, "data", mask.data[:, :, :0]), "bsr"),
     "one dimension": sp.coo_array(np.ones(6, dtype=bool)),
 }
 
