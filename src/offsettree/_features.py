@@ -251,10 +251,10 @@ def check_sparse(X: Any) -> None:
         if X.format == "csc":
             n_rows, n_columns = n_columns, n_rows
         _refuse_stray_rows(X, n_rows)
-        _refuse_stray_indices(X, X.indices, n_columns)
+        _refuse_stray_indices(X, X.indices, n_columns, "row" if X.format == "csc" else "column")
     elif X.format == "coo":
-        for axis, indices in enumerate(X.coords):
-            _refuse_stray_indices(X, indices, X.shape[axis])
+        for axis, indices, end in zip(("row", "column"), X.coords, X.shape, strict=True):
+            _refuse_stray_indices(X, indices, end, axis)
 
 
 def _refuse_odd_parts(X: Any) -> None:
@@ -296,13 +296,13 @@ def _refuse_stray_rows(X: Features, n_rows: int) -> None:
         )
 
 
-def _refuse_stray_indices(X: Features, indices: NDArray[Any], end: int) -> None:
+def _refuse_stray_indices(X: Features, indices: NDArray[Any], end: int, axis: str) -> None:
     """Refuse entries where the shape has no place."""
     # Seen as unsigned, one below zero is the largest of all: one pass.
     if len(indices) and indices.view(f"u{indices.itemsize}").max() >= end:
         raise FeatureError(
-            f"a {X.format.upper()} matrix must have indices from 0 to {end - 1}, as its shape is {X.shape}; got some "
-            f"from {indices.min()} to {indices.max()}. Put it together with its true shape."
+            f"a {X.format.upper()} matrix must have {axis} indices from 0 to {end - 1}, as its shape is {X.shape}; got "
+            f"some from {indices.min()} to {indices.max()}. Put it together with its true shape."
         )
 
 

@@ -16,7 +16,7 @@ class Progress:
     """Counts work done against work to do, both in the same unit, and estimates the time left.
 
     A terminal shows one line that changes. A pipe or a file gets a line after every `interval`, also while a single
-    task takes longer than that; work that is done before gets none.
+    task takes longer than that; work that is done before gets none, unless progress was asked for.
 
     Parameters
     ----------
@@ -26,9 +26,13 @@ class Progress:
         Where to write; standard error if not given.
     interval : float, optional
         Seconds between lines where the stream is not a terminal; 10 if not given.
+    asked_for : bool, default=False
+        Write the first line at once.
     """
 
-    def __init__(self, total: float, *, stream: TextIO | None = None, interval: float | None = None) -> None:
+    def __init__(
+        self, total: float, *, stream: TextIO | None = None, interval: float | None = None, asked_for: bool = False
+    ) -> None:
         self.total = total
         self._stream = sys.stderr if stream is None else stream
         self._live = self._stream.isatty()
@@ -38,7 +42,7 @@ class Progress:
         self._what = "starting"
         self._lock = Lock()
         self._closed = Event()
-        if total and self._live:
+        if total and (self._live or asked_for):
             self._show()
         if total:
             Thread(target=self._show_now_and_then, daemon=True).start()

@@ -93,7 +93,7 @@ def refuse_scoring_without_log() -> None:
             known = frame.f_locals
             if not known.get("score_params") and _needs_log(known.get("scorer")):
                 raise RewardError(
-                    "scikit-learn's tools must pass reward and propensity on to the scores as well, which they do only "
+                    "reward and propensity did not arrive: scikit-learn's tools pass them on to the scores only "
                     "with metadata routing: call sklearn.set_config(enable_metadata_routing=True) first. Else every "
                     "score is NaN."
                 )

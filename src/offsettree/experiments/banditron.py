@@ -79,7 +79,7 @@ def run(
         for method in methods
     ]
     pending = [task for task in tasks if task not in records]
-    progress = Progress(len(pending))
+    progress = Progress(len(pending), asked_for=True)
     try:
         for seed in dict.fromkeys(task["seed"] for task in pending):
             X, y = stream.draw(seed)

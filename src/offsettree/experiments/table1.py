@@ -126,7 +126,7 @@ def run(
     ]
     pending = [task for task in tasks if task not in records]
     pending.sort(key=lambda task: _work(task["dataset"], task["method"]), reverse=True)
-    progress = Progress(sum(_work(task["dataset"], task["method"]) for task in pending))
+    progress = Progress(sum(_work(task["dataset"], task["method"]) for task in pending), asked_for=True)
     results: Iterator[Record] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
         delayed(run_one)(**task) for task in pending
     )

@@ -106,7 +106,7 @@ def progressive_validation(
     step = _compiled_step if isinstance(policy, OnlinePolicy) else _plain_step
     n_rows = count_rows(X)
     shown = sys.stderr.isatty() if progress is None else progress
-    bar = Progress(n_rows) if shown else None
+    bar = Progress(n_rows, asked_for=True) if shown else None
     parts = []
     try:
         for first in range(0, n_rows, CHUNK):

@@ -59,7 +59,7 @@ def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verb
         warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_, stacklevel=4)
         seeds = policy._node_seeds(random)
         below = rows_below(policy.tree_, log.counts)
-        progress = Progress(log.n_rows) if is_shown else None
+        progress = Progress(log.n_rows, asked_for=True) if is_shown else None
 
         def told(n_rows: int) -> None:
             if progress is not None:
