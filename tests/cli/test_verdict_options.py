@@ -13,6 +13,7 @@ import pytest
 import offsettree
 from offsettree.cli import main
 from offsettree.logs import LoggedData
+from offsettree.workflow import advice, learn_policy
 
 FAST = ["--learner", "reward-regression", "--base", "ridge", "--method", "snips", "--jobs", "1"]
 
@@ -318,3 +319,25 @@ def test_the_rules_of_a_policy_tree_are_printed_in_the_columns_of_the_log(
     page = (tmp_path / "r.html").read_text()
     assert "The whole policy, as rules" in page
     assert "side is not" in page
+
+
+def test_a_later_log_may_earn_more_than_the_training_log_did(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": random.normal(size=300), "action": random.choice(["a", "b"], 300), "propensity": 0.5})
+    frame["reward"] = random.integers(0, 40, 300)
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    learned = ["learn", tmp_path / "log.csv", "--learner", "constant", "-o", tmp_path / "p.ot"]
+    assert main([str(each) for each in learned]) == 0
+    frame.loc[7, "reward"] = 499
+    frame.to_csv(tmp_path / "later.csv", index=False)
+    assert main(["evaluate", str(tmp_path / "p.ot"), str(tmp_path / "later.csv")]) == 0
+    assert main(["compare", str(tmp_path / "later.csv"), str(tmp_path / "p.ot"), "a"]) == 0
+
+
+def test_no_verdict_stands_beside_a_leak() -> None:
+    random = np.random.default_rng(0)
+    action, paid = random.integers(2, size=600), random.integers(2, size=600).astype(float)
+    X = pd.DataFrame({"age": random.normal(size=600), "result": 3 * paid + 1})
+    learned = learn_policy(LoggedData(X, action, paid, 0.5), learner="constant", random_state=0)
+    assert any("result" in text for text in learned.estimate.serious)
+    assert not advice(learned.compared).is_better

@@ -134,14 +134,20 @@ def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> tu
     return LoggedData(X, log.action, log.reward, found), [propensity_note(found), *found.warnings]
 
 
-def settings(options: argparse.Namespace, policy: Any = None) -> dict[str, Any]:
-    """Return how `evaluate` is to be called; the range of rewards is by default that of the policy's training."""
-    trained = {} if policy is None else mapping(policy.manifest.get("training"))
+def settings(options: argparse.Namespace, policy: Any, log: LoggedData) -> dict[str, Any]:
+    """Return how `evaluate` is to be called; the range of rewards is by default that of the policy's training.
+
+    That one may have been taken from the training log: where rewards of this log leave it, it is not the true one.
+    """
+    trained: Any = None if policy is None else mapping(policy.manifest.get("training")).get("reward_range")
+    is_pair = isinstance(trained, list) and len(trained) == 2 and all(isinstance(end, int | float) for end in trained)
+    if is_pair and not trained[0] <= log.reward.min() <= log.reward.max() <= trained[1]:
+        trained = None
     chosen = {} if options.interval is None else {"interval": options.interval}
     return chosen | {
         "method": options.method,
         "level": options.level,
-        "reward_range": options.reward_range or trained.get("reward_range"),
+        "reward_range": options.reward_range or trained,
         "random_state": options.seed,
     }
 

@@ -43,13 +43,13 @@ def run(options: argparse.Namespace) -> int:
     loaded = {name: load(name) for name in files}
     found = contenders(given, loaded, options)
     say_if_both(loaded, found[0].log.actions)
-    how = settings(options, next(iter(loaded.values()), None))
+    how = settings(options, next(iter(loaded.values()), None), found[0].log)
     first = found[0 if options.baseline is None else -1]
     if options.baseline is not None:
         found.pop()
     rows: list[dict[str, Any]] = []
     for place, each in enumerate(found):
-        own = settings(options, each.policy) if each.policy is not None else how
+        own = settings(options, each.policy, each.log) if each.policy is not None else how
         estimate = evaluate_one(each, own)
         is_first = options.baseline is None and place == 0
         to_first = None if is_first else evaluate_one(each, own, first.decisions).difference

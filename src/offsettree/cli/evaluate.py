@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     found = contenders(given, {name: load(name) for name in files}, options)
     own, other = found[0], found[1] if len(found) > 1 else None
     say_if_both({} if other is None or other.policy is None else {other.name: other.policy}, own.log.actions)
-    how = settings(options, own.policy)
+    how = settings(options, own.policy, own.log)
     compared, picked_on = compare_saved(own, how)
     advised, estimate, is_better = advice(compared), compared.estimate, True
     against = None if other is None else evaluate_one(own, how, other.decisions)

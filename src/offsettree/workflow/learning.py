@@ -178,7 +178,8 @@ def learn_policy(
         kept_encoder = TableEncoder.learn([features])
         encoder = _with_infinity_of(kept_encoder, TableEncoder.learn([_rows_of(features, train_rows)]))
     X = features if encoder is None else encoder.encode(features)
-    heard = find_leaks(features, log.action, log.reward)
+    leaks = find_leaks(features, log.action, log.reward)
+    heard = list(leaks)
     estimated = None
     propensity = log.propensity
     if estimated_propensity:
@@ -218,6 +219,9 @@ def learn_policy(
         reward_range=low_high,
         random_state=random_state,
     )
+    # What learned from a leak is worth nothing where decisions are taken: no verdict stands beside one.
+    doubted = replace(compared.estimate, serious=(*compared.estimate.serious, *leaks))
+    compared = replace(compared, estimate=doubted)
     kept, held_out = policy, test.X
     if refit:
         # Not the search again: what it chose.
