@@ -258,3 +258,14 @@ def test_many_actions_take_no_table_of_rows_by_actions() -> None:
 def test_wrong_settings_are_named(log: dict[str, Any], settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         RewardBoosting(**settings).fit(**log)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rewards_are_not_read_back_out_of_scores_by_models_without_them(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((3000, 10))
+    action = random.integers(0, 10, len(X))
+    reward = (random.random(len(X)) < np.where(action == 4, 0.35, 0.2)).astype(float)
+    policy = RewardBoosting(random_state=seed).fit(X, action, reward=reward, propensity=np.full(len(X), 0.1))
+    assert policy.gain_ < 3
+    assert (policy.predict(X) == 4).mean() > 0.95

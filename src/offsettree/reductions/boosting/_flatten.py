@@ -10,42 +10,35 @@ from numpy.typing import NDArray
 from offsettree.compiled.boosted import FIELDS, BoostedScores
 from offsettree.reductions.boosting._boosting import BoostedLog
 from offsettree.reductions.boosting._columns import Columns
-from offsettree.reductions.boosting._stacking import Finished, Stage, constant_scores
+from offsettree.reductions.boosting._finish import Finished, Stage, constant_models
 
 __all__ = ["flatten_constant", "flatten_stages"]
 
 
 def flatten_constant(columns: Columns, log: BoostedLog) -> BoostedScores:
     """Return the policy that knows nothing of x."""
-    return _without_trees(columns, constant_scores(log))
+    return _without_trees(columns, constant_models(log).weights[:, 0])
 
 
 def flatten_stages(columns: Columns, finished: Finished) -> BoostedScores:
     """Return the policy that was learned; where x is of no use, that of the best constant action."""
     if not finished.stages:
-        return _without_trees(columns, finished.constant)
-    models, n_stages = finished.weights, len(finished.stages)
-    n_actions = len(models)
-    n_design = finished.stages[0].models[0].weights.shape[1]
-    n_columns = n_design + sum(stage.basis.shape[1] for stage in finished.stages)
-    weights = models[:, :n_design].copy()  # of 1 and x
-    of_directions, begin = [], n_design
-    for place, stage in enumerate(finished.stages):
-        n_directions = stage.basis.shape[1]
-        own = models[:, n_columns + place]
-        slopes = models[:, begin : begin + n_directions] / stage.scale + own[:, np.newaxis] * stage.basis
+        return _without_trees(columns, finished.slopes[:, 0])
+    begin = finished.stages[0].models[0].weights.shape[1]
+    weights = finished.slopes[:, :begin].copy()  # of 1 and x
+    of_directions = []
+    for stage in finished.stages:
+        slopes = finished.slopes[:, begin : begin + stage.basis.shape[1]] / stage.scale
         # The trees' sums are along the directions; what they start from is linear in x, and so is added to that.
         linear = np.mean([model.weights for model in stage.models], axis=0).T @ stage.basis
         weights += slopes @ linear.T
-        weights[:, 0] += own * stage.centre - slopes @ (stage.centre @ stage.basis)
+        weights[:, 0] -= slopes @ (stage.centre @ stage.basis)
         of_directions.append(slopes)
-        begin += n_directions
-    return _assembled(columns, np.hstack([weights, *of_directions]).T, finished.stages, n_actions, n_stages)
+        begin += stage.basis.shape[1]
+    return _assembled(columns, np.hstack([weights, *of_directions]).T, finished.stages)
 
 
-def _assembled(
-    columns: Columns, weights: NDArray[np.float64], stages: list[Stage], n_actions: int, n_stages: int
-) -> BoostedScores:
+def _assembled(columns: Columns, weights: NDArray[np.float64], stages: list[Stage]) -> BoostedScores:
     parts: dict[str, list[NDArray[Any]]] = {name: [] for name in ("feature", "lowest", "span", "values", "output")}
     first = 0
     for stage in stages:

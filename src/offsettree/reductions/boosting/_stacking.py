@@ -1,17 +1,17 @@
-"""From cross-fitted scores to the final ones: their leading directions, and one regression on top of them."""
+"""Boosting without each fold, from two starts, and the leading directions of the scores of rows left out."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, BoostingSettings, boost, loss_of
-from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models
+from offsettree.reductions.boosting._finish import Finished, Stage, constant_mean, finish, regression
 
-__all__ = ["Finished", "Stage", "constant_scores", "fit_stages"]
+__all__ = ["fit_stages"]
 
 MOST_DIRECTIONS = 24
 FEW_DIRECTIONS = 12  # where there are so many actions that a regression per action must stay small
@@ -21,26 +21,6 @@ BASIS_NUMBERS = 1 << 23
 EXACT_ACTIONS = 128  # up to so many, directions are found exactly
 ITERATIONS = 6
 STARTS = ("constant", "linear")
-SURE = 3.0  # standard errors by which what x tells must help
-
-
-class Stage(NamedTuple):
-    """What boosting from one start came to: a model per fold, and the directions of their scores."""
-
-    start: str
-    models: list[BoostedModel]
-    centre: NDArray[np.float64]
-    basis: NDArray[np.float64]  # of shape (n_actions, n_directions)
-    scale: NDArray[np.float64]
-
-
-class Finished(NamedTuple):
-    """All that decides: what each start came to, and the regression on top."""
-
-    stages: list[Stage]  # none where x tells nothing
-    weights: NDArray[np.float64]
-    gain: float  # by what x tells of some actions alone, in standard errors
-    constant: NDArray[np.float64]  # scores whatever x is
 
 
 def fit_stages(
@@ -55,7 +35,7 @@ def fit_stages(
     n_rows = len(log.reward)
     fold = random.permutation(n_rows) % n_folds
     seeds = random.randint(np.iinfo(np.int32).max, size=(n_folds, len(STARTS)))
-    expected = _constant_mean(log, log.design.shape[1])
+    expected = constant_mean(log, log.design.shape[1])
     run = Parallel(n_jobs=n_jobs, prefer="threads")
 
     def boosted(f: int, s: int) -> Any:
@@ -71,80 +51,7 @@ def fit_stages(
         stage = _find_directions(log, fold, STARTS[s], models, random)
         stages.append(stage)
         parts.append(_held_out_coordinates(log, fold, stage))
-    return _finish(log, stages, parts)
-
-
-def _finish(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]]) -> Finished:
-    """Fit the last regression, and less of it where rows left out do not gain by more.
-
-    What x tells may be how much all actions earn, and not which earns most: then the best action is the same for all
-    x, and is found better by a model that has one function of x for all actions.
-    """
-    design, groups, mean = _final_design(log, stages, parts)
-    final = _regression(log, design, groups, mean)
-    constant = _constant_models(log)
-    n_shared = design.shape[1] - len(stages)
-    alike = log._replace(action=np.zeros_like(log.action), n_actions=1)
-    of_all = _regression(alike, design[:, :n_shared], groups[: -len(stages)], _constant_mean(log, n_shared))
-    levels = _constant_models(log, known=of_all.left_out)
-    gain = _gain(log, levels, final)
-    if gain >= SURE:
-        return Finished(stages, final.weights, gain, constant.weights[:, 0])
-    weights = np.zeros_like(final.weights)
-    weights[:, :n_shared] = of_all.weights
-    weights[:, 0] += levels.weights[:, 0]
-    if _gain(log, constant, levels) < SURE:
-        return Finished([], weights, gain, constant.weights[:, 0])
-    return Finished(stages, weights, gain, constant.weights[:, 0])
-
-
-def _gain(log: BoostedLog, less: ShrunkenModels, more: ShrunkenModels) -> float:
-    """Return by how much rows left out are better predicted by one model than by another, in standard errors."""
-    gain = loss_of(less.left_out, log.reward, log.logistic) - loss_of(more.left_out, log.reward, log.logistic)
-    if log.weight is not None:
-        gain = gain * log.weight
-    return float(gain.mean() / (gain.std() / np.sqrt(len(gain)) + 1e-12))
-
-
-def _regression(
-    log: BoostedLog,
-    design: NDArray[np.float64],
-    groups: list[slice],
-    mean: NDArray[np.float64],
-    known: NDArray[np.float64] | None = None,
-) -> ShrunkenModels:
-    return fit_shrunken_models(
-        design,
-        log.action,
-        log.reward,
-        log.n_actions,
-        mean=mean,
-        groups=groups,
-        logistic=log.logistic,
-        weight=log.weight,
-        known=known,
-    )
-
-
-def constant_scores(log: BoostedLog) -> NDArray[np.float64]:
-    """Return a score per action, whatever x is; those of few rows are pulled towards the mean of all."""
-    return np.asarray(_constant_models(log).weights[:, 0])
-
-
-def _constant_models(log: BoostedLog, known: NDArray[np.float64] | None = None) -> ShrunkenModels:
-    mean = _constant_mean(log, 1) if known is None else np.zeros(1)
-    return _regression(log, log.design[:, :1], [slice(0, 1)], mean, known)
-
-
-def _constant_mean(log: BoostedLog, n_columns: int) -> NDArray[np.float64]:
-    """Return the model that says the same of every action and row."""
-    mean = np.zeros(n_columns)
-    level = float(np.average(log.reward, weights=log.weight))
-    if log.logistic:
-        level = min(max(level, 1e-6), 1 - 1e-6)
-        level = float(np.log(level / (1 - level)))
-    mean[0] = level
-    return mean
+    return finish(log, stages, parts)
 
 
 def _fit_fold(
@@ -162,7 +69,7 @@ def _fit_fold(
     if start == "linear":
         n_columns = log.design.shape[1]
         groups = [slice(0, 1), slice(1, n_columns)]
-        weights, _, score = _regression(learned, learned.design, groups, expected)
+        weights, _, score = regression(learned, learned.design, groups, expected)
     model, own = boost(learned, out, weights, score, settings, seed)
     return model, loss_of(own, out.reward, log.logistic)
 
@@ -236,25 +143,3 @@ def _held_out_coordinates(log: BoostedLog, fold: NDArray[np.intp], stage: Stage)
         _add_trees(np.ascontiguousarray(log.codes[:, rows]), model, model.projected(narrow), sums)
         found[rows] = linear + sums
     return found
-
-
-def _final_design(
-    log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], list[slice], NDArray[np.float64]]:
-    """Return what the last regression sees: x, the directions, and the row's own action's score by them alone."""
-    n_design = log.design.shape[1]
-    groups = [slice(0, 1), slice(1, n_design)]
-    columns = [log.design]
-    begin = n_design
-    for stage, part in zip(stages, parts, strict=True):
-        columns.append(part / stage.scale)
-        groups.append(slice(begin, begin + part.shape[1]))
-        begin += part.shape[1]
-    for place, (stage, part) in enumerate(zip(stages, parts, strict=True)):
-        own = stage.centre[log.action] + np.einsum("iq,iq->i", part, stage.basis[log.action])
-        columns.append(own[:, np.newaxis])
-        groups.append(slice(begin + place, begin + place + 1))
-    design = np.hstack(columns)
-    mean = np.zeros(design.shape[1])
-    mean[begin:] = 1 / len(stages)
-    return design, groups, mean

@@ -1,0 +1,218 @@
+"""The regression on top: how far to trust the scores that boosting gives to rows it has not seen.
+
+The score of a row comes from models without its fold, and so depends on the rewards of that fold with the opposite
+sign: a mean without some rows is the lower, the more these earned. A regression that is free to choose signs reads
+rewards back out of such scores, and looks good where there is nothing to learn. So scores enter with weights of at
+least 0, the same for all actions, which cannot gain by that; and only as far as these are found to tell which action is
+better is a regression added that is free.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, loss_of
+from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models, sigmoid
+
+__all__ = ["Finished", "Stage", "constant_mean", "constant_models", "finish", "regression"]
+
+SURE = 2.0  # standard errors by which x must help to tell actions apart, or else one is taken always
+SAFE, CLEAR = (
+    5.0,
+    25.0,
+)  # standard errors up to which no regression with free signs is used, and from which on it alone is
+
+
+class Stage(NamedTuple):
+    """What boosting from one start came to: a model per fold, and the directions of their scores."""
+
+    start: str
+    models: list[BoostedModel]
+    centre: NDArray[np.float64]
+    basis: NDArray[np.float64]  # of shape (n_actions, n_directions)
+    scale: NDArray[np.float64]
+
+
+class Finished(NamedTuple):
+    """All that decides: what each start came to, and the scores ``seen @ slopes.T`` on top of that.
+
+    `seen` are the columns of x and the directions of all starts, of each row by models without it; `left_out` is the
+    score of each row's own action by a regression without the row.
+    """
+
+    stages: list[Stage]  # none where x tells nothing
+    seen: NDArray[np.float64]
+    slopes: NDArray[np.float64]  # of shape (n_actions, n_columns)
+    left_out: NDArray[np.float64]
+    gain: float  # of what x tells of single actions, in standard errors
+
+
+class Scores(NamedTuple):
+    """Scores that are linear in what was seen, and those of rows by a regression without them."""
+
+    slopes: NDArray[np.float64]
+    left_out: NDArray[np.float64]
+
+
+def finish(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]]) -> Finished:
+    """Learn how to use the scores of rows left out; `parts` are where these lie along the directions of each start.
+
+    What x tells may be how much all actions earn, and not which earns most: then the best action is the same for all
+    x, and is found better by a model that has one function of x for all actions.
+    """
+    seen = np.hstack([log.design, *(part / stage.scale for stage, part in zip(stages, parts, strict=True))])
+    each = [_along(stage, seen.shape[1], begin) for stage, begin in zip(stages, _begins(log, stages), strict=True)]
+    alike, plain = _alike(log, seen, each), _plain(log, seen, each)
+    gain = _gain(log, alike, plain)
+    if gain < SURE:
+        constant = constant_models(log)
+        nothing = Scores(constant.weights, constant.left_out)
+        if _gain(log, nothing, alike) < SURE:
+            return Finished([], seen[:, :1], *nothing, gain)
+        return Finished(stages, seen, *alike, gain)
+    trust = min(max((gain - SAFE) / (CLEAR - SAFE), 0.0), 1.0)
+    if trust == 0:
+        return Finished(stages, seen, *plain, gain)
+    free = _free(log, stages, seen, each)
+    mixed = [(1 - trust) * one + trust * other for one, other in zip(plain, free, strict=True)]
+    return Finished(stages, seen, mixed[0], mixed[1], gain)
+
+
+def _begins(log: BoostedLog, stages: list[Stage]) -> list[int]:
+    """Return the column of what is seen at which the directions of each start begin."""
+    sizes = [log.design.shape[1], *(stage.basis.shape[1] for stage in stages)]
+    return [int(each) for each in np.cumsum(sizes)[:-1]]
+
+
+def _along(stage: Stage, n_columns: int, begin: int) -> NDArray[np.float64]:
+    """Return the scores of all actions by one start, as slopes in what is seen."""
+    slopes = np.zeros((len(stage.basis), n_columns))
+    slopes[:, 0] = stage.centre
+    slopes[:, begin : begin + stage.basis.shape[1]] = stage.basis * stage.scale
+    return slopes
+
+
+def _plain(log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.float64]]) -> Scores:
+    """Weigh the scores of all starts, and add x for each action, or a level if that is better without the row."""
+    slopes, known = _weighed(log, each, [_own_scores(log, seen, one) for one in each])
+    n_design = log.design.shape[1]
+    level = constant_models(log, known)
+    of_x = regression(log, log.design, _groups(n_design), np.zeros(n_design), known)
+    best = min((level, of_x), key=lambda models: float(_losses(log, models.left_out).mean()))
+    slopes[:, : best.weights.shape[1]] += best.weights
+    return Scores(slopes, best.left_out)
+
+
+def _alike(log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.float64]]) -> Scores:
+    """Take the mean score of all actions for each of them, with one function of x added, and a level for each."""
+    count = np.bincount(log.action, log.weight, minlength=log.n_actions)
+    means = [np.broadcast_to(count @ one / count.sum(), one.shape) for one in each]
+    slopes, known = _weighed(log, means, [seen @ one[0] for one in means])
+    n_design = log.design.shape[1]
+    as_one = log._replace(action=np.zeros_like(log.action), n_actions=1)
+    of_x = regression(as_one, log.design, _groups(n_design), np.zeros(n_design), known)
+    level = constant_models(log, of_x.left_out)
+    slopes[:, :n_design] += of_x.weights
+    slopes[:, :1] += level.weights
+    return Scores(slopes, level.left_out)
+
+
+def _free(log: BoostedLog, stages: list[Stage], seen: NDArray[np.float64], each: list[NDArray[np.float64]]) -> Scores:
+    """Regress on x, on all directions and on the scores of the row's own action, with weights per action."""
+    begins = _begins(log, stages)
+    ends = [*begins[1:], seen.shape[1]]
+    groups = [*_groups(begins[0]), *(slice(*ends) for ends in zip(begins, ends, strict=True))]
+    groups += [slice(seen.shape[1] + place, seen.shape[1] + place + 1) for place in range(len(stages))]
+    design = np.column_stack([seen, *(_own_scores(log, seen, one) for one in each)])
+    mean = np.zeros(design.shape[1])
+    mean[seen.shape[1] :] = 1 / len(stages)
+    models = regression(log, design, groups, mean)
+    slopes = models.weights[:, : seen.shape[1]].copy()
+    for place, one in enumerate(each):
+        slopes += models.weights[:, seen.shape[1] + place, np.newaxis] * one
+    return Scores(slopes, models.left_out)
+
+
+def _own_scores(log: BoostedLog, seen: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.einsum("ip,ip->i", seen, slopes[log.action]))
+
+
+def _weighed(
+    log: BoostedLog, each: list[NDArray[np.float64]], scores: list[NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sum of a level and of scores, each with a weight of at least 0: as slopes, and of the rows."""
+    columns = np.column_stack([np.ones(len(log.reward)), *scores])
+    counts = np.ones(len(log.reward)) if log.weight is None else log.weight
+
+    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        score = columns @ weights
+        slope = sigmoid(score) - log.reward if log.logistic else 2 * (score - log.reward)
+        return float(np.mean(counts * _losses(log, score))), np.asarray((counts * slope) @ columns / len(score))
+
+    first = np.array([0.0, *(1 / len(each) for _ in each)])
+    bounds = [(None, None), *((0, None) for _ in each)]
+    weights = minimize(loss, first, jac=True, bounds=bounds, method="L-BFGS-B").x
+    slopes = np.zeros(each[0].shape)
+    slopes[:, 0] = weights[0]
+    for weight, one in zip(weights[1:], each, strict=True):
+        slopes += weight * one
+    return slopes, np.asarray(columns @ weights)
+
+
+def _losses(log: BoostedLog, score: NDArray[np.float64]) -> NDArray[np.float64]:
+    return loss_of(score, log.reward, log.logistic)
+
+
+def _gain(log: BoostedLog, less: Scores, more: Scores) -> float:
+    """Return by how much rows left out are better predicted by one model than by another, in standard errors."""
+    gain = _losses(log, less.left_out) - _losses(log, more.left_out)
+    if log.weight is not None:
+        gain = gain * log.weight
+    return float(gain.mean() / (gain.std() / np.sqrt(len(gain)) + 1e-12))
+
+
+def _groups(n_design: int) -> list[slice]:
+    """Return the columns of one kind: the level, and x if there is any."""
+    return [slice(0, 1), slice(1, n_design)] if n_design > 1 else [slice(0, 1)]
+
+
+def regression(
+    log: BoostedLog,
+    design: NDArray[np.float64],
+    groups: list[slice],
+    mean: NDArray[np.float64],
+    known: NDArray[np.float64] | None = None,
+) -> ShrunkenModels:
+    """Fit a linear model per action, with what the log says of losses and weights."""
+    return fit_shrunken_models(
+        design,
+        log.action,
+        log.reward,
+        log.n_actions,
+        mean=mean,
+        groups=groups,
+        logistic=log.logistic,
+        weight=log.weight,
+        known=known,
+    )
+
+
+def constant_models(log: BoostedLog, known: NDArray[np.float64] | None = None) -> ShrunkenModels:
+    """Fit a score per action, whatever x is; those of few rows are pulled towards the mean of all."""
+    mean = constant_mean(log, 1) if known is None else np.zeros(1)
+    return regression(log, log.design[:, :1], [slice(0, 1)], mean, known)
+
+
+def constant_mean(log: BoostedLog, n_columns: int) -> NDArray[np.float64]:
+    """Return the model that says the same of every action and row."""
+    mean = np.zeros(n_columns)
+    level = float(np.average(log.reward, weights=log.weight))
+    if log.logistic:
+        level = min(max(level, 1e-6), 1 - 1e-6)
+        level = float(np.log(level / (1 - level)))
+    mean[0] = level
+    return mean
