@@ -226,19 +226,20 @@ PEERS: dict[str, tuple[str, str, bool, Fit]] = {
 
 
 def main() -> None:
-    """Fit, decide, and tell the version and the processor time of the fit."""
-    name, folder = sys.argv[1], Path(sys.argv[2])
+    """Fit each peer named, decide, and tell the version and the processor time of the fit, a line each."""
+    names, folder = sys.argv[1:-1], Path(sys.argv[-1])
     X, action, reward, propensity, rows, k = (
         np.load(folder / f"{part}.npy") for part in ("X", "action", "reward", "propensity", "rows", "k")
     )
-    package, _, _, fit = PEERS[name]
-    if package in LOADED_FIRST:
-        import_module(package)
-    begun = process_time()
-    decide = fit(PeerLog(X, action, reward, propensity, int(k)), folder)
-    seconds = process_time() - begun
-    np.save(folder / "chosen.npy", np.asarray(decide(rows)).astype(np.int64))
-    print(json.dumps({"version": version(package), "fit_seconds": round(seconds, 3)}))
+    for place, name in enumerate(names):
+        package, _, _, fit = PEERS[name]
+        if package in LOADED_FIRST:
+            import_module(package)
+        begun = process_time()
+        decide = fit(PeerLog(X, action, reward, propensity, int(k)), folder)
+        seconds = process_time() - begun
+        np.save(folder / f"chosen{place}.npy", np.asarray(decide(rows)).astype(np.int64))
+        print(json.dumps({"version": version(package), "fit_seconds": round(seconds, 3)}))
 
 
 if __name__ == "__main__":

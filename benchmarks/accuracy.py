@@ -82,6 +82,11 @@ def ours(name: str, task: Task, seed: int) -> dict[str, Any]:
 
 def peer(name: str, task: Task, pythons: dict[str, str]) -> dict[str, Any]:
     """Let another interpreter fit a peer."""
+    return peers([name], task, pythons)[0]
+
+
+def peers(names: list[str], task: Task, pythons: dict[str, str]) -> list[dict[str, Any]]:
+    """Let another interpreter fit peers of one package, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         for part, array in (
             ("X", task.numbers),
@@ -92,14 +97,15 @@ def peer(name: str, task: Task, pythons: dict[str, str]) -> dict[str, Any]:
             ("k", np.array(task.n_actions)),
         ):
             np.save(Path(folder, f"{part}.npy"), array)
-        command = [pythons[PEERS[name][1]], str(Path(__file__).with_name("_accuracy_peer.py")), name, folder]
+        command = [pythons[PEERS[names[0]][1]], str(Path(__file__).with_name("_accuracy_peer.py")), *names, folder]
         run = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, env=os.environ | ONE_THREAD, timeout=LONGEST, check=False
         )
         if run.returncode != 0:
             raise RuntimeError((run.stderr.strip().splitlines() or [f"it ended with {run.returncode}"])[-1])
-        chosen = np.load(Path(folder, "chosen.npy"))
-    return {"value": task.value(chosen), **json.loads(run.stdout.splitlines()[-1])}
+        chosen = [np.load(Path(folder, f"chosen{place}.npy")) for place in range(len(names))]
+    told = run.stdout.splitlines()[-len(names) :]
+    return [{"value": task.value(each), **json.loads(line)} for each, line in zip(chosen, told, strict=True)]
 
 
 def missing_peers(pythons: dict[str, str]) -> dict[str, str]:

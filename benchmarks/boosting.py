@@ -19,8 +19,9 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from _accuracy_peer import PEERS
 from _boosting_logs import SOURCES, make_log
 from _boosting_table import BEST_CONSTANT, OURS, table
 from _problems import write_figures
-from accuracy import ONE_THREAD, missing_peers, peer
+from accuracy import ONE_THREAD, missing_peers, peers
 from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 from threadpoolctl import threadpool_limits
@@ -52,21 +53,27 @@ LEARNERS = (*POLICIES, BEST_CONSTANT, *RIVALS)
 N_FIRST = 200  # rows of the fit by which kernels are loaded
 
 
-def measure(key: dict[str, Any], pythons: dict[str, str], prototype: Path | None) -> dict[str, Any]:
-    """Learn from one log; return the key with the true value, or with why there is none."""
-    task = make_log(key["source"], key["seed"])
+def measure(keys: list[dict[str, Any]], pythons: dict[str, str], prototype: Path | None) -> Iterator[dict[str, Any]]:
+    """Let several learn from one log; give each key with the true value."""
+    source, seed = keys[0]["source"], keys[0]["seed"]
+    task = make_log(source, seed)
     size = {"n_rows": len(task.action), "n_actions": task.n_actions, "best_value": task.best_value()}
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        if key["learner"] in RIVALS:
-            found = peer(key["learner"], task, pythons)
-        elif key["learner"] == BEST_CONSTANT:
-            found = {"value": task.value(np.full(len(task.mean_test), best_constant(task))), "fit_seconds": 0.0}
-        elif key["learner"] == PROTOTYPE and prototype is not None:
-            found = trial(prototype, task, key["seed"])
-        else:
-            found = ours(key["learner"], task, key["seed"])
-    return {**key, **size, **found}
+        for key in keys:
+            if key["learner"] == BEST_CONSTANT:
+                found = {"value": task.value(np.full(len(task.mean_test), best_constant(task))), "fit_seconds": 0.0}
+            elif key["learner"] == PROTOTYPE and prototype is not None:
+                found = trial(prototype, task, seed)
+            elif key["learner"] in POLICIES:
+                found = ours(key["learner"], task, seed)
+            else:
+                continue
+            yield {**key, **size, **found}
+        rivals = [key for key in keys if key["learner"] in RIVALS]
+        if rivals:
+            results = peers([key["learner"] for key in rivals], task, pythons)
+            yield from ({**key, **size, **found} for key, found in zip(rivals, results, strict=True))
 
 
 def ours(name: str, task: Task, seed: int) -> dict[str, Any]:
@@ -151,9 +158,10 @@ def main() -> None:
     ]
     todo = [] if options.no_more else [key for key in keys if key not in records]
     progress = Progress(len(todo))
-    for key in todo:
-        records.add(measure(key, pythons, options.prototype))
-        progress.advance(1, f"{key['source']}: {key['learner']}")
+    for _, same in groupby(todo, key=lambda key: (key["source"], key["seed"])):
+        for record in measure(list(same), pythons, options.prototype):
+            records.add(record)
+            progress.advance(1, f"{record['source']}: {record['learner']}")
     progress.close()
     wanted = {tuple(key[field] for field in KEY) for key in keys}
     found = [dict(record) for record in records if records.key_of(record) in wanted]
