@@ -128,7 +128,7 @@ class DoublyRobust(BasePolicy):
         seed = int(random.randint(np.iinfo(np.int32).max))
         self._model = fit_rewards(model, X, action, reward, propensity, n_actions, seed)
         learner = self._learner()
-        if self.estimator is None:
+        if isinstance(learner, CorrectionForest):
             learner.adapt(len(action), X.shape[1])
         errors = Errors(action, fitted.error, n_actions, available)
         self._corrections = fit_corrections(learner, X, errors, random, self.n_jobs)

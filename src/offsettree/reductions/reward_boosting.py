@@ -18,7 +18,9 @@ from offsettree.learners import HistogramTree
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostingSettings
 from offsettree.reductions.boosting._columns import Columns
-from offsettree.reductions.boosting._flatten import flatten_constant, flatten_stages
+from offsettree.reductions.boosting._finish import finish_without_x
+from offsettree.reductions.boosting._flatten import flatten_stages
+from offsettree.reductions.boosting._held_out import HeldOut
 from offsettree.reductions.boosting._shrunken import sigmoid
 from offsettree.reductions.boosting._stacking import fit_stages
 
@@ -107,6 +109,8 @@ class RewardBoosting(CompilablePolicy):
 
     estimator = None
     _default_learner = staticmethod(HistogramTree)
+    _keeps_held_out = False
+    _held_out: HeldOut  # what is said of each row by models without it, where it is kept
 
     def __init__(
         self,
@@ -170,14 +174,16 @@ class RewardBoosting(CompilablePolicy):
         )
         self._bins = columns.bins
         if len(action) < FEWEST_ROWS or not spread > 1e-12:
-            self.gain_, self.starts_ = 0.0, []
-            self._flat = flatten_constant(columns, log)
+            finished = finish_without_x(log)
         else:
             finished = fit_stages(
                 log, self._folds(len(action)), self._settings(len(action)), DROPPED, self.n_jobs, random
             )
-            self.gain_, self.starts_ = finished.gain, [stage.start for stage in finished.stages]
-            self._flat = flatten_stages(columns, finished)
+        self.gain_, self.starts_ = finished.gain, [stage.start for stage in finished.stages]
+        self._flat = flatten_stages(columns, finished)
+        if self._keeps_held_out:
+            scores = finished.seen, finished.slopes, finished.left_out
+            self._held_out = HeldOut(*scores, log.action, logistic, self._unit)
         self.n_trees_ = len(self._flat.arrays["feature"])
 
     def _folds(self, n_rows: int) -> int:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._progress import Progress
 from offsettree.base import BasePolicy
-from offsettree.reductions import ConstantPolicy
+from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
 from offsettree.selection._nested import try_without_pairs
 from offsettree.selection._rule import Rule, Stack
+from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
-from offsettree.selection._trials import Log, Part, Scoring, folds_of, hold_trial, said
-from offsettree.selection.candidates import Candidate
+from offsettree.selection._trials import Log, Part, Scoring, folds_of, hold_trial, said, texts_of
+from offsettree.selection.candidates import Candidate, lighter
 from offsettree.selection.results import SearchResults
 
 __all__ = ["Race", "Rung", "plan_race"]
@@ -102,12 +104,13 @@ class Race:
     ) -> None:
         self.log, self.scoring, self.rule, self.results, self.budget = log, scoring, rule, results, budget
         self.n_refitted, self.level = n_refitted, level
-        self.still_in: dict[int, BasePolicy] = {place: each.policy for place, each in enumerate(candidates)}
+        self.still_in: dict[int, BasePolicy] = {place: lighter(each.policy) for place, each in enumerate(candidates)}
         is_constant = np.array([isinstance(each.policy, ConstantPolicy) for each in candidates])
         self.evidence = Evidence(is_constant, log, scoring.method)
         self.dropped: dict[int, BasePolicy] = {}
         self.folds: list[int] = []
         self._tried: dict[int, set[int]] = {place: set() for place in self.still_in}
+        self.shared: SharedModel | None = None
         self.n_learned = 0
 
     def run(self, rungs: Sequence[Rung], progress: Progress) -> None:
@@ -126,12 +129,11 @@ class Race:
     def try_all(self, rung: Rung, progress: Progress) -> None:
         """Let all that are still in learn from one part and decide in the other, unless they have done so before.
 
-        The one whose predictions value all others must do so again.
+        The one whose predictions value all others learns for all folds at once.
         """
+        if rung.fold is not None:
+            self._share(progress)
         waiting = {place: each for place, each in self.still_in.items() if rung.fold not in self._tried[place]}
-        shared = self.scoring.shared(self.still_in)
-        if waiting and shared is not None:
-            waiting[shared] = self.still_in[shared]
         first = next(iter(waiting), None)
 
         def start(place: int) -> bool:
@@ -146,12 +148,14 @@ class Race:
             # What policies decided that had learned from a small part would speak for the simple ones.
             self.evidence.forget()
         started = now()
-        trials = hold_trial(waiting, self.log, rung.part, self.scoring, start)
+        known = None if rung.fold is None else self.shared
+        trials = hold_trial(waiting, self.log, rung.part, self.scoring, start, known)
         spent = sum(trial.seconds for trial in trials.values())
         self.budget.note(OVERHEAD, now() - started - spent, rung.n_learned)
         for place, trial in trials.items():
             self._account(place, trial.seconds, trial.warnings)
-            self.budget.note(place, trial.seconds, rung.n_learned)
+            if known is None or place != known.place:
+                self.budget.note(place, trial.seconds, rung.n_learned)
             progress.advance(rung.n_learned, self.results[place]["name"])
             self.evidence.add(place, rung.part[1], trial)
             if rung.fold is not None:
@@ -161,6 +165,21 @@ class Race:
         self.n_learned = rung.n_learned
         if rung.fold is not None and rung.fold not in self.folds:
             self.folds.append(rung.fold)
+
+    def _share(self, progress: Progress) -> None:
+        """Learn the model that values all candidates from all rows, once; each row is judged by a part without it."""
+        while self.shared is None and (place := self.scoring.shared(self.still_in)) is not None:
+            progress.begin(f"{self.results[place]['name']}, {len(self.log.reward):,} rows")
+            started = now()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    self.shared = self.log.share(place, cast(RewardBoosting, self.still_in[place]))
+                except Exception as reason:
+                    self.leave(place, "failed", "it failed", said(reason))
+            seconds = now() - started
+            self._account(place, seconds, texts_of(caught))
+            self.budget.note(place, seconds, len(self.log.reward))
 
     def leave(self, place: int, outcome: str, reason: str, error: str | None = None) -> None:
         """Note why a candidate is out of the race."""
@@ -205,7 +224,7 @@ class Race:
         back = [each for each in self.dropped if row[each]["behind"] <= HOPELESS * row[each]["behind_stderr"]]
         rest = [Rung(part, each) for each, part in enumerate(folds_of(fold))]
         n_learned = sum(rung.n_learned for rung in rest)
-        needed = sum(self.budget.expected(place, n_learned) for place in (*self.still_in, *back, OVERHEAD))
+        needed = sum(self._cost(place, n_learned) for place in (*self.still_in, *back, OVERHEAD))
         if needed > self.budget.left:
             return False
         self.still_in = dict(sorted((self.still_in | {place: self.dropped[place] for place in back}).items()))
@@ -218,7 +237,11 @@ class Race:
         """Return the terms to choose by without each fold, of policies that never saw it; or why there are none."""
         n_folds = int(fold.max()) + 1
         n_pairs = n_folds * (n_folds - 1) // 2
-        if n_pairs * self._expected(len(fold) * (n_folds - 2) // n_folds) > self.budget.left:
+        n_learned = len(fold) * (n_folds - 2) // n_folds
+        if (
+            n_pairs * sum(self.budget.expected(each, n_learned) for each in (*self.still_in, OVERHEAD))
+            > self.budget.left
+        ):
             return f"time_budget={self.budget.seconds:g} s was used up"
         progress.begin(f"{len(self.still_in)} candidates without {n_pairs} pairs of folds, for the estimate")
         is_constant = self.evidence.is_constant[list(self.still_in)]
@@ -235,8 +258,10 @@ class Race:
         row["seconds"] = (row["seconds"] or 0.0) + seconds
         row["warnings"] = tuple(dict.fromkeys((*row["warnings"], *texts)))
 
-    def _expected(self, n_rows: int) -> float:
-        return sum(self.budget.expected(each, n_rows) for each in (*self.still_in, OVERHEAD))
+    def _cost(self, place: int, n_rows: int) -> float:
+        """Return the seconds that a candidate will take to learn; none, if it has learned from all rows before."""
+        is_known = self.shared is not None and place == self.shared.place and n_rows <= len(self.log.reward)
+        return 0.0 if is_known else self.budget.expected(place, n_rows)
 
     def _drop_hopeless(self) -> bool:
         """Let those go that cannot win any more; tell whether only one has a chance.
@@ -266,8 +291,8 @@ class Race:
         value = self.evidence.stack(list(self.still_in)).gaps(self.evidence.counts).value
         worst_first = [list(self.still_in)[each] for each in np.argsort(value, kind="stable")]
         for place in worst_first:
-            last = max(self.budget.expected(each, self.n_refitted) for each in self.still_in)
-            if self._expected(rung.n_learned) + last <= self.budget.left:
+            last = max(self._cost(each, self.n_refitted) for each in self.still_in)
+            if sum(self._cost(each, rung.n_learned) for each in (*self.still_in, OVERHEAD)) + last <= self.budget.left:
                 return True
             if place == self.scoring.shared(self.still_in) or len(self.still_in) <= 2:
                 break
@@ -278,7 +303,7 @@ class Race:
 
     def _leave_unaffordable(self) -> None:
         """Let those go that there is no time left to learn from all rows; the fastest stays in any case."""
-        seconds = {place: self.budget.expected(place, self.n_refitted) for place in self.still_in}
+        seconds = {place: self._cost(place, self.n_refitted) for place in self.still_in}
         going = [place for place, each in seconds.items() if each > max(self.budget.left, min(seconds.values()))]
         self.describe(going)
         for place in going:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,10 @@ from offsettree.evaluation._reward_models import Predictions, predict_rewards
 from offsettree.evaluation._targets import certain, row_blocks
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
 from offsettree.reductions import RewardBoosting
+from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import now
 
-__all__ = ["Log", "Part", "Scoring", "Trial", "folds_of", "hold_trial", "said", "stratified_folds"]
+__all__ = ["Log", "Part", "Scoring", "Trial", "folds_of", "hold_trial", "said", "stratified_folds", "texts_of"]
 
 Part = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to learn from, rows to decide in
 
@@ -51,14 +52,24 @@ class Log:
     def teach(self, policy: BasePolicy, rows: NDArray[np.intp] | None = None) -> BasePolicy:
         """Fit a copy of the policy on some rows, or on all."""
         part = self if rows is None else self.take(rows)
-        learner: BasePolicy = clone(policy)
-        return learner.fit(
-            part.X,
-            part.actions[part.position],
-            reward=part.reward,
-            propensity=part.propensity,
-            available=None if part.available is None else part.available.mask,
+        return part._teach(clone(policy))
+
+    def _teach(self, policy: BasePolicy) -> BasePolicy:
+        return policy.fit(
+            self.X,
+            self.actions[self.position],
+            reward=self.reward,
+            propensity=self.propensity,
+            available=None if self.available is None else self.available.mask,
         )
+
+    def share(self, place: int, policy: RewardBoosting) -> SharedModel:
+        """Fit a copy of the policy on all rows, and keep what it says of each without it."""
+        learner: RewardBoosting = clone(policy)
+        learner._keeps_held_out = True
+        self._teach(learner)
+        held_out = learner.__dict__.pop("_held_out")
+        return SharedModel(place, learner, held_out, held_out.choose(self.available), self.reward_range)
 
     def take(self, rows: NDArray[np.intp]) -> Log:
         """Return some of the rows."""
@@ -129,11 +140,12 @@ def hold_trial(
     part: Part,
     scoring: Scoring,
     start: Callable[[int], bool] = lambda place: True,
+    known: SharedModel | None = None,
 ) -> dict[int, Trial]:
     """Let a copy of every policy learn from one part and decide in the other; those that `start` refuses do not.
 
     All are valued by the same reward model, learned from the same rows: that of a candidate, where one predicts
-    rewards by boosting.
+    rewards by boosting. If it is `known`, it has decided already.
     """
     train, test = part
     ahead, rest = log.take(train), log.take(test)
@@ -141,6 +153,9 @@ def hold_trial(
     trials: dict[int, Trial] = {}
     shared, model = scoring.shared(policies), None
     for place, policy in policies.items():
+        if known is not None and place == known.place:
+            chosen[place], trials[place] = known.chosen[test], Trial(0.0)
+            continue
         if not start(place):
             continue
         started = now()
@@ -154,9 +169,13 @@ def hold_trial(
                 model = learned if place == shared else model
             except Exception as reason:
                 error = said(reason)
-        texts = dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in caught)
-        trials[place] = Trial(now() - started, tuple(texts), error)
-    for place, predicted in _predictions(scoring, model, log, rest, part, chosen).items():
+        trials[place] = Trial(now() - started, texts_of(caught), error)
+    predictions: dict[int, Predictions | None]
+    if known is not None:
+        predictions = {place: known.predict(test, rest.position, answers) for place, answers in chosen.items()}
+    else:
+        predictions = _predictions(scoring, model, log, rest, part, chosen)
+    for place, predicted in predictions.items():
         weight = (chosen[place] == rest.position) / rest.propensity
         terms = estimate_terms(scoring.method, weight, rest.reward, predicted)
         tamed = terms.numerator
@@ -181,6 +200,11 @@ def _cut(values: NDArray[np.float64]) -> NDArray[np.float64]:
     there = values[values != 0]
     limit = np.sqrt((there**2).mean()) * len(there) ** 0.25 if len(there) else 0.0
     return np.clip(values, -limit, limit)
+
+
+def texts_of(caught: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Return what was warned of, each once."""
+    return tuple(dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in caught))
 
 
 def said(error: Exception) -> str:

@@ -23,8 +23,18 @@ from offsettree.reductions import (
     RewardBoosting,
     RewardRegression,
 )
+from offsettree.reductions._corrections import CorrectionForest
 
-__all__ = ["Candidate", "default_candidates", "most_tolerant_learner", "prepare_candidates", "read_candidates"]
+__all__ = [
+    "Candidate",
+    "default_candidates",
+    "lighter",
+    "most_tolerant_learner",
+    "prepare_candidates",
+    "read_candidates",
+]
+
+N_TREES_COMPARED = 40  # of a forest: half a percent behind 100, in less than half of the time
 
 
 class Candidate(NamedTuple):
@@ -138,6 +148,17 @@ def prepare_candidates(
         settings |= {key: value for key, value in defaults.items() if own_settings.get(key, "not a parameter") is None}
         prepared.append(Candidate(name, clone(policy).set_params(**settings)))
     return prepared
+
+
+def lighter(policy: BasePolicy) -> BasePolicy:
+    """Return what is compared in place of a candidate: of a forest, fewer trees, which are nearly as good."""
+    changes: dict[str, Any] = {}
+    if isinstance(policy, OffsetForest) and isinstance(policy.n_trees, int) and policy.n_trees > N_TREES_COMPARED:
+        changes = {"n_trees": N_TREES_COMPARED}
+    if isinstance(policy, DoublyRobust) and policy.estimator is None:
+        changes = {"estimator": CorrectionForest(n_estimators=N_TREES_COMPARED)}
+    light: BasePolicy = clone(policy).set_params(**changes)
+    return light
 
 
 def most_tolerant_learner(candidates: list[Candidate]) -> Any:

@@ -27,7 +27,7 @@ from offsettree.selection._race import Race, plan_race
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._timing import Budget
 from offsettree.selection._trials import Log, Scoring, said, stratified_folds
-from offsettree.selection.candidates import most_tolerant_learner, prepare_candidates, read_candidates
+from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
 __all__ = ["PolicySearch"]
@@ -237,7 +237,7 @@ class PolicySearch(BasePolicy):
         race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level)
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
-            self.best_policy_, best = self._refit(race, whole, progress)
+            self.best_policy_, best = self._refit(candidates, race, whole, progress)
             explain(results, best)
             warn_of_left_out(results, self.time_budget)
             choosers, notes = self._choosers(race, fold, progress)
@@ -263,15 +263,17 @@ class PolicySearch(BasePolicy):
         # Any rows alike, not so many of each action: propensities stay what they are.
         return log.take(np.sort(random.choice(n_rows, self.max_rows, replace=False)))
 
-    def _refit(self, race: Race, log: Log, progress: Progress) -> tuple[BasePolicy, int]:
+    def _refit(self, candidates: list[Candidate], race: Race, log: Log, progress: Progress) -> tuple[BasePolicy, int]:
         """Learn the best from all rows, or, should that fail, the best of the others."""
         race.leave_unmatched()
         while race.still_in or race.bring_back():
             place = race.choose()
             race.describe(list(race.still_in))
+            if race.shared is not None and race.shared.place == place and log is race.log:
+                return race.shared.policy, place
             progress.begin(f"{race.results[place]['name']}, all {len(log.reward):,} rows")
             try:
-                return log.teach(race.still_in[place]), place
+                return log.teach(candidates[place].policy), place
             except Exception as error:
                 race.leave(place, "failed", "it failed", said(error))
         raise all_failed(race.results)

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, loss_of
 from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models, sigmoid
 
-__all__ = ["Finished", "Stage", "constant_mean", "constant_models", "finish", "regression"]
+__all__ = ["Finished", "Stage", "constant_mean", "finish", "finish_without_x", "regression"]
 
 SURE = 2.0  # standard errors by which x must help to tell actions apart, or else one is taken always
 SAFE, CLEAR = (
@@ -69,17 +69,21 @@ def finish(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]
     alike, plain = _alike(log, seen, each), _plain(log, seen, each)
     gain = _gain(log, alike, plain)
     if gain < SURE:
-        constant = constant_models(log)
-        nothing = Scores(constant.weights, constant.left_out)
-        if _gain(log, nothing, alike) < SURE:
-            return Finished([], seen[:, :1], *nothing, gain)
-        return Finished(stages, seen, *alike, gain)
+        constant = finish_without_x(log, gain)
+        x_helps = _gain(log, Scores(constant.slopes, constant.left_out), alike) >= SURE
+        return Finished(stages, seen, *alike, gain) if x_helps else constant
     trust = min(max((gain - SAFE) / (CLEAR - SAFE), 0.0), 1.0)
     if trust == 0:
         return Finished(stages, seen, *plain, gain)
     free = _free(log, stages, seen, each)
     mixed = [(1 - trust) * one + trust * other for one, other in zip(plain, free, strict=True)]
     return Finished(stages, seen, mixed[0], mixed[1], gain)
+
+
+def finish_without_x(log: BoostedLog, gain: float = 0.0) -> Finished:
+    """Score every action the same for all x."""
+    models = constant_models(log)
+    return Finished([], log.design[:, :1], models.weights, models.left_out, gain)
 
 
 def _begins(log: BoostedLog, stages: list[Stage]) -> list[int]:

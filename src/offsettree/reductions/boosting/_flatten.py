@@ -8,16 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.compiled.boosted import FIELDS, BoostedScores
-from offsettree.reductions.boosting._boosting import BoostedLog
 from offsettree.reductions.boosting._columns import Columns
-from offsettree.reductions.boosting._finish import Finished, Stage, constant_models
+from offsettree.reductions.boosting._finish import Finished, Stage
 
-__all__ = ["flatten_constant", "flatten_stages"]
-
-
-def flatten_constant(columns: Columns, log: BoostedLog) -> BoostedScores:
-    """Return the policy that knows nothing of x."""
-    return _without_trees(columns, constant_models(log).weights[:, 0])
+__all__ = ["flatten_stages"]
 
 
 def flatten_stages(columns: Columns, finished: Finished) -> BoostedScores:

@@ -1,0 +1,33 @@
+"""One model of rewards for all folds: it values every candidate, and its own decisions, by models without the row."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.evaluation._reward_models import Predictions
+from offsettree.reductions import RewardBoosting
+from offsettree.reductions.boosting import HeldOut
+
+__all__ = ["SharedModel"]
+
+
+class SharedModel(NamedTuple):
+    """A policy learned from all rows of a log, and what it says and chooses in each row without it.
+
+    `place` is its own among the candidates.
+    """
+
+    place: int
+    policy: RewardBoosting
+    held_out: HeldOut
+    chosen: NDArray[np.intp]
+    reward_range: tuple[float, float]
+
+    def predict(self, rows: NDArray[np.intp], logged: NDArray[np.intp], chosen: NDArray[np.intp]) -> Predictions:
+        """Return what some rows are predicted to earn by the action logged and by that chosen."""
+        low, high = self.reward_range
+        of_both = (low + (high - low) * self.held_out.rewards(rows, action) for action in (logged, chosen))
+        return Predictions(*of_both)
