@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ class Evidence:
         self.numerator, self.tamed, self.counted, self.weight = np.zeros((4, len(is_constant), len(log.reward)))
         self.is_valued = np.zeros(len(log.reward), dtype=bool)
         self.n_left_out = np.zeros(len(is_constant), dtype=int)
+        self.home: int | None = None  # the place of the favourite
+        self.is_sure = False
 
     def add(self, place: int, rows: NDArray[np.intp], trial: Trial) -> None:
         """Take over what a trial found; what was known of its rows before is forgotten."""
@@ -52,7 +55,12 @@ class Evidence:
     def stack(self, places: Sequence[int]) -> Stack:
         """Return the terms to choose among some candidates by."""
         chosen = list(places)
-        return Stack(self.tamed[chosen], self.counted[chosen], self.is_constant[chosen], self.log.reach)
+        return self.mark(Stack(self.tamed[chosen], self.counted[chosen], self.is_constant[chosen]), chosen)
+
+    def mark(self, stack: Stack, places: Sequence[int]) -> Stack:
+        """Add what the rule must know of some candidates beside their terms."""
+        home = -1 if self.home is None or self.home not in places else list(places).index(self.home)
+        return replace(stack, reach=self.log.reach, home=home, is_sure=self.is_sure)
 
     def intervals(self, places: Sequence[int], level: float) -> list[Interval]:
         """Return what some candidates are worth."""
@@ -82,7 +90,7 @@ class Evidence:
         counted, is_constant = self.counted[chosen][:, rows], self.is_constant[chosen]
         return Valued(
             Stack(self.numerator[chosen][:, rows], counted, is_constant),
-            Stack(self.tamed[chosen][:, rows], counted, is_constant, self.log.reach),
+            self.mark(Stack(self.tamed[chosen][:, rows], counted, is_constant), chosen),
             self.weight[chosen][:, rows],
             label[rows],
             self.log.take(rows),

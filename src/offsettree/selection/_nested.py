@@ -60,7 +60,7 @@ def try_without_pairs(
             else:
                 numerator[other, i, test], counted[other, i, test] = trial.tamed, trial.terms.counted
     numerator[failed], counted[failed] = 0.0, 0.0
-    stacks = [Stack(*each, is_constant, log.reach) for each in zip(numerator, counted, strict=True)]
+    stacks = [Stack(*each, is_constant) for each in zip(numerator, counted, strict=True)]
     if failed.all(axis=1).any():
         stacks = []
     return Choosers(stacks, seconds, {place: tuple(each) for place, each in texts.items()})

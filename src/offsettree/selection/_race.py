@@ -14,7 +14,7 @@ from offsettree.base import BasePolicy
 from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
 from offsettree.selection._nested import try_without_pairs
-from offsettree.selection._rule import Rule, Stack
+from offsettree.selection._rule import SURE, Rule, Stack
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
 from offsettree.selection._trials import Log, Part, Scoring, folds_of, hold_trial, said, texts_of
@@ -31,6 +31,7 @@ FIRST_ROWS = 500  # to learn from first where there is a time budget
 # Standard errors behind the one that would be chosen, at which a candidate is dropped: when it has learned from a small
 # part, and may still catch up, and when it has learned from most rows.
 BEHIND_EARLY, BEHIND = 2.0, 1.0
+BEHIND_HOME = 0.5  # where one must be clearly ahead of a favourite to be chosen
 HOPELESS = 3.0  # standard errors at which it could not have been chosen without any one fold either
 OVERHEAD = -1  # the place, in accounts of time, of what is done for all candidates together
 
@@ -147,6 +148,7 @@ class Race:
         if rung.fold is not None and not self.folds:
             # What policies decided that had learned from a small part would speak for the simple ones.
             self.evidence.forget()
+        self.evidence.home = self.scoring.shared(self.still_in)
         started = now()
         known = None if rung.fold is None else self.shared
         trials = hold_trial(waiting, self.log, rung.part, self.scoring, start, known)
@@ -175,6 +177,7 @@ class Race:
                 warnings.simplefilter("always")
                 try:
                     self.shared = self.log.share(place, cast(RewardBoosting, self.still_in[place]))
+                    self.evidence.is_sure = self.shared.policy.gain_ >= SURE
                 except Exception as reason:
                     self.leave(place, "failed", "it failed", said(reason))
             seconds = now() - started
@@ -251,7 +254,8 @@ class Race:
             return f"a reward model failed without a pair of folds ({said(error)})"
         for place in self.still_in:
             self._account(place, found.seconds[place], found.warnings[place])
-        return found.stacks or "no candidate could be learned without some pair of folds"
+        stacks = [self.evidence.mark(each, list(self.still_in)) for each in found.stacks]
+        return stacks or "no candidate could be learned without some pair of folds"
 
     def _account(self, place: int, seconds: float, texts: Sequence[str]) -> None:
         row = self.results[place]
@@ -270,10 +274,10 @@ class Race:
         predictions value all others.
         """
         places = list(self.still_in)
-        beyond = BEHIND if self.folds else BEHIND_EARLY
+        shared = self.scoring.shared(self.still_in)
+        beyond = BEHIND_EARLY if not self.folds else BEHIND if shared is None else BEHIND_HOME
         are_hopeless = self.rule.are_hopeless(self.evidence.stack(places), self.evidence.counts, beyond)
         hopeless = [places[i] for i in np.flatnonzero(are_hopeless)]
-        shared = self.scoring.shared(self.still_in)
         going = [place for place in hopeless if place != shared and not self.evidence.is_constant[place]]
         self.describe(going)
         for place in going:

@@ -13,6 +13,10 @@ from offsettree.evaluation._terms import Terms
 __all__ = ["Gaps", "Rule", "Stack"]
 
 LEAD, LEAD_IF_RARE = 0.75, 2.0
+HOME_LEAD = 1.5
+SURE = (
+    5.0  # standard errors by which the favourite predicts rewards better by x: then it need not prove itself by value
+)
 RARE = 20.0  # kurtosis of the rewards; of 0 and 1 it is 18 where one in twenty is 1
 FEWEST = 100  # rows: of fewer, standard errors say too little to give a candidate up
 
@@ -31,13 +35,16 @@ class Stack:
     """The terms of candidates, of shape (n_candidates, n_rows), the preferred first; a value is a ratio of sums.
 
     `is_constant` tells of each whether it does the same whatever x is. `reach` is by how much one further row could
-    change a sum: where few rewards were seen, the spread of the rows seen says too little of what may come.
+    change a sum: where few rewards were seen, the spread of the rows seen says too little of what may come. `home` is
+    the place of the favourite, which is taken unless another is clearly ahead; -1 if there is none.
     """
 
     numerator: NDArray[np.float64]
     counted: NDArray[np.float64]
     is_constant: NDArray[np.bool_]
     reach: float = 0.0
+    home: int = -1
+    is_sure: bool = False  # of the favourite: that x tells actions apart
 
     @classmethod
     def of(cls, terms: list[Terms], is_constant: list[bool] | None = None) -> Self:
@@ -91,6 +98,8 @@ class Rule:
 
     def choose(self, stack: Stack, weight: NDArray[np.float64]) -> int:
         """Return the place of the one to take; a row counts as often as its weight says."""
+        if stack.home >= 0 and not self.simpler_within:
+            return self._choose_from_home(stack, weight)
         gaps = stack.gaps(weight)
         best = int(np.argmax(gaps.value))
         within = np.where(stack.is_constant, self.lead, self.simpler_within)
@@ -98,20 +107,42 @@ class Rule:
         stderr = np.hypot(gaps.stderr, np.where(stack.is_constant, further, 0.0))
         return int(np.argmax(gaps.behind[: best + 1] <= (within * stderr)[: best + 1]))
 
+    def _choose_from_home(self, stack: Stack, weight: NDArray[np.float64]) -> int:
+        """Return the favourite, or the best of those clearly ahead of it; or a constant, if that is as good."""
+        gaps = stack.gaps(weight, stack.home)
+        is_ahead = ~stack.is_constant & (gaps.behind < -HOME_LEAD * gaps.stderr)
+        pick = int(np.argmax(np.where(is_ahead, gaps.value, -np.inf))) if is_ahead.any() else stack.home
+        if not stack.is_constant.any():
+            return pick
+        constant = int(np.argmax(np.where(stack.is_constant, gaps.value, -np.inf)))
+        gaps = stack.gaps(weight, pick)
+        behind, stderr = gaps.behind[constant], gaps.stderr[constant]
+        if pick == stack.home and stack.is_sure:
+            return constant if behind < -HOME_LEAD * stderr else pick
+        further = stack.reach / max(float(stack.counted[pick] @ weight), 1.0)
+        return constant if behind <= self.lead * np.hypot(stderr, further) else pick
+
     def are_hopeless(self, stack: Stack, weight: NDArray[np.float64], beyond: float) -> NDArray[np.bool_]:
         """Tell which are more than so many standard errors behind the one that would be chosen now."""
         gaps = stack.gaps(weight, self.choose(stack, weight))
         is_behind = np.isfinite(gaps.value) & (gaps.behind > beyond * gaps.stderr)
         return np.asarray(is_behind & (weight.sum() >= FEWEST))
 
-    def __str__(self) -> str:
-        first = "The candidate that earned most on the same rows is chosen"
+    def describe(self, favourite: str | None) -> str:
+        """Say the rule in words."""
+        first, otherwise = "The candidate that earned most on the same rows is chosen", ""
         if self.simpler_within:
             first = (
                 f"Of the candidates that are at most {self.simpler_within:g} standard errors behind the best on the "
                 "same rows, the first in the list is chosen"
             )
+        elif favourite is not None:
+            first = (
+                f"{favourite[:1].upper()}{favourite[1:]} is chosen, unless another candidate earned more on the same "
+                f"rows by {HOME_LEAD:g} standard errors"
+            )
+            otherwise = f", unless it predicts rewards better by x, by {SURE:g} standard errors"
         return (
             f"{first}. To be preferred to the best constant action it must be ahead of it by {self.lead:g} standard "
-            "errors."
+            f"errors{otherwise}."
         )

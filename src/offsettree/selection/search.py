@@ -242,7 +242,8 @@ class PolicySearch(BasePolicy):
             warn_of_left_out(results, self.time_budget)
             choosers, notes = self._choosers(race, fold, progress)
         self.best_name_ = candidates[best].name
-        self.rule_ = str(rule)
+        home = race.evidence.home
+        self.rule_ = rule.describe(None if home is None else candidates[home].name)
         self.estimate_, choices = honest_estimate(
             race.evidence.valued(list(race.still_in), fold, race.folds),
             rule,
