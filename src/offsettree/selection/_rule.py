@@ -108,10 +108,11 @@ class Rule:
         first = "The candidate that earned most on the same rows is chosen"
         if self.simpler_within:
             first = (
-                f"Of the candidates that are at most {self.simpler_within:g} standard errors behind the best on the "
-                "same rows, the first in the list is chosen"
+                f"Of the candidates that are at most {_errors(self.simpler_within)} behind the best on the same rows, "
+                "the first in the list is chosen"
             )
-        return (
-            f"{first}. To be preferred to the best constant action it must be ahead of it by {self.lead:g} standard "
-            "errors."
-        )
+        return f"{first}. To be preferred to the best constant action it must be ahead of it by {_errors(self.lead)}."
+
+
+def _errors(number: float) -> str:
+    return "1 standard error" if number == 1 else f"{number:g} standard errors"
