@@ -178,5 +178,6 @@ def test_a_distilled_tree_is_written_with_its_loss(tmp_path: Path, capsys: Captu
     assert "The tree decides as its teacher, RewardRegression, would" in out
     facts = offsettree.load(tmp_path / "p.ot").manifest["facts"]
     assert facts["policy"]["learner"] == "OffsetTree"
+    assert "Beside its teacher" in (tmp_path / "r.html").read_text()
     assert abs(facts["policy"]["loss"]["value"]) < 0.1
     assert set(offsettree.load(tmp_path / "p.ot").predict(make_log(50, 3))) <= {"mail M", "mail W", "none"}
