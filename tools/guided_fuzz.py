@@ -18,7 +18,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import atheris  # type: ignore[import-not-found]
+import atheris  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "src")]

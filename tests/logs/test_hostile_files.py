@@ -153,7 +153,7 @@ def test_an_action_of_blanks_is_told_with_its_row_in_the_file(tmp_path: Path) ->
     """Not as one that is missing in a row of an array, which is all that is known later."""
     (tmp_path / "log.csv").write_text(str(HOSTILE["an action of blanks"][1]))
     for read in (LoggedData.read, inspect_log, lambda file: list(LoggedData.scan(file))):
-        with pytest.raises(LogError, match=r"row 2 of .*log\.csv, must name the action; it is '   ', nothing but blanks"):
+        with pytest.raises(LogError, match=r"row 2 of .*log\.csv, must name the action; it is '   ', nothing but"):
             read(tmp_path / "log.csv")
 
 

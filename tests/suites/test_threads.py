@@ -69,8 +69,8 @@ def learn_all(policy: Any, log: Any, way: str, first: int = 0) -> None:
         for row in islice(rows, first, None):
             policy.learn(*row)
         return
-    for rows in np.array_split(np.arange(first, len(log)), 60):
-        policy.partial_fit(**log[rows].arrays())
+    for chunk in np.array_split(np.arange(first, len(log)), 60):
+        policy.partial_fit(**log[chunk].arrays())
 
 
 @pytest.mark.parametrize("way", ["learn", "partial_fit"])
