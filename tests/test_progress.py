@@ -49,3 +49,17 @@ def test_nothing_is_said_after_the_end() -> None:
 
 def test_times_are_written_as_a_person_would() -> None:
     assert [clock(seconds) for seconds in (5, 65, 3700)] == ["5 s", "1 min 05 s", "1 h 01 min"]
+
+
+def test_the_first_steps_tell_nothing_of_the_time_left() -> None:
+    """They compile, and would make hours of seconds."""
+    stream = Terminal()
+    with Progress(1000, stream=stream) as progress:
+        progress.advance(4, "constant, 500 rows")
+        assert "under 1 %" in stream.getvalue()
+        progress.advance(36, "policy tree, 500 rows")
+        assert "  4 %" in stream.getvalue()
+        assert "left" not in stream.getvalue()
+        assert not any(line.strip().startswith("0 %") for line in stream.getvalue().split("\r"))
+        progress.advance(100, "ridge, 500 rows")
+        assert "left  (ridge, 500 rows)" in stream.getvalue()

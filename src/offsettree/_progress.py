@@ -10,6 +10,7 @@ from typing import Self, TextIO
 __all__ = ["Progress"]
 
 INTERVAL = 10.0  # seconds between lines where they are kept
+TELLING = 0.05  # the share of the work from which on it tells how long the rest takes: first calls compile, and read
 
 
 class Progress:
@@ -86,8 +87,9 @@ class Progress:
     def _line(self, now: float) -> str:
         share = min(self.done / self.total, 1.0) if self.total else 1.0
         elapsed = now - self._started
-        left = f", about {clock(elapsed / share - elapsed)} left" if share > 0 else ""
-        return f"{100 * share:3.0f} %  {clock(elapsed)} gone{left}  ({self._what})"
+        left = f", about {clock(elapsed / share - elapsed)} left" if share >= TELLING else ""
+        done = "under 1 %" if share < 0.01 else f"{100 * share:3.0f} %"
+        return f"{done}  {clock(elapsed)} gone{left}  ({self._what})"
 
 
 def clock(seconds: float) -> str:

@@ -99,6 +99,28 @@ def test_every_command_takes_every_learner_and_every_format(
     assert "a policy of" in call("inspect", policy)
 
 
+DISTILLED = {"reward-regression": "csv", "policy-tree": "ndjson", "constant": "vw", "offset-forest": "parquet"}
+
+
+@pytest.mark.parametrize("learner", DISTILLED)
+def test_what_was_learned_is_distilled_on_demand(
+    learner: str, logs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, policy = logs[DISTILLED[learner]], tmp_path / "p.ot"
+    more = ["--learner", learner, "--distill", "--method", "snips", "--jobs", "1", "--report", str(tmp_path / "r.html")]
+    assert main(["learn", str(log), *more, *MORE.get(learner, []), "-o", str(policy), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["policy"]["learner"] == "OffsetTree"
+    assert facts["policy"]["loss"]["low"] <= facts["policy"]["loss"]["value"] <= facts["policy"]["loss"]["high"]
+    assert HEADINGS[facts["use"]] in (tmp_path / "r.html").read_text()
+    assert main(["evaluate", str(policy), str(log), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert any("trained on" in text for text in told["estimate"]["warnings"])
+    assert main(["decide", str(policy), str(log)]) == 0
+    assert {line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]} <= {"1", "2", "3"}
+    assert main(["inspect", str(policy)]) == 0
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_logs_of_every_format_are_looked_into(
     name: str, logs: dict[str, Path], capsys: pytest.CaptureFixture[str]

@@ -199,3 +199,15 @@ def test_nothing_else_lies_beside_the_data() -> None:
 def test_the_readme_beside_the_data_has_the_counts(name: str) -> None:
     text = files("offsettree.datasets").joinpath("data", "README.md").read_text(encoding="utf-8")
     assert f"| `{name}` | {RECIPES[name].n_rows} | {RECIPES[name].n_classes} |" in text
+
+
+def test_every_file_has_its_licence_or_is_said_to_have_none_that_is_known() -> None:
+    folder = files("offsettree.datasets") / "data"
+    section = (folder / "README.md").read_text().partition("## Licences")[2].partition("\n## ")[0]
+    rows = {line.split("|")[1].strip(" `"): line for line in section.splitlines() if line.startswith("| `")}
+    assert set(rows) == {each.name for each in folder.iterdir() if each.name.endswith(".gz")}
+    for line in rows.values():
+        licence, asked, package = (cell.strip() for cell in line.split("|")[2:5])
+        assert licence.startswith(("CC BY 4.0", "unknown"))
+        assert asked
+        assert package

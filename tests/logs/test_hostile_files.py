@@ -149,6 +149,14 @@ def test_values_that_no_array_holds_are_refused(name: str, tmp_path: Path) -> No
             read(file)
 
 
+def test_an_action_of_blanks_is_told_with_its_row_in_the_file(tmp_path: Path) -> None:
+    """Not as one that is missing in a row of an array, which is all that is known later."""
+    (tmp_path / "log.csv").write_text(str(HOSTILE["an action of blanks"][1]))
+    for read in (LoggedData.read, inspect_log, lambda file: list(LoggedData.scan(file))):
+        with pytest.raises(LogError, match=r"row 2 of .*log\.csv, must name the action; it is '   ', nothing but"):
+            read(tmp_path / "log.csv")
+
+
 def test_an_id_of_many_digits_is_a_name(tmp_path: Path) -> None:
     actions = {"c": {"u": {"x": 2}, "_multi": [{"id": 10**30}, {"id": 7}]}}
     file = write_lines(tmp_path / "log.dsjson", [DECISION | actions, DECISION | actions | {"_label_Action": 2}])

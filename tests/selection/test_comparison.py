@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from offsettree import evaluate
 from offsettree.evaluation._terms import Terms
 from offsettree.exceptions import LogError
 from offsettree.selection import _comparison
 from offsettree.selection._comparison import Groups, Valued, honest_estimate
+from offsettree.selection._evidence import Evidence
 from offsettree.selection._rule import Rule, Stack
-from offsettree.selection._trials import Log, folds_of, stratified_folds
+from offsettree.selection._trials import Log, Trial, folds_of, stratified_folds
 
 
 def noise(values: list[float], n_rows: int = 200, seed: int = 0, apart: float = 1.0) -> list[Terms]:
@@ -196,3 +201,69 @@ def test_a_choice_that_no_row_speaks_of_is_refused() -> None:
             0.95,
             np.random.RandomState(0),
         )
+
+
+def few_telling() -> tuple[Valued, NDArray[np.intp]]:
+    """A choice by doubly robust terms, in whose rows few rewards are not 0; and what it decides."""
+    random = np.random.RandomState(1)
+    reward = (np.arange(400) < 6).astype(np.float64)
+    position, decisions = random.randint(2, size=(2, 400))
+    weight = 2.0 * (position == decisions)
+    log = Log(np.zeros((400, 1)), position, reward, np.full(400, 0.5), np.arange(2))
+    terms = Terms(0.9 * reward + weight * (reward - 0.9 * reward), weight=weight)
+    return as_valued([terms], [weight], log, np.arange(400) % 5), decisions
+
+
+def test_the_estimate_of_the_only_candidate_is_that_of_evaluate() -> None:
+    """Also where few rewards tell, and an interval by a reward model must hold that of one without."""
+    valued, decisions = few_telling()
+    log, model = valued.log, 0.9 * np.column_stack([valued.log.reward] * 2)  # which knows the rewards all too well
+    found, _ = honest_estimate(valued, Rule(0.0, 0.0), "doubly_robust", 0.95, np.random.RandomState(0))
+    rows: dict[str, Any] = {"X": log.X, "action": log.position, "reward": log.reward, "propensity": 0.5}
+    same = evaluate(decisions, **rows, method="doubly_robust", reward_model=model, reward_range=(0, 1))
+    assert (found.value, found.stderr, found.low, found.high) == pytest.approx(
+        (same.value, same.stderr, same.low, same.high)
+    )
+    assert found.difference is not None
+    assert same.difference is not None
+    assert (found.difference.low, found.difference.high) == pytest.approx((same.difference.low, same.difference.high))
+
+
+def test_warnings_speak_of_the_choice_and_of_its_interval() -> None:
+    valued, _ = few_telling()
+    few = Valued(valued.stack, valued.chooser, valued.weight * (np.arange(400) < 60), valued.fold, valued.log)
+    estimate, _ = honest_estimate(few, Rule(0.0, 0.0), "doubly_robust", 0.95, np.random.RandomState(0))
+    (text,) = [each for each in estimate.warnings if "tell as much of this" in each]
+    assert "of this choice" in text
+    assert "the interval is as wide as that makes it" in text
+
+
+def test_rows_left_to_the_model_are_counted_once_and_only_where_the_candidate_was_chosen() -> None:
+    log = Log(np.zeros((10, 1)), np.zeros(10, dtype=np.intp), np.arange(10.0), np.full(10, 0.5), np.arange(2))
+    evidence = Evidence(np.array([False, False]), log, "switch")
+    ones, left_out = np.ones(10), np.arange(10) < 3
+    for _ in range(2):  # the one whose predictions value all others is tried again
+        for place in range(2):
+            terms = Terms(float(place) * ones, None, left_out if place else ~left_out, ones)
+            evidence.add(place, np.arange(10), Trial(0.0, terms=terms, tamed=terms.numerator, weight=ones))
+    valued = evidence.valued([0, 1], np.arange(10) % 2, [0, 1])
+    estimate, choices = honest_estimate(valued, Rule(0.0, 0.0), "switch", 0.95, np.random.RandomState(0))
+    assert choices == [1, 1]
+    assert any(text.startswith("3 rows of the choice's largest weights") for text in estimate.warnings)
+
+
+def test_the_interval_of_grouped_rows_is_that_of_groups() -> None:
+    random = np.random.RandomState(0)
+    group = np.repeat(np.arange(40), 10)
+    reward = random.randint(2, size=40).astype(np.float64)[group]
+    log = Log(np.zeros((400, 1)), random.randint(2, size=400), reward, np.full(400, 0.5), np.arange(2))
+    weight = np.ones(400)
+    alone = as_valued([Terms(reward, weight=weight)], [weight], log, group % 5)
+    plain, _ = honest_estimate(alone, Rule(0.0, 0.0), "ips", 0.95, random)
+    grouped, _ = honest_estimate(replace(alone, group=group), Rule(0.0, 0.0), "ips", 0.95, random)
+    assert grouped.value == plain.value
+    assert grouped.n_groups == 40
+    assert grouped.stderr == pytest.approx(np.sqrt(10) * plain.stderr, rel=0.05)
+    groups = Groups.of(alone.fold, group)
+    np.testing.assert_array_equal(groups.sum(reward), 10 * reward[::10])
+    np.testing.assert_array_equal(groups.fold, np.arange(40) % 5)

@@ -14,7 +14,7 @@ from offsettree import PolicySearch
 from offsettree.evaluation._reward_models import Predictions
 from offsettree.evaluation._terms import estimate_terms
 from offsettree.exceptions import OffsetTreeWarning
-from offsettree.selection import _comparison, search
+from offsettree.selection import _comparison, _parting
 from offsettree.selection._nested import try_without_pairs
 from offsettree.selection._trials import Log, Scoring, stratified_folds
 from tests.selection.scripted import Cells, Scripted, make_log
@@ -69,7 +69,7 @@ def test_who_is_chosen_without_a_fold_does_not_depend_on_its_rewards(
 ) -> None:
     monkeypatch.setattr(_comparison, "N_RESAMPLES", 2)
     fold = np.arange(60) % 3
-    monkeypatch.setattr(search, "stratified_folds", lambda *_: fold)
+    monkeypatch.setattr(_parting, "stratified_folds", lambda *_: fold)
     changed = {True: 0, False: 0}
     for seed in range(8):
         log = make_noise(seed)

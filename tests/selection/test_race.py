@@ -308,3 +308,23 @@ def test_a_rare_click_counts_in_full_and_a_lone_fortune_does_not() -> None:
     assert _tamed(weight, money)[1][0] == 1e6  # the only one that differs: nothing to compare it with
     money[1:500] = 2.0
     assert _tamed(weight, money)[1].max() < 0.5e6
+
+
+def test_the_clock_stands_still_while_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core import event
+
+    seconds = 0.0
+    monkeypatch.setattr(_timing, "monotonic", lambda: seconds)
+    budget = _timing.Budget(20.0)
+    with event.trigger_event("numba:compile"):
+        seconds += 40.0
+        with event.trigger_event("numba:compile"):  # of a kernel that it calls
+            seconds += 42.0
+    seconds += 3.0
+    assert budget.left == 17.0
+
+
+def test_one_standard_error_is_one() -> None:
+    assert "at most 1 standard error behind" in str(Rule(1.0, 0.75))
+    assert "ahead of it by 1 standard error." in str(Rule(0.0, 1.0))
+    assert "at most 2 standard errors behind" in str(Rule(2.0, 0.75))

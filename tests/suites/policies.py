@@ -225,7 +225,7 @@ class DoublyRobustAsClassifier(AsClassifier, DoublyRobust):
     needs_failures = True
 
 
-class PolicySearchAsClassifier(AsClassifier, PolicySearch):
+class PolicySearchAsClassifier(AsClassifier, PolicySearch):  # type: ignore[misc]
     needs_failures = True
 
 

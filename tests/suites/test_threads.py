@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from offsettree import OffsetForest, OffsetTree, OnlineOffsetTree, OnlineRewardRegression, load, save
+from offsettree import Banditron, OffsetForest, OffsetTree, OnlineOffsetTree, OnlineRewardRegression, load, save
 from offsettree.exceptions import FeatureError
 from tests.suites.policies import POLICIES, make_log
 
@@ -41,32 +45,49 @@ def test_threads_decide_as_one_does_from_the_first_call_on(name: str, tmp_path: 
     fresh = pickle.dumps(policy.fit(**log.arrays()))
     save(policy, tmp_path / "policy.ot")
     expected = policy.predict(log.X).tolist()
-    shares = policy.predict_proba(log.X)
+    shares, ranked = policy.predict_proba(log.X), policy.rank(log.X, 2)
     for shared in (pickle.loads(fresh), load(tmp_path / "policy.ot")):
 
-        def ask(shared: Any = shared) -> tuple[list[Any], list[Any], Any]:
-            return [shared.decide(x) for x in log.X], shared.predict(log.X).tolist(), shared.predict_proba(log.X)
+        def ask(shared: Any = shared) -> tuple[list[Any], list[Any], Any, Any]:
+            one_by_one = [shared.decide(x) for x in log.X]
+            return one_by_one, shared.predict(log.X).tolist(), shared.predict_proba(log.X), shared.rank(log.X, 2)
 
-        for one_by_one, together, probability in at_once(*[ask] * N_THREADS):
+        for one_by_one, together, probability, best in at_once(*[ask] * N_THREADS):
             assert one_by_one == expected
             assert together == expected
             np.testing.assert_array_equal(probability, shares)
+            np.testing.assert_array_equal(best, ranked)
 
 
-@pytest.mark.parametrize("policy", [OnlineOffsetTree(actions=range(3)), OnlineRewardRegression(actions=range(3))])
-def test_nothing_is_lost_of_what_one_thread_learns_while_others_decide(policy: Any) -> None:
+ONLINE = [OnlineOffsetTree(actions=range(3)), OnlineRewardRegression(actions=range(3)), Banditron(actions=range(3))]
+
+
+def learn_all(policy: Any, log: Any, way: str, first: int = 0) -> None:
+    """Learn from all rows but the first ones, one by one or in chunks."""
+    if way == "learn":
+        rows = zip(log.X, log.action.tolist(), log.reward.tolist(), log.propensity.tolist(), strict=True)
+        for row in islice(rows, first, None):
+            policy.learn(*row)
+        return
+    for chunk in np.array_split(np.arange(first, len(log)), 60):
+        policy.partial_fit(**log[chunk].arrays())
+
+
+@pytest.mark.parametrize("way", ["learn", "partial_fit"])
+@pytest.mark.parametrize("policy", ONLINE, ids=lambda policy: type(policy).__name__)
+def test_nothing_is_lost_of_what_one_thread_learns_while_others_decide(policy: Any, way: str) -> None:
     log = make_log(OffsetTree(), n_rows=3000)
-    rows = list(zip(log.X, log.action.tolist(), log.reward.tolist(), log.propensity.tolist(), strict=True))
     alone, shared = clone(policy), clone(policy)
-    for row in rows:
-        alone.learn(*row)
-    shared.learn(*rows[0])
+    for one in (alone, shared):
+        learn_all(one, log[np.arange(1)], "learn")
+    learn_all(alone, log, way, 1)
     done = threading.Event()
 
     def learn() -> None:
-        for row in rows[1:]:
-            shared.learn(*row)
-        done.set()
+        try:
+            learn_all(shared, log, way, 1)
+        finally:
+            done.set()
 
     def decide() -> set[Any]:
         answers = set()
@@ -79,9 +100,40 @@ def test_nothing_is_lost_of_what_one_thread_learns_while_others_decide(policy: A
 
     _, *answers = at_once(learn, *[decide] * 4)
     assert set().union(*answers) <= {0, 1, 2}
-    assert shared.n_rows_seen_ == len(rows)
+    assert getattr(shared, "n_rows_seen_", len(log)) == len(log)  # a Banditron does not count
     for mine, theirs in zip(shared._model, alone._model, strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("policy", ONLINE, ids=lambda policy: type(policy).__name__)
+def test_two_threads_that_learn_at_once_crash_nothing(policy: Any) -> None:
+    """What both learn may be lost; what is left still decides among the actions."""
+    log, shared = make_log(OffsetTree(), n_rows=1000), clone(policy)
+    learn_all(shared, log[np.arange(1)], "learn")
+    at_once(*[lambda: learn_all(shared, log, "learn", 1)] * 2, *[lambda: learn_all(shared, log, "partial_fit", 1)] * 2)
+    assert set(shared.predict(log.X).tolist()) <= {0, 1, 2}
+    assert np.isfinite(np.concatenate([np.ravel(part) for part in shared._model if part.dtype.kind == "f"])).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_process_that_was_forked_after_decisions_decides_as_well() -> None:
+    log = make_log(OffsetTree(), n_rows=25_000)  # which are cut into pieces for threads
+    policy = OffsetForest(n_trees=3, random_state=0).fit(**log[np.arange(300)].arrays())
+    expected = policy.predict(log.X)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (policy.predict(log.X) == expected).all() else 1)
+    ended, status = os.waitpid(child, os.WNOHANG)
+    end = time.monotonic() + 60
+    while not ended and time.monotonic() < end:
+        time.sleep(0.05)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended
+    assert os.waitstatus_to_exitcode(status) == 0
 
 
 def test_a_policy_is_replaced_while_it_serves() -> None:

@@ -8,11 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from offsettree import LoggedData, OffsetTree, PolicySearch, RewardRegression, evaluate
+from offsettree import (
+    ConstantPolicy,
+    LoggedData,
+    OffsetTree,
+    PolicySearch,
+    RewardBoosting,
+    RewardRegression,
+    evaluate,
+)
 from offsettree.datasets import make_campaign
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import make_learner
-from offsettree.workflow import LEARNERS, learn_policy, make_policy
+from offsettree.workflow import LEARNERS, advice, learn_policy, make_policy
 from offsettree.workflow.comparison import best_constant, compare_with_constant
 from offsettree.workflow.facts import learned_facts
 
@@ -121,10 +129,104 @@ def test_a_customer_is_on_one_side_on_demand_and_is_no_feature(log: LoggedData) 
     assert "shop" not in learned.test_encoder.names_in
     assert len(learned.test) == 600
     assert any("left out: it tells the groups apart" in note for note in learned.notes)
-    assert any("too narrow" in note for note in learned.notes)
+    assert learned.estimate.n_groups == 30
+    beside = evaluate(learned.decisions, **learned.test.arrays(), group=frame["shop"][held_out_rows(learned, grouped)])
+    assert (learned.estimate.low, learned.estimate.high) == (beside.low, beside.high)
+    assert learned.estimate.difference == beside.difference
+    assert beside.n_groups == 30
     kept = learn_policy(grouped, **RIDGE, group=frame["shop"])
     assert kept.test_encoder is not None
     assert "shop" in kept.test_encoder.names_in
+
+
+def held_out_rows(learned: Any, log: LoggedData) -> Any:
+    from offsettree.workflow.holdout import hold_out
+
+    held = hold_out(log, 0.3, None, "shop", 0)
+    np.testing.assert_array_equal(log.reward[held.test], learned.test.reward)
+    return held.test
+
+
+@pytest.mark.parametrize("way", ["group", "split_by_time"])
+def test_a_search_holds_rows_out_as_it_is_said_to_be(log: LoggedData, way: str) -> None:
+    parts = []
+
+    class Watched(ConstantPolicy):
+        def _fit(self, X: Any, *rest: Any) -> None:
+            parts.append(X)
+            super()._fit(X, *rest)
+
+        def _choose(self, X: Any) -> Any:
+            parts.append(X)
+            return super()._choose(X)
+
+    row = np.arange(2000.0)
+    numbered = LoggedData(row[:, np.newaxis], log.action, log.reward, log.propensity)
+    values = row // 20 if way == "group" else row
+    search = PolicySearch([Watched()], cv=3, nested=False, scoring="snips", random_state=0)
+    settings: Any = {way: values}
+    learn_policy(numbered, learner=search, method="snips", random_state=0, refit=False, **settings)
+    learned, decided = parts[0][:, 0], parts[1][:, 0]
+    if way == "group":
+        assert not set(learned // 20) & set(decided // 20)
+    else:
+        assert learned.max() < decided.min()
+
+
+@pytest.mark.parametrize("settings", [{"base": "ridge"}, {"offset": 0.5}, {"time_budget": 3.0}])
+def test_what_a_policy_has_of_its_own_is_not_silently_ignored(log: LoggedData, settings: Any) -> None:
+    with pytest.raises(ParameterError, match=f"{next(iter(settings))}=.* must not be given beside a policy"):
+        learn_policy(log, learner=OffsetTree(), **settings)
+
+
+@pytest.mark.parametrize("method", ["snips", "doubly_robust"])
+@pytest.mark.parametrize("reward", [0.0, 1.0, 7.0])
+def test_of_equal_rewards_there_is_no_interval_unless_their_range_is_known(
+    log: LoggedData, method: str, reward: float
+) -> None:
+    same = LoggedData(log.X, log.action, np.full(len(log), reward), log.propensity)
+    settings: Any = {"learner": "constant", "method": method, "random_state": 0, "refit": False}
+    learned = learn_policy(same, **settings)
+    found = learned.compared
+    for interval in (found.estimate, found.estimate.difference, found.constant, found.gain):
+        assert interval is not None
+        assert np.isnan([interval.low, interval.high]).all()
+    assert any("reward_range=(low, high)" in text for text in found.estimate.serious)
+    assert advice(found).use == "open"
+    known = learn_policy(same, **settings, reward_range=(0.0, 10.0)).estimate
+    assert known.low < reward + 1e-9
+    assert known.high > max(known.low, reward - 1e-9)
+
+
+def test_a_distilled_tree_is_kept_and_valued_and_what_it_loses_is_told(log: LoggedData) -> None:
+    settings: Any = {"learner": "reward-boosting", "method": "snips", "random_state": 0}
+    learned = learn_policy(log, **settings, distilled=True)
+    assert type(learned.policy) is type(learned.evaluated) is OffsetTree
+    assert isinstance(learned.teacher, RewardBoosting)
+    np.testing.assert_array_equal(learned.evaluated.predict(learned.test.X), learned.decisions)
+    teacher = learned.teacher.predict(learned.test.X)
+    beside = evaluate(learned.decisions, **learned.test.arrays(), baseline=teacher, reward_range=(0, 1))
+    assert learned.loss == beside.difference
+    alone = evaluate(learned.decisions, **learned.test.arrays(), reward_range=(0, 1))
+    assert learned.estimate.value == alone.value
+    assert (learned.policy.predict(learned.held_out) != learned.decisions).any()  # of all rows, not of most
+    facts = learned_facts(learned, path="log.csv", columns={}, seed=0)
+    assert facts["policy"]["teacher"] == "RewardBoosting"
+    assert facts["policy"]["learner"] == "OffsetTree"
+    assert facts["policy"]["loss"]["value"] == beside.difference.value  # type: ignore[union-attr]
+
+
+def test_poorly_estimated_propensities_forbid_a_verdict(log: LoggedData) -> None:
+    """Who is older is always written to, others never: no propensity of theirs can be divided by."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 1))
+    action = np.where(X[:, 0] > 0, 1, 0)
+    sure = LoggedData(X, action, (action == 1) * 1.0 * (random.random(600) < 0.9), 1.0)
+    learned = learn_policy(sure, learner="constant", estimated_propensity=True, random_state=0)
+    assert learned.propensity is not None
+    assert learned.propensity.warnings
+    assert set(learned.propensity.warnings) <= set(learned.estimate.serious)
+    assert advice(learned.compared).use == "open"
 
 
 @pytest.mark.parametrize(

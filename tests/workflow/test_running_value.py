@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from offsettree import evaluate
+from offsettree import ConstantPolicy, evaluate
 from offsettree.exceptions import LogError
 from offsettree.workflow.running_value import RunningConstant, RunningValue
 
@@ -46,19 +48,54 @@ def test_few_rewards_that_differ_forbid_a_verdict() -> None:
     running.add(decision == action, action == 2, clicks, propensity)
     found = running.compared(2, 0.95)
     assert any("differ from the usual one, 0" in text for text in found.estimate.serious)
-    assert found.doubtful
+    assert found.doubts
 
 
 def test_what_was_never_matched_is_said_or_refused() -> None:
     running = RunningValue()
     running.add(decision == action, np.zeros(N, dtype=bool), reward, propensity)
     found = running.compared(2, 0.95)
-    assert found.doubtful
+    assert found.doubts
     assert np.isinf(found.gain.high)
     nothing = RunningValue()
     nothing.add(np.zeros(N, dtype=bool), action == 2, reward, propensity)
     with pytest.raises(LogError, match="in none of the 900 rows"):
         nothing.compared(2, 0.95)
+
+
+def test_of_equal_rewards_there_is_no_interval() -> None:
+    running = RunningValue()
+    running.add(decision == action, action == 2, np.ones(N), propensity)
+    found = running.compared(2, 0.95)
+    for interval in (found.estimate, found.estimate.difference, found.constant, found.gain):
+        assert interval is not None
+        assert np.isnan([interval.low, interval.high]).all()
+    assert any("reward_range=(low, high)" in text for text in found.estimate.serious)
+
+
+@given(st.integers(0, 9999), st.integers(1, 60))
+def test_the_best_constant_is_the_one_that_the_constant_policy_picks(seed: int, n_rows: int) -> None:
+    """Rows of three actions come in chunks; the third is taken seldom, and must not win by luck."""
+    random = np.random.default_rng(seed)
+    chances = np.array([0.45, 0.45, 0.1])
+    taken = random.choice(3, n_rows, p=chances)
+    earned = np.round(random.normal(10.0, 5.0, n_rows), 3)
+    constant = RunningConstant((-20.0, 40.0))
+    for rows in np.array_split(np.arange(n_rows), 3):
+        constant.add(taken[rows], earned[rows], chances[taken[rows]])
+    policy = ConstantPolicy(reward_range=(-20.0, 40.0), actions=[0, 1, 2]).fit(
+        np.zeros((n_rows, 1)), taken, reward=earned, propensity=chances[taken]
+    )
+    assert constant.best() == policy.action_
+
+
+def test_an_action_tried_once_is_not_the_best_by_luck() -> None:
+    random = np.random.default_rng(0)
+    taken = np.repeat(["a", "b", "c"], [500, 500, 1])
+    earned = np.concatenate([random.random(500) < 0.5, random.random(500) < 0.6, [True]]).astype(float)
+    constant = RunningConstant()
+    constant.add(taken, earned, np.full(1001, 1 / 3))
+    assert constant.best() == "b"
 
 
 def test_the_best_constant_so_far_is_that_of_the_rows_so_far() -> None:

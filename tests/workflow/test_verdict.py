@@ -79,10 +79,31 @@ def test_no_verdict_stands_while_a_serious_warning_does() -> None:
 
 
 def test_a_doubtful_constant_is_neither_recommended_nor_said_to_be_beaten() -> None:
-    found = advice(compared(BETTER, BETTER, BETTER, doubtful=True))
+    found = advice(compared(BETTER, BETTER, BETTER, doubts=("few rows",)))
     assert found.use == "learned"
     assert not found.is_better
-    assert advice(compared(OPEN, WORSE, BETTER, doubtful=True)).use == "logged"
+    assert advice(compared(OPEN, WORSE, BETTER, doubts=("few rows",))).use == "logged"
+
+
+def test_what_speaks_against_the_constant_is_told() -> None:
+    found = compared(BETTER, BETTER, BETTER, doubts=("few rows tell of it",))
+    assert "of always 'mail M': few rows tell of it" in found.warnings
+    assert "a serious warning stands against it" in advice(found).sentence
+
+
+@pytest.mark.parametrize("to_constant", [BETTER, OPEN, WORSE])
+def test_nothing_definite_is_said_of_a_constant_picked_by_the_rows_it_is_valued_on(to_constant: Interval) -> None:
+    found = advice(compared(BETTER, to_constant, BETTER, picked_here=True))
+    assert found.use == "learned"
+    assert not found.is_better
+    assert "picked by these very rows" in found.sentence
+    assert advice(compared(OPEN, to_constant, BETTER, picked_here=True)).use == "logged"
+
+
+def test_doubts_of_the_log_forbid_any_verdict() -> None:
+    found = compared(BETTER, BETTER, BETTER).doubted(["a leak"])
+    assert found.warnings == ("a leak",)
+    assert advice(found).use == "open"
 
 
 @pytest.mark.parametrize(("to_log", "use"), [(BETTER, "constant"), (OPEN, "logged"), (WORSE, "logged")])

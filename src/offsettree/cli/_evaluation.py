@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from offsettree.cli._rows import encoder_for
 from offsettree.evaluation import Estimate, estimate_propensity, evaluate
 from offsettree.exceptions import ActionError, OffsetTreeWarning
 from offsettree.logs import LogColumns, LoggedData, TableEncoder, read_columns
-from offsettree.workflow.comparison import Comparison, best_constant, compare_with_constant
+from offsettree.workflow.comparison import Comparison, best_constant, compare_with_constant, with_doubts
 from offsettree.workflow.facts import propensity_note
+from offsettree.workflow.leaks import find_leaks
 
 __all__ = ["Contender", "compare_saved", "contenders", "evaluate_one", "find_label", "say_if_both", "settings"]
 
@@ -42,6 +43,8 @@ class Contender:
         The rows, encoded for it.
     notes : list of str
         What was noticed while reading.
+    doubts : list of str
+        What forbids any verdict on this log: features that tell the outcome, poorly estimated propensities.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Contender:
     decisions: NDArray[Any]
     log: LoggedData
     notes: list[str]
+    doubts: list[str]
 
     @property
     def words(self) -> str:
@@ -70,15 +74,16 @@ def contenders(given: list[str], loaded: dict[str, Any], options: argparse.Names
     """
     found: dict[str, Contender] = {}
     for name, policy in loaded.items():
-        X, log, notes = _read_for(policy, Path(name), options)
-        found[name] = Contender(name, policy, policy.predict(X), log, notes)
+        log, notes, doubts = _read_for(policy, Path(name), options)
+        found[name] = Contender(name, policy, policy.predict(log.X), log, notes, doubts)
     labels = [name for name in given if name not in loaded]
     if labels:
-        of_a_policy = next(iter(found.values()), None)
-        rows, notes = _read_alone(options) if of_a_policy is None else (of_a_policy.log, of_a_policy.notes)
+        first = next(iter(found.values()), None)
+        rows, notes, doubts = _read_alone(options) if first is None else (first.log, first.notes, first.doubts)
         for name in labels:
             label = find_label(name, rows.actions, options.log)
-            found[name] = Contender(name, None, np.full(len(rows), label, dtype=rows.action.dtype), rows, notes)
+            always = np.full(len(rows), label, dtype=rows.action.dtype)
+            found[name] = Contender(name, None, always, rows, notes, doubts)
     return [found[name] for name in given]
 
 
@@ -106,7 +111,7 @@ def known_columns(policy: Any) -> dict[str, Any]:
     return known | ({"propensity": propensity} if isinstance(propensity, float) else {})
 
 
-def _read_for(policy: Any, path: Path, options: argparse.Namespace) -> tuple[Any, LoggedData, list[str]]:
+def _read_for(policy: Any, path: Path, options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
     """Read a log with the columns that the policy needs, called as in its training unless it is said otherwise."""
     arguments = log_arguments(options, known_columns(policy))
     encoder = encoder_for(policy, path)
@@ -116,22 +121,24 @@ def _read_for(policy: Any, path: Path, options: argparse.Namespace) -> tuple[Any
     if options.propensity_estimated:
         arguments["propensity"] = None
     log = read_columns(options.log, without_propensity=options.propensity_estimated, **arguments)
-    X = encoder.encode(log.X, where=options.log)
-    return X, *_with_propensity(X, log, options)
+    leaks = find_leaks(log.X, log.action, log.reward)
+    rows, notes, doubts = _with_propensity(encoder.encode(log.X, where=options.log), log, options)
+    return rows, notes, [*leaks, *doubts]
 
 
-def _read_alone(options: argparse.Namespace) -> tuple[LoggedData, list[str]]:
+def _read_alone(options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
     """Read a log for which there is no policy: constant actions need nothing but its rows."""
     log = read_columns(options.log, without_propensity=options.propensity_estimated, **log_arguments(options))
     X = log.X if hasattr(log.X, "toarray") else TableEncoder.learn([log.X]).encode(log.X)
     return _with_propensity(X, log, options)
 
 
-def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> tuple[LoggedData, list[str]]:
+def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
+    """Return the rows, what is to be noted of their propensities, and what speaks against these."""
     if log.propensity is not None:
-        return LoggedData(X, log.action, log.reward, log.propensity), []
+        return LoggedData(X, log.action, log.reward, log.propensity), [], []
     found = estimate_propensity(X, log.action, random_state=options.seed)
-    return LoggedData(X, log.action, log.reward, found), [propensity_note(found), *found.warnings]
+    return LoggedData(X, log.action, log.reward, found), [propensity_note(found)], list(found.warnings)
 
 
 def settings(options: argparse.Namespace, policy: Any, log: LoggedData) -> dict[str, Any]:
@@ -157,18 +164,22 @@ def evaluate_one(contender: Contender, how: dict[str, Any], baseline: Any = "log
     own = contender.policy if contender.policy is not None else contender.decisions
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
-        return evaluate(own, **contender.log.arrays(), baseline=baseline, **how)
+        return with_doubts(evaluate(own, **contender.log.arrays(), baseline=baseline, **how), contender.doubts)
 
 
-def compare_saved(contender: Contender, how: dict[str, Any]) -> tuple[Comparison, str]:
+def compare_saved(contender: Contender, how: dict[str, Any], named: Contender | None = None) -> tuple[Comparison, str]:
     """Value a policy beside what was logged and the best constant action; say by which rows that one was picked.
 
     It is the one that was the best when the policy was learned. Where the policy file does not tell, or the log does
-    not have it, it is the best one of this very log, which is generous to it: it is picked by the rows it is valued on.
+    not have it, it is the action `named` by the user; or else the best one of this very log, which is generous to it:
+    it is picked by the rows it is valued on, and nothing definite is said of it.
     """
     log, facts = contender.log, mapping(contender.policy.manifest.get("facts"))
-    action = mapping(facts.get("constant")).get("action")
-    known, picked_on = log.actions.tolist(), "training rows"
-    if action not in known:
-        action, picked_on = best_constant(log), "these rows"
-    return compare_with_constant(contender.policy, contender.decisions, log, action, **how), picked_on
+    action, picked_on = mapping(facts.get("constant")).get("action"), "training rows"
+    if action not in log.actions.tolist():
+        if named is not None and named.policy is None:
+            action, picked_on = named.decisions[0].item(), "named"
+        else:
+            action, picked_on = best_constant(log), "these rows"
+    found = compare_with_constant(contender.policy, contender.decisions, log, action, **how)
+    return replace(found, picked_here=picked_on == "these rows").doubted(contender.doubts), picked_on

@@ -11,6 +11,9 @@ from offsettree.exceptions import ParameterError
 
 __all__ = ["learn_online"]
 
+# It holds no rows out, for it decides on each chunk before it learns from it, and learns from all of them once.
+NOT_ONLINE = ("base", "time_budget", "method", "offset", "split_by_time", "group", "test_size")
+
 
 def learn_online(options: argparse.Namespace) -> dict[str, Any]:
     """Learn from the chunks of a log, each decided on before it is learned from."""
@@ -18,8 +21,9 @@ def learn_online(options: argparse.Namespace) -> dict[str, Any]:
     from offsettree.persistence import save
     from offsettree.workflow.streaming import learn_from_stream
 
-    for name in ("base", "time_budget", "method", "offset", "split_by_time", "group"):
-        if getattr(options, name) is not None:
+    given = {name: getattr(options, name) is not None for name in NOT_ONLINE}
+    for name, is_given in (given | {"no_refit": not options.refit, "distill": options.distill}).items():
+        if is_given:
             option = "--" + name.replace("_", "-")
             raise ParameterError(f"{option} is not for --learner {options.learner}: leave it out.")
     if options.propensity_estimated:

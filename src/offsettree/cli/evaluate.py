@@ -61,26 +61,25 @@ def run(options: argparse.Namespace) -> int:
     files = policy_files(given)
     from offsettree.cli._evaluation import compare_saved, contenders, evaluate_one, say_if_both, settings
     from offsettree.persistence import load
-    from offsettree.workflow import advice, conclusion, verdict
+    from offsettree.workflow import advice
     from offsettree.workflow.facts import constant_facts, estimate_facts
-    from offsettree.workflow.verdict import basis
 
     found = contenders(given, {name: load(name) for name in files}, options)
     own, other = found[0], found[1] if len(found) > 1 else None
     say_if_both({} if other is None or other.policy is None else {other.name: other.policy}, own.log.actions)
     how = settings(options, own.policy, own.log)
-    compared, picked_on = compare_saved(own, how)
-    advised, estimate, is_better = advice(compared), compared.estimate, True
+    compared, picked_on = compare_saved(own, how, other)
     against = None if other is None else evaluate_one(own, how, other.decisions)
+    advised = advice(compared)
+    is_better = advised.is_better
     if against is not None and against.difference is not None:
-        is_better = against.difference.low > 0 and not against.serious
-    is_better = is_better and advised.is_better
+        is_better = is_better and against.difference.low > 0 and not against.serious
     if options.json:
         print_json(
             {
                 "policy": str(options.policy),
                 "log": str(options.log),
-                "estimate": estimate_facts(estimate),
+                "estimate": estimate_facts(compared.estimate),
                 "constant": constant_facts(compared, picked_on),
                 "baseline": None if against is None else {"name": options.baseline, **estimate_facts(against)},
                 "conclusion": advised.sentence,
@@ -89,23 +88,31 @@ def run(options: argparse.Namespace) -> int:
                 "notes": own.notes,
             }
         )
-        return exit_code(options, is_better=is_better)
-    print_line(paragraph(verdict(estimate, compared)))
-    if picked_on == "these rows":
+    else:
+        _tell(compared, against, own, other)
+    return exit_code(options, is_better=is_better)
+
+
+def _tell(compared: Any, against: Any, own: Any, other: Any) -> None:
+    """Print what came out."""
+    from offsettree.workflow import advice, conclusion, verdict
+    from offsettree.workflow.verdict import basis
+
+    print_line(paragraph(verdict(compared.estimate, compared)))
+    if compared.picked_here:
         print_line(
             paragraph(
                 "That constant action is the best one of these very rows, which is generous to it: the policy file "
-                "names none that this log has."
+                "names none that this log has. Nothing definite is said of it; name one by --baseline."
             )
         )
-    print_line(paragraph(basis(estimate)))
-    if against is not None and other is not None:
+    print_line(paragraph(basis(compared.estimate)))
+    if against is not None:
         print_line()
         print_line(paragraph(verdict(against, baseline=other.words)))
         print_line(paragraph(conclusion(against, baseline=other.words)))
     print_line()
-    print_line(paragraph(advised.sentence))
+    print_line(paragraph(advice(compared).sentence))
     print_notes(own.notes)
-    for warning in dict.fromkeys([*estimate.warnings, *(() if against is None else against.warnings)]):
+    for warning in dict.fromkeys([*compared.warnings, *(() if against is None else against.warnings)]):
         print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
-    return exit_code(options, is_better=is_better)

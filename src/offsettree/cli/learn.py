@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
+from offsettree.cli._learned_text import ONLINE, tell
 from offsettree.cli._options import (
     add_common_options,
     add_log_options,
@@ -16,7 +16,7 @@ from offsettree.cli._options import (
     refuse_to_overwrite,
     require_files,
 )
-from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes, shown
+from offsettree.cli._output import as_options, print_json
 from offsettree.cli._require import add_require_option, exit_code
 from offsettree.cli.evaluate import INTERVALS, METHODS
 from offsettree.cli.inspect import is_policy_file
@@ -30,8 +30,8 @@ LEARNERS = [
     "reward-boosting", "policy-tree", "constant", "online", "online-regression",
 ]  # fmt: skip
 CLASSIFIERS = "boosting, extra-trees, forest, histogram-tree, j48, logistic, tree"
+TEST_SIZE = 0.3
 REGRESSORS = "boosting, extra-trees, forest, m5p, reptree, ridge, tree"
-ONLINE = ("online", "online-regression")
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -70,6 +70,12 @@ def configure(command: argparse.ArgumentParser) -> None:
         help="keep the policy that was evaluated, and do not learn it again from all rows",
     )
     group.add_argument(
+        "--distill",
+        action="store_true",
+        help="keep an offset tree that decides as the policy learned does, in fewer steps; the estimate is of the "
+        "tree, and what it loses is said",
+    )
+    group.add_argument(
         "--reward-range",
         type=float,
         nargs=2,
@@ -78,7 +84,7 @@ def configure(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--time-budget", type=float, metavar="SECONDS", help="start no further candidate after that")
     group = command.add_argument_group("evaluation")
-    group.add_argument("--test-size", type=float, default=0.3, help="share of rows held out (default: 0.3)")
+    group.add_argument("--test-size", type=float, help=f"share of rows held out (default: {TEST_SIZE})")
     group.add_argument(
         "--method", choices=METHODS, help="(default: doubly_robust; snips where more than 20,000 rows are held out)"
     )
@@ -121,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(facts)
     else:
-        _tell(facts, options)
+        tell(facts, options)
     return exit_code(options, is_better=facts["is_better"])
 
 
@@ -148,10 +154,11 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
         learner=options.learner,
         base=options.base,
         offset=_offset(options.offset),
-        test_size=options.test_size,
+        test_size=TEST_SIZE if options.test_size is None else options.test_size,
         split_by_time=found.beside.get(options.split_by_time),
         group=found.beside.get(options.group),
         refit=options.refit,
+        distilled=options.distill,
         reward_range=None if options.reward_range is None else tuple(options.reward_range),
         estimated_propensity=estimated,
         method=options.method,
@@ -222,62 +229,3 @@ def _check_paths(options: argparse.Namespace) -> None:
         raise ParameterError(
             f"--out must not replace what is no policy file; {options.out} is none. Name another file."
         )
-
-
-def _tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
-    from offsettree.workflow.rules import rule_lines
-
-    log, policy = facts["log"], facts["policy"]
-    print_line(
-        f"Read {log['rows']:,} decisions among {len(log['actions']):,} actions from {log['path']}, "
-        f"{len(log['features']):,} features."
-    )
-    print_notes(log["notes"])
-    if facts["candidates"]:
-        print_line()
-        print_line(_candidate_table(facts["candidates"]))
-        if facts["rule"]:
-            print_line(paragraph(facts["rule"]))
-    print_line()
-    held_out = "decided on before they were learned from" if options.learner in ONLINE else "held out"
-    print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} {held_out}.")
-    print_line(paragraph(facts["verdict"]))
-    print_line(paragraph(facts["basis"]))
-    if policy["refit"]:
-        print_line(paragraph(kept(facts)))
-    if lines := rule_lines(facts.get("rules")):
-        print_line()
-        print_line("The rules of the policy kept:")
-        for line in lines:
-            print_line(f"  {shown(line)}")
-    print_line()
-    print_line(paragraph(facts["conclusion"]))
-    if facts["use"] == "constant" and not facts["constant"]["same"]:
-        print_line(paragraph("The file has the learned policy all the same; --learner constant writes the other."))
-    for warning in facts["warnings"]:
-        print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
-    print_line()
-    written = [f"policy: {options.out}"] + ([f"report: {options.report}"] if options.report else [])
-    print_line("Written " + ", ".join(written))
-    sys.stdout.flush()
-
-
-def kept(facts: dict[str, Any]) -> str:
-    """Say of which policy the estimate is, and which one is kept."""
-    n_rows, n_train = facts["log"]["rows"], facts["log"]["train_rows"]
-    return (
-        f"These figures are of the policy learned from {n_train:,} rows ({100 * n_train / n_rows:.0f} %). The one kept "
-        f"was learned again, with the same settings, from all {n_rows:,}."
-    )
-
-
-def _candidate_table(candidates: list[dict[str, Any]]) -> str:
-    rows = [["candidate", "value", "interval", "seconds", ""]]
-    for each in candidates:
-        value = "" if each["value"] is None else f"{each['value']:.4f}"
-        interval = "" if each["value"] is None else f"{each['low']:.4f} to {each['high']:.4f}"
-        seconds = "" if each["seconds"] is None else f"{each['seconds']:.1f}"
-        said = ["" if each["outcome"] == "compared" else each["outcome"], each["reason"], each["error"]]
-        outcome = ": ".join(f"{part:.60}" for part in said if part)
-        rows.append([each["name"], value, interval, seconds, outcome])
-    return columns(rows, right=(1, 3))

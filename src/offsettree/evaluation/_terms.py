@@ -19,15 +19,21 @@ MODEL_METHODS = ("direct", "doubly_robust", "switch")
 class Terms:
     """An estimate as a ratio of sums over the rows; a denominator of None counts every row once.
 
-    `n_left_out` rows with weight were left to the reward model, for all that was logged in them. `weight` is how often
-    each row's reward counts (None: once). With `from_zero` a row that the policy does not match counts as a reward 0.
+    `left_out` are rows with weight that were left to the reward model, for all that was logged in them. `weight` is how
+    often each row's reward counts (None: once). With `from_zero` a row that the policy does not match counts as a
+    reward 0.
     """
 
     numerator: NDArray[np.float64]
     denominator: NDArray[np.float64] | None = None
-    n_left_out: int = 0
+    left_out: NDArray[np.bool_] | None = None
     weight: NDArray[np.float64] | None = None
     from_zero: bool = False
+
+    @property
+    def n_left_out(self) -> int:
+        """How many rows were left to the reward model."""
+        return 0 if self.left_out is None else int(self.left_out.sum())
 
     @property
     def counted(self) -> NDArray[np.float64]:
@@ -57,7 +63,7 @@ def estimate_terms(
     correction = weight * (reward - predicted.on_logged)
     if method == "switch":
         kept = weight <= switch_threshold(weight, predicted.on_policy, correction)
-        return Terms(predicted.on_policy + np.where(kept, correction, 0), None, int((~kept).sum()), weight)
+        return Terms(predicted.on_policy + np.where(kept, correction, 0), None, ~kept, weight)
     return Terms(predicted.on_policy + correction, weight=weight)
 
 

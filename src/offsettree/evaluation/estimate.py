@@ -82,6 +82,8 @@ class Estimate(Interval):
         What speaks against trusting the estimate, in plain words.
     serious : tuple of str
         Those of the warnings while which no definite verdict stands, neither "better" nor "worse".
+    n_groups : int or None
+        Groups of rows that the interval takes to be independent of each other; None where it takes rows to be.
 
     Examples
     --------
@@ -101,6 +103,7 @@ class Estimate(Interval):
     difference: Interval | None = None
     warnings: tuple[str, ...] = ()
     serious: tuple[str, ...] = ()
+    n_groups: int | None = None
 
     def __str__(self) -> str:
         return repr(self)

@@ -11,22 +11,13 @@ from sklearn.utils import check_random_state
 
 from offsettree._features import Features
 from offsettree.evaluation import _diagnostics as diagnostics
-from offsettree.evaluation._claims import Known
-from offsettree.evaluation._empirical_likelihood import likelihood_intervals
 from offsettree.evaluation._findings import WHAT, find_warnings
-from offsettree.evaluation._finite_sample import Scale, guaranteed, largest_weight
-from offsettree.evaluation._inputs import GUARANTEED, Log, check_settings, find_range, is_table
-from offsettree.evaluation._intervals import bootstrap_values, bootstrapped, normal_intervals
-from offsettree.evaluation._mid_p import mid_p_intervals, widened_by
-from offsettree.evaluation._reward_models import (
-    Predictions,
-    check_predictions,
-    forward_folds,
-    predict_rewards,
-    random_folds,
-)
+from offsettree.evaluation._groups import folds_by_group
+from offsettree.evaluation._inputs import Log, check_settings, find_range, is_table
+from offsettree.evaluation._reward_models import Predictions, check_predictions, forward_folds, predict_rewards
 from offsettree.evaluation._targets import Target, find_target
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
+from offsettree.evaluation._ways import Way, find_intervals, of_few_groups
 from offsettree.evaluation.estimate import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.exceptions import LogError, OffsetTreeWarning
 
@@ -49,6 +40,7 @@ def evaluate(
     available: Any = None,
     reward_range: Any = None,
     max_weight: float | None = None,
+    group: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Estimate:
     """Estimate the value of a policy, its mean reward per decision, on a log it has not seen.
@@ -100,6 +92,10 @@ def evaluate(
         The largest weight that any row could have, for "bernstein", "betting", "anytime" and "empirical_likelihood". By
         default 1 / the smallest propensity of the log: true if no row could have had a smaller one. "betting" takes
         infinity: no assumption. That is the default of "anytime".
+    group : array of shape (n_rows,), optional
+        Whose decision each row was, such as the customer's number. Rows of one group may then be alike: intervals take
+        groups to be independent of each other, not rows, and reward models do not learn from the group that they
+        predict. For the intervals "mid_p", "normal" and "bootstrap".
     random_state : int, RandomState instance or None, default=None
         Draws folds, resamples, and the order in which bets are placed.
 
@@ -171,56 +167,21 @@ def evaluate(
     weights = [target.on_logged / log.propensity for target in targets]
     if method not in MODEL_METHODS:
         _refuse_unmatched(weights)
-    n_rows = len(log.logged)
-    rewards = log.reward if log.unit == 1 else log.reward / log.unit
     known = find_range(policy, reward_range, log.reward)
-    limits = None if known is None else (known[0] / log.unit, known[1] / log.unit)
-    order = random.permutation(n_rows) if interval == "betting" else np.arange(n_rows * (interval == "anytime"))
-    scale = None
-    if interval in GUARANTEED:
-        scale = Scale.of(policy, reward_range, log.reward).in_units(log.unit)
-    predicted: list[Predictions | None] = [None] * len(targets)
-    if method in MODEL_METHODS:
-        folds = random_folds(n_rows, random)
-        if interval in ("betting", "anytime"):
-            folds = forward_folds(order, is_anytime=interval == "anytime")
-        prior = scale.low + 0.5 * scale.width if scale is not None else 0.0
-        model = reward_model
-        if is_table(reward_model):
-            model = check_predictions(reward_model, n_rows, log.columns, log.space) / log.unit
-        predicted = [*predict_rewards(model, log.X, log.logged, rewards, len(log.space), targets, folds, random, prior)]
-        if scale is not None:
-            predicted = [scale.clipped(each) for each in predicted]
-    terms = [estimate_terms(method, w, rewards, q, limits) for w, q in zip(weights, predicted, strict=True)]
+    way = Way.of(log, policy, method, interval, level, reward_range, known, max_weight, group, random)
+    predicted = _predicted(way, log, reward_model, targets, random)
+    terms = [estimate_terms(method, w, way.rewards, q, way.limits) for w, q in zip(weights, predicted, strict=True)]
     pessimistic = [float(each.numerator.mean()) for each in terms] if method == "log_smoothing" else []
     if pessimistic:  # the interval is of the value, and so made of terms that are not smoothed
-        terms = [estimate_terms("snips", w, rewards, None) for w in weights]
-    sums = [diagnostics.WeightSums.of(w) for w in weights]
-    if _is_logging(baseline):
-        terms.append(Terms(rewards))
-    every_row = [float(n_rows)] * 2
-    # Models speak of every row, and so does what was logged.
-    sizes = (every_row if method == "direct" else [*(each.effective_rows for each in sums), *every_row])[: len(terms)]
-    intervals = _within(normal_intervals(terms, level, sizes), limits)
-    if interval == "mid_p":
-        seen, apart = Known.of(rewards, limits), _apart(targets)
-        intervals = mid_p_intervals(intervals, terms, seen, level, apart)
-        if method == "doubly_robust":
-            plainer = [estimate_terms("snips", w, rewards, None) for w in weights]
-            intervals = widened_by(intervals, [*plainer, *terms[len(plainer) :]], seen, level, apart)
-    elif interval == "empirical_likelihood":
-        bound = largest_weight(max_weight, weights, log.propensity, interval)
-        intervals = likelihood_intervals(
-            intervals, weights, predicted, rewards, Known.of(rewards, limits), bound, sizes, level
-        )
-    elif interval == "bootstrap":
-        intervals = bootstrapped(intervals, bootstrap_values(terms, random), level)
-    elif scale is not None:
-        bound = largest_weight(max_weight, weights, log.propensity, interval)
-        intervals = guaranteed(intervals, interval, level, weights, predicted, rewards, scale, bound, order)
+        terms = [estimate_terms("snips", w, way.rewards, None) for w in weights]
+    logged = [Terms(way.rewards)] if _is_logging(baseline) else []
+    intervals = find_intervals(way, [*terms, *logged], weights, predicted, log, _apart(targets), random)
     if pessimistic:
         intervals = _with_values(intervals, pessimistic)
+    sums = [diagnostics.WeightSums.of(w) for w in weights]
     worthless, serious, others = find_warnings(policies, log, targets, weights, method, interval, terms, sums, known)
+    few = of_few_groups(way, weights[0])
+    serious, others = (serious + few, others) if interval in diagnostics.FOR_LONG_LOGS else (serious, others + few)
     for text in worthless:
         warnings.warn(text, OffsetTreeWarning, stacklevel=2)
     intervals = [each.times(log.unit) for each in intervals]
@@ -229,15 +190,34 @@ def evaluate(
         level=float(level),
         method=method,
         interval=interval,
-        n_rows=n_rows,
+        n_rows=len(log.logged),
         n_matched=sums[0].n_matched,
         effective_rows=sums[0].effective_rows,
         max_weight=sums[0].largest,
-        baseline=intervals[1] if len(terms) == 2 else None,
-        difference=intervals[2] if len(terms) == 2 else None,
+        baseline=intervals[1] if len(intervals) > 1 else None,
+        difference=intervals[2] if len(intervals) > 1 else None,
         warnings=(*worthless, *serious, *others),
         serious=(*worthless, *serious),
+        n_groups=None if way.group is None else int(way.group.max()) + 1,
     )
+
+
+def _predicted(
+    way: Way, log: Log, reward_model: Any, targets: list[Target], random: np.random.RandomState
+) -> list[Predictions | None]:
+    """Return the rewards predicted for each target, where the method needs them."""
+    if way.method not in MODEL_METHODS:
+        return [None] * len(targets)
+    n_rows, scale = len(log.logged), way.scale
+    folds = folds_by_group(n_rows, random, way.group)
+    if way.interval in ("betting", "anytime"):
+        folds = forward_folds(way.order, is_anytime=way.interval == "anytime")
+    prior = scale.low + 0.5 * scale.width if scale is not None else 0.0
+    model = reward_model
+    if is_table(reward_model):
+        model = check_predictions(reward_model, n_rows, log.columns, log.space) / log.unit
+    found = predict_rewards(model, log.X, log.logged, way.rewards, len(log.space), targets, folds, random, prior)
+    return [*found] if scale is None else [scale.clipped(each) for each in found]
 
 
 def _with_values(intervals: list[Interval], values: list[float]) -> list[Interval]:
@@ -268,11 +248,3 @@ def _refuse_unmatched(weights: list[NDArray[np.float64]]) -> None:
                 f"that the {what} would take. Use a log with more rows or more exploration, or method='direct', "
                 "which trusts a reward model."
             )
-
-
-def _within(intervals: list[Interval], limits: tuple[float, float] | None) -> list[Interval]:
-    """Move estimates that no policy could have, and the difference with them, to the nearest possible value."""
-    if limits is None or all(limits[0] <= each.value <= limits[1] for each in intervals[:2]):
-        return intervals
-    values = [min(max(each.value, limits[0]), limits[1]) for each in intervals[:2]]
-    return [each.moved(to) for each, to in zip(intervals, [*values, values[0] - values[-1]], strict=False)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["shrunken_values"]
+__all__ = ["shrunken_from_sums", "shrunken_values"]
 
 NO_NOISE = 1e-12  # the least variance, of rewards within 0 and 1
 
@@ -26,23 +26,35 @@ def shrunken_values(
     standard error of m: where the log cannot tell actions apart, the order is that of the evidence, not a tie.
     """
     weight = 1 / propensity
-    total = np.bincount(action, weight, n_actions)
+    total = np.asarray(np.bincount(action, weight, n_actions), dtype=np.float64)
     logged = np.flatnonzero(total > 0)
     total = total[logged]
     rows = total**2 / np.bincount(action, weight**2, n_actions)[logged]
     mean = np.bincount(action, weight * reward, n_actions)[logged] / total
     where = np.searchsorted(logged, action)
-    squares = np.bincount(where, weight * (reward - mean[where]) ** 2, len(logged))
+    squares = np.bincount(where, weight * (reward - mean[where]) ** 2, len(logged)).astype(np.float64)
+    centre, pulled = shrunken_from_sums(total, rows, mean, squares)
+    values = np.full(n_actions, centre)
+    values[logged] = pulled
+    return values
+
+
+def shrunken_from_sums(
+    total: NDArray[np.float64], rows: NDArray[np.float64], mean: NDArray[np.float64], squares: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the common mean, and the estimates of actions that were logged, from sums over the rows of each.
+
+    `total` is that of the weights, `rows` are the effective ones, `mean` is the self-normalised estimate, and `squares`
+    the sum of weight * (reward - mean)^2.
+    """
     free = total * np.maximum(1 - 1 / rows, 0)  # what squares are expected to be, in units of the variance
     pooled = squares.sum() / free.sum() if rows.max() > 1 + 1e-9 else 1.0  # one row each says nothing of noise
-    own = np.divide(squares, free, out=np.zeros(len(logged)), where=rows > 1 + 1e-9)
+    own = np.divide(squares, free, out=np.zeros(len(mean)), where=rows > 1 + 1e-9)
     variance = np.maximum(np.maximum(own, pooled), NO_NOISE) / rows
     between = _between(mean, variance)
     share = 1 / (variance + between)
-    centre = (share / share.sum()) @ mean
-    values = np.full(n_actions, centre)
-    values[logged] = centre + between / (between + variance) * (mean - centre)
-    return values
+    centre = float((share / share.sum()) @ mean)
+    return centre, centre + between / (between + variance) * (mean - centre)
 
 
 def _between(mean: NDArray[np.float64], variance: NDArray[np.float64]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from offsettree.report._facts import mapping, text, texts, value
+from offsettree.report._facts import band, mapping, text, texts, value
 from offsettree.report._html import Html, element, join, paragraph, prose
 from offsettree.report._numbers import count, duration, number, plural
 from offsettree.report._tables import details, pairs, section
@@ -80,6 +80,9 @@ def policy_section(facts: Mapping[str, Any]) -> Html | None:
     for key, name in (("name", "Name"), ("learner", "Learner")):
         if (found := text(policy, key)) is not None:
             rows.append((name, found))
+    if (lost := band(mapping(policy, "loss"))) is not None:
+        ends = "" if lost.low is None or lost.high is None else f" [{lost.low:+.4g}, {lost.high:+.4g}]"
+        rows.append(("Beside its teacher", f"{lost.value:+.4g}{ends} per decision"))
     parameters = mapping(policy, "parameters")
     if parameters:
         rows.append(("Settings", join((f"{key} = {setting}" for key, setting in parameters.items()), ", ")))

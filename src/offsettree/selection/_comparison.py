@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from offsettree.evaluation import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.evaluation import _diagnostics as diagnostics
 from offsettree.evaluation._claims import Known
+from offsettree.evaluation._groups import sum_by_group
 from offsettree.evaluation._intervals import normal_intervals
-from offsettree.evaluation._mid_p import mid_p_intervals
+from offsettree.evaluation._mid_p import mid_p_intervals, widened_by
 from offsettree.evaluation._terms import Terms
-from offsettree.evaluation.evaluate import _within
+from offsettree.evaluation._ways import within
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Log
@@ -38,7 +39,8 @@ class Valued:
     weight: NDArray[np.float64]
     fold: NDArray[np.intp]
     log: Log
-    n_left_out: int = 0
+    left_out: NDArray[np.bool_] | None = None  # as `Terms` has it, of shape (n_candidates, n_rows)
+    group: NDArray[np.intp] | None = None  # of each row, where rows are not independent
 
     @property
     def n_folds(self) -> int:
@@ -56,9 +58,16 @@ class Groups:
     n_in: NDArray[np.float64]
 
     @classmethod
-    def of(cls, fold: NDArray[np.intp]) -> Self:
-        """Part the rows into at most about MOST_GROUPS groups, with as many in every group of a fold as can be."""
+    def of(cls, fold: NDArray[np.intp], group: NDArray[np.intp] | None = None) -> Self:
+        """Part the rows into at most about MOST_GROUPS groups, with as many in every group of a fold as can be.
+
+        Or into the groups given.
+        """
         n_rows = len(fold)
+        if group is not None:
+            order, n_in = np.argsort(group, kind="stable"), np.bincount(group)
+            starts = np.cumsum(n_in) - n_in
+            return cls(order, starts, fold[order][starts], n_in.astype(np.float64))
         if n_rows <= MOST_GROUPS:
             return cls(np.arange(n_rows), np.arange(n_rows), fold, np.ones(n_rows))
         order = np.argsort(fold, kind="stable")
@@ -114,17 +123,16 @@ def honest_estimate(
         weight=weight,
         from_zero=method == "ips",
     )
+    left_out = valued.left_out
+    n_left_out = 0 if left_out is None else int(_spliced(left_out, fold, choices).sum())
     if not mixed.counted.any():
         raise LogError(
             f"the value of the choice cannot be estimated: in none of the {len(fold):,} rows was an action logged "
             "that the candidate chosen without them takes. Use scoring='doubly_robust', or more rows."
         )
-    sums = diagnostics.WeightSums.of(weight)
-    sizes = [sums.effective_rows, float(len(fold))]
-    terms, limits = [mixed, Terms(log.reward)], log.reward_range
-    plain = _within(normal_intervals(terms, level, sizes), limits)
-    value, baseline, difference = mid_p_intervals(plain, terms, Known.of(log.reward, limits), level)
-    groups = Groups.of(fold)
+    sums, limits = diagnostics.WeightSums.of(weight), log.reward_range
+    value, baseline, difference = _intervals(mixed, log, method, level, valued.group)
+    groups = Groups.of(fold, valued.group)
     spreads = _resampled_spreads(groups, valued, [groups.sum_terms(each) for each in choosers], rule, random)
     serious = _doubts(log, sums)
     for text in serious:
@@ -143,12 +151,30 @@ def honest_estimate(
         warnings=(
             *notes,
             *serious,
-            *diagnostics.of_weights(weight, sums),
-            *diagnostics.of_method(method, valued.n_left_out, "choice"),
+            *diagnostics.of_weights(weight, sums, "choice", DEFAULT_INTERVAL),
+            *diagnostics.of_method(method, n_left_out, "choice"),
         ),
         serious=tuple(serious),
+        n_groups=None if valued.group is None else len(groups.starts),
     )
     return estimate, choices
+
+
+def _intervals(
+    mixed: Terms, log: Log, method: str, level: float, group: NDArray[np.intp] | None
+) -> tuple[Interval, Interval, Interval]:
+    """Return the intervals of the choice, of what was logged and of the difference, as `evaluate` makes them."""
+    logged, weight = Terms(log.reward), np.asarray(mixed.weight)
+    terms = [mixed, logged]
+    plainer = [Terms(weight * log.reward, weight, weight=weight), logged] if method == "doubly_robust" else []
+    if group is not None:
+        terms, plainer = ([sum_by_group(each, group) for each in some] for some in (terms, plainer))
+    size = diagnostics.WeightSums.of(np.asarray(terms[0].weight)).effective_rows
+    plain = within(normal_intervals(terms, level, [size, float(len(terms[1].numerator))]), log.reward_range)
+    known = Known.of(log.reward, log.reward_range)
+    found = mid_p_intervals(plain, terms, known, level)
+    first, second, gap = widened_by(found, plainer, known, level) if plainer else found
+    return first, second, gap
 
 
 def _doubts(log: Log, sums: diagnostics.WeightSums) -> list[str]:
@@ -194,6 +220,6 @@ def _widened(interval: Interval, stderr: float, limits: tuple[float, float]) -> 
     return Interval(value, stderr, max(low, limits[0]), min(high, limits[1]))
 
 
-def _spliced(columns: NDArray[np.float64], fold: NDArray[np.intp], choices: list[int]) -> NDArray[np.float64]:
+def _spliced(columns: NDArray[Any], fold: NDArray[np.intp], choices: list[int]) -> NDArray[Any]:
     """Return a column that holds in the rows of each fold those of the candidate chosen without it."""
     return np.asarray(columns[np.asarray(choices)[fold], np.arange(len(fold))])

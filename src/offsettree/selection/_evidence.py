@@ -31,16 +31,16 @@ class Evidence:
         self.log, self.is_constant, self.method = log, is_constant, method
         self.numerator, self.tamed, self.counted, self.weight = np.zeros((4, len(is_constant), len(log.reward)))
         self.is_valued = np.zeros(len(log.reward), dtype=bool)
-        self.n_left_out = np.zeros(len(is_constant), dtype=int)
         self.home: int | None = None  # the place of the favourite
         self.is_sure = False
+        self.left_out = np.zeros((len(is_constant), len(log.reward)), dtype=bool)
 
     def add(self, place: int, rows: NDArray[np.intp], trial: Trial) -> None:
         """Take over what a trial found; what was known of its rows before is forgotten."""
         if trial.terms is not None:
             self.numerator[place, rows], self.counted[place, rows] = trial.terms.numerator, trial.terms.counted
             self.tamed[place, rows], self.weight[place, rows] = trial.tamed, trial.weight
-            self.n_left_out[place] += trial.terms.n_left_out
+            self.left_out[place, rows] = False if trial.terms.left_out is None else trial.terms.left_out
             self.is_valued[rows] = True
 
     def forget(self) -> None:
@@ -94,5 +94,5 @@ class Evidence:
             self.weight[chosen][:, rows],
             label[rows],
             self.log.take(rows),
-            int(self.n_left_out[chosen].max()),
+            self.left_out[chosen][:, rows],
         )

@@ -31,7 +31,7 @@ FIRST_ROWS = 500  # to learn from first where there is a time budget
 # Standard errors behind the one that would be chosen, at which a candidate is dropped: when it has learned from a small
 # part, and may still catch up, and when it has learned from most rows.
 BEHIND_EARLY, BEHIND = 2.0, 1.0
-BEHIND_HOME = 0.5  # where one must be clearly ahead of a favourite to be chosen
+BEHIND_HOME = -0.3  # where one must be clearly ahead of a favourite to be chosen: it must be on its way there
 HOPELESS = 3.0  # standard errors at which it could not have been chosen without any one fold either
 OVERHEAD = -1  # the place, in accounts of time, of what is done for all candidates together
 
@@ -90,6 +90,9 @@ class Race:
         From how many rows the one chosen is to be learned in the end.
     level : float
         Of the intervals in the table.
+    shares : bool
+        Whether the model that values all candidates is learned once for all folds: not where rows of a group, or later
+        ones, must not be known, for its own folds are drawn at random.
     """
 
     def __init__(
@@ -102,7 +105,10 @@ class Race:
         budget: Budget,
         n_refitted: int,
         level: float,
+        *,
+        shares: bool = True,
     ) -> None:
+        self.shares = shares
         self.log, self.scoring, self.rule, self.results, self.budget = log, scoring, rule, results, budget
         self.n_refitted, self.level = n_refitted, level
         self.still_in: dict[int, BasePolicy] = {place: lighter(each.policy) for place, each in enumerate(candidates)}
@@ -130,11 +136,14 @@ class Race:
     def try_all(self, rung: Rung, progress: Progress) -> None:
         """Let all that are still in learn from one part and decide in the other, unless they have done so before.
 
-        The one whose predictions value all others learns for all folds at once.
+        The one whose predictions value all others learns for all folds at once, or in each of them again.
         """
-        if rung.fold is not None:
+        if rung.fold is not None and self.shares:
             self._share(progress)
         waiting = {place: each for place, each in self.still_in.items() if rung.fold not in self._tried[place]}
+        favourite = self.scoring.shared(self.still_in)
+        if waiting and favourite is not None and self.shared is None:
+            waiting[favourite] = self.still_in[favourite]  # whose predictions value all others
         first = next(iter(waiting), None)
 
         def start(place: int) -> bool:
@@ -148,7 +157,7 @@ class Race:
         if rung.fold is not None and not self.folds:
             # What policies decided that had learned from a small part would speak for the simple ones.
             self.evidence.forget()
-        self.evidence.home = self.scoring.shared(self.still_in)
+        self.evidence.home = favourite
         started = now()
         known = None if rung.fold is None else self.shared
         trials = hold_trial(waiting, self.log, rung.part, self.scoring, start, known)

@@ -133,16 +133,20 @@ class Rule:
         first, otherwise = "The candidate that earned most on the same rows is chosen", ""
         if self.simpler_within:
             first = (
-                f"Of the candidates that are at most {self.simpler_within:g} standard errors behind the best on the "
-                "same rows, the first in the list is chosen"
+                f"Of the candidates that are at most {_errors(self.simpler_within)} behind the best on the same rows, "
+                "the first in the list is chosen"
             )
         elif favourite is not None:
             first = (
                 f"{favourite[:1].upper()}{favourite[1:]} is chosen, unless another candidate earned more on the same "
-                f"rows by {HOME_LEAD:g} standard errors"
+                f"rows by {_errors(HOME_LEAD)}"
             )
-            otherwise = f", unless it predicts rewards better by x, by {SURE:g} standard errors"
+            otherwise = f", unless it predicts rewards better by x, by {_errors(SURE)}"
         return (
-            f"{first}. To be preferred to the best constant action it must be ahead of it by {self.lead:g} standard "
-            f"errors{otherwise}."
+            f"{first}. To be preferred to the best constant action it must be ahead of it by {_errors(self.lead)}"
+            f"{otherwise}."
         )
+
+
+def _errors(number: float) -> str:
+    return "1 standard error" if number == 1 else f"{number:g} standard errors"

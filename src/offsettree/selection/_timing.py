@@ -4,14 +4,40 @@ from __future__ import annotations
 
 from time import monotonic
 
+from numba.core import event
+
 __all__ = ["Budget", "now"]
 
 SPARE = 1.15  # by which estimates of time are multiplied: they are never exact
 
 
+class Compilation(event.Listener):
+    """Adds up the time in which kernels are compiled: once on every machine, and so no measure of a candidate."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._since = 0.0
+        self._depth = 0  # kernels are compiled within others
+
+    def on_start(self, event: object) -> None:
+        """Begin to count, unless that was begun."""
+        self._since = self._since if self._depth else monotonic()
+        self._depth += 1
+
+    def on_end(self, event: object) -> None:
+        """Count what the outermost took."""
+        self._depth -= 1
+        if not self._depth:
+            self.seconds += monotonic() - self._since
+
+
+COMPILATION = Compilation()
+event.register("numba:compile", COMPILATION)  # type: ignore[no-untyped-call]
+
+
 def now() -> float:
-    """Return the seconds of a clock that only goes forward."""
-    return monotonic()
+    """Return the seconds of a clock that only goes forward, and stands still while kernels are compiled."""
+    return monotonic() - COMPILATION.seconds
 
 
 class Budget:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,10 +24,11 @@ from offsettree.learners import default_classifier
 from offsettree.reductions._reward_models import check_reward_model
 from offsettree.selection._comparison import honest_estimate
 from offsettree.selection._outcomes import all_failed, explain, new_row, warn_of_left_out
+from offsettree.selection._parting import Parting
 from offsettree.selection._race import Race, plan_race
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._timing import Budget
-from offsettree.selection._trials import Log, Scoring, said, stratified_folds
+from offsettree.selection._trials import Log, Scoring, said
 from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
@@ -160,6 +162,7 @@ class PolicySearch(BasePolicy):
     results_: SearchResults
     rule_: str
     chosen_by_fold_: list[str]
+    _parted_by: tuple[ArrayLike | None, ArrayLike | None]
 
     def __init__(
         self,
@@ -191,6 +194,37 @@ class PolicySearch(BasePolicy):
         self.actions = actions
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def fit(
+        self,
+        X: Features,
+        action: ArrayLike | None = None,
+        *,
+        reward: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        available: Any = None,
+        group: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+    ) -> Self:
+        """Compare the candidates on a log, and learn the best of them from all rows.
+
+        Parameters
+        ----------
+        X, action, reward, propensity, available
+            As every policy takes them.
+        group : array of shape (n_rows,), optional
+            Whose decision each row was, such as the customer's number: no candidate decides in rows of a group that it
+            learned from, and the interval of `estimate_` takes groups to be independent of each other, not rows. The
+            rule of choice does not: it takes rows to be independent.
+        time : array of shape (n_rows,), optional
+            When each decision was taken, in numbers or dates: candidates learn from earlier rows and decide in the
+            latest, the share of one fold of `cv`. `estimate_` is then as for ``nested=False``.
+        """
+        self._parted_by = (group, time)
+        try:
+            return super().fit(X, action, reward=reward, propensity=propensity, available=available)
+        finally:
+            del self._parted_by
 
     def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
@@ -226,26 +260,30 @@ class PolicySearch(BasePolicy):
             reward = np.clip(low + (high - low) * reward, low, high)  # not outside by the last digit
         random = check_random_state(self.random_state)
         whole = Log(X, action, reward, propensity, self.actions_, available, (low, high))
-        log = self._part_to_compare_on(whole, random)
+        log, parting = self._part_to_compare_on(whole, Parting.of(*self._parted_by, len(action)), random)
         candidates = read_candidates(self.candidates, sparse=is_sparse(X))
         candidates = prepare_candidates(candidates, self.actions_, (low, high), self.n_jobs, random)
-        fold = stratified_folds(log.position, self.cv, random)
+        fold = parting.folds(log.position, self.cv, random)
         rule = Rule.of(float(self.simpler_within), reward)
         rungs = plan_race(fold, random, in_haste=self.time_budget is not None, is_rare=rule.is_rare)
+        rungs = parting.keep_apart(rungs, fold, random)
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
-        race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level)
+        shares = parting.group is None and parting.rank is None
+        race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level, shares=shares)
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
             self.best_policy_, best = self._refit(candidates, race, whole, progress)
             explain(results, best)
             warn_of_left_out(results, self.time_budget)
-            choosers, notes = self._choosers(race, fold, progress)
+            choosers, notes = self._choosers(race, fold, progress, is_forward=parting.rank is not None)
         self.best_name_ = candidates[best].name
         home = race.evidence.home
         self.rule_ = rule.describe(None if home is None else candidates[home].name)
+        valued = race.evidence.valued(list(race.still_in), fold, race.folds)
+        parting = parting.take(np.flatnonzero(race.evidence.is_valued))
         self.estimate_, choices = honest_estimate(
-            race.evidence.valued(list(race.still_in), fold, race.folds),
+            replace(valued, group=parting.group),
             rule,
             self.scoring,
             self.level,
@@ -257,12 +295,13 @@ class PolicySearch(BasePolicy):
         self.chosen_by_fold_ = [names[choice] for choice in choices]
         self.results_ = results
 
-    def _part_to_compare_on(self, log: Log, random: np.random.RandomState) -> Log:
+    def _part_to_compare_on(self, log: Log, parting: Parting, random: np.random.RandomState) -> tuple[Log, Parting]:
         n_rows = len(log.reward)
         if self.max_rows is None or n_rows <= self.max_rows:
-            return log
+            return log, parting
         # Any rows alike, not so many of each action: propensities stay what they are.
-        return log.take(np.sort(random.choice(n_rows, self.max_rows, replace=False)))
+        rows = np.sort(random.choice(n_rows, self.max_rows, replace=False))
+        return log.take(rows), parting.take(rows)
 
     def _refit(self, candidates: list[Candidate], race: Race, log: Log, progress: Progress) -> tuple[BasePolicy, int]:
         """Learn the best from all rows, or, should that fail, the best of the others."""
@@ -280,13 +319,15 @@ class PolicySearch(BasePolicy):
         raise all_failed(race.results)
 
     def _choosers(
-        self, race: Race, fold: NDArray[np.intp], progress: Progress
+        self, race: Race, fold: NDArray[np.intp], progress: Progress, *, is_forward: bool = False
     ) -> tuple[list[Stack] | None, tuple[str, ...]]:
         """Return what to choose by without each fold, if it is there, and what to say of the estimate if not."""
         if not self.nested:
             reason = "nested=False"
         elif self.cv == 2:
             reason = "cv=2 leaves no third fold to learn from"
+        elif is_forward:
+            reason = "only the latest rows are decided in"
         elif not race.complete(fold, progress):
             reason = f"time_budget={self.time_budget:g} s was used up"
         elif len(race.still_in) > 1:

@@ -1,8 +1,9 @@
 """From a log to a policy with an estimate of its worth: what the command line does, in Python."""
 
 from offsettree.workflow.comparison import Comparison
+from offsettree.workflow.learned import Learned
 from offsettree.workflow.learners import LEARNERS, make_policy
-from offsettree.workflow.learning import Learned, learn_policy
+from offsettree.workflow.learning import learn_policy
 from offsettree.workflow.verdict import Advice, advice, conclusion, verdict
 
 __all__ = [

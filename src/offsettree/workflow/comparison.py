@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.evaluation import Estimate, evaluate
-from offsettree.evaluation._reward_models import predict_rewards, random_folds
+from offsettree.evaluation._groups import check_group, folds_by_group
+from offsettree.evaluation._reward_models import predict_rewards
 from offsettree.evaluation._targets import certain
 from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.evaluation.estimate import Interval
@@ -18,7 +20,7 @@ from offsettree.exceptions import OffsetTreeWarning
 from offsettree.logs import LoggedData
 from offsettree.reductions import ConstantPolicy
 
-__all__ = ["Comparison", "best_constant", "compare_with_constant"]
+__all__ = ["Comparison", "best_constant", "compare_with_constant", "with_doubts"]
 
 MOST_PREDICTIONS = 1 << 25  # rows times actions, of which a table is held: 256 MB
 FORWARD = ("betting", "anytime")  # their reward models learn from earlier rows only: `evaluate` makes its own
@@ -38,18 +40,43 @@ class Comparison:
         The value of always taking it, and its difference to what was logged.
     gain : Interval
         The policy's value minus that of always taking the action.
-    doubtful : bool
-        Whether a serious warning stands against what the constant action is said to be worth.
+    doubts : tuple of str
+        Serious warnings against what the constant action is said to be worth, beside those of `estimate`.
     same : bool
         Whether the policy takes that action in every row.
+    picked_here : bool
+        Whether the constant action was picked by the very rows that it is valued on: then nothing definite can be said
+        of it, as it looks better than it is.
     """
 
     estimate: Estimate
     action: Any
     constant: Estimate
     gain: Interval
-    doubtful: bool = False
+    doubts: tuple[str, ...] = ()
     same: bool = False
+    picked_here: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing definite can be said of the constant action."""
+        return bool(self.doubts) or self.picked_here
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What speaks against trusting the policy's estimate, and then that of the constant action."""
+        said = [f"of always {self.action!r}: {text}" for text in self.doubts if text not in self.estimate.warnings]
+        return (*self.estimate.warnings, *said)
+
+    def doubted(self, doubts: Sequence[str]) -> Comparison:
+        """Return the same with doubts of the log itself, beside which no verdict stands: leaks, poor propensities."""
+        return replace(self, estimate=with_doubts(self.estimate, doubts))
+
+
+def with_doubts(estimate: Estimate, doubts: Sequence[str]) -> Estimate:
+    """Return the same with further serious warnings: while one stands, no verdict does."""
+    warnings, serious = (tuple(dict.fromkeys((*doubts, *said))) for said in (estimate.warnings, estimate.serious))
+    return replace(estimate, warnings=warnings, serious=serious)
 
 
 def best_constant(log: LoggedData) -> Any:
@@ -78,8 +105,8 @@ def compare_with_constant(
 
     Parameters
     ----------
-    policy : policy
-        Fitted.
+    policy : policy or array of shape (n_rows,)
+        Fitted; or its decisions again, where the range of rewards that it was given is no more than a guess.
     decisions : array of shape (n_rows,)
         What it does in these rows.
     log : LoggedData
@@ -89,24 +116,26 @@ def compare_with_constant(
     method : str
         Of `evaluate`.
     **settings : Any
-        As `evaluate` takes them: interval, level, reward_range, random_state.
+        As `evaluate` takes them: interval, level, reward_range, group, random_state.
     """
     if method in MODEL_METHODS and settings.get("interval") not in FORWARD:
-        settings |= _predicted(policy.actions_, decisions, log, action, settings.get("random_state"))
+        space = getattr(policy, "actions_", None)
+        if space is None:
+            space = np.unique(np.concatenate([log.action, decisions, [action]]))
+        settings |= _predicted(space, decisions, log, action, settings.get("random_state"), settings.get("group"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)  # they are in the estimates as well
         estimate = evaluate(policy, **log.arrays(), method=method, **settings)
         beside = evaluate(decisions, **log.arrays(), method=method, baseline=action, **settings)
         constant = evaluate(action, **log.arrays(), method=method, **settings)
-    known = set(estimate.serious)
-    doubts = {*beside.serious, *constant.serious} - known
+    doubts = tuple(text for text in constant.serious or beside.serious if text not in estimate.serious)
     same = bool((decisions == action).all())
     gain: Any = beside.difference
-    return Comparison(estimate, action, constant, gain, bool(doubts), same)
+    return Comparison(estimate, action, constant, gain, doubts, same)
 
 
 def _predicted(
-    space: NDArray[Any], decisions: NDArray[Any], log: LoggedData, action: Any, random_state: int | None
+    space: NDArray[Any], decisions: NDArray[Any], log: LoggedData, action: Any, random_state: int | None, group: Any
 ) -> dict[str, Any]:
     """Return rewards predicted once for all three, by models that did not learn from the row, as `evaluate` takes them.
 
@@ -120,9 +149,8 @@ def _predicted(
     logged, chosen, always = (_places(labels, space) for labels in (log.action, decisions, np.array([action])))
     random = np.random.RandomState(random_state)
     targets = [certain(taken, logged, len(space)) for taken in (chosen, np.repeat(always, n_rows))]
-    of_policy, of_constant = predict_rewards(
-        None, log.X, logged, log.reward, len(space), targets, random_folds(n_rows, random), random
-    )
+    folds = folds_by_group(n_rows, random, check_group(group, n_rows))
+    of_policy, of_constant = predict_rewards(None, log.X, logged, log.reward, len(space), targets, folds, random)
     table, row = np.zeros((n_rows, len(space))), np.arange(n_rows)
     table[row, logged] = of_policy.on_logged
     table[row, chosen] = of_policy.on_policy

@@ -20,7 +20,7 @@ from offsettree.logs import LoggedData
 from offsettree.topology import ActionTree
 from offsettree.workflow.comparison import Comparison
 from offsettree.workflow.importance import feature_importance
-from offsettree.workflow.learning import Learned
+from offsettree.workflow.learned import Learned
 from offsettree.workflow.rules import rule_facts
 from offsettree.workflow.verdict import advice, basis, verdict
 
@@ -69,8 +69,9 @@ def learned_facts(
     """
     train, test = learned.train, learned.test
     rewards = np.concatenate([train.reward, test.reward])
-    search: Any = learned.evaluated
-    policy: Any = getattr(search, "best_policy_", search)
+    search: Any = learned.evaluated if learned.teacher is None else learned.teacher
+    policy: Any = learned.evaluated if learned.teacher is not None else getattr(search, "best_policy_", search)
+    name = getattr(search, "best_name_", type(search).__name__)
     advised = advice(learned.compared)
     notes = [*notes, *learned.notes, *([] if learned.encoder is None else learned.encoder.notes)]
     if learned.propensity is not None:
@@ -100,7 +101,9 @@ def learned_facts(
         "constant": constant_facts(learned.compared, "training rows"),
         "propensity": None if learned.propensity is None else _propensity_facts(learned.propensity),
         "policy": {
-            "name": getattr(search, "best_name_", type(policy).__name__),
+            "name": name if learned.teacher is None else f"offset tree distilled from {name}",
+            "teacher": None if learned.teacher is None else name,
+            "loss": interval_facts(learned.loss),
             "rows": len(train) + len(test) if learned.refit else len(train),
             "refit": learned.refit,
             "learner": type(policy).__name__,
@@ -113,7 +116,7 @@ def learned_facts(
         "tree": tree_facts(policy, learned.decisions),
         "rules": rule_facts(getattr(learned.policy, "best_policy_", learned.policy), learned.encoder),
         "importance": _importance(learned, seed),
-        "warnings": list(dict.fromkeys([*learned.warnings, *learned.estimate.warnings])),
+        "warnings": list(dict.fromkeys([*learned.warnings, *learned.compared.warnings])),
         "reproduce": {"command": command, "seed": seed, "versions": versions()},
     }
 
@@ -139,6 +142,7 @@ def constant_facts(compared: Comparison, picked_on: str) -> dict[str, Any]:
         "difference": interval_facts(compared.constant.difference),
         "gain": interval_facts(compared.gain),
         "same": compared.same,
+        "doubts": list(compared.doubts),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,65 @@ from numpy.typing import NDArray
 
 from offsettree._features import is_frame
 from offsettree.exceptions import LogError, ParameterError
+from offsettree.logs import LoggedData
 from offsettree.logs._raw_columns import Dates, Numbers, read_column
 from offsettree.logs._spellings import read_stamp
 
-__all__ = ["group_codes", "split_rows", "time_ranks"]
+__all__ = ["HoldOut", "group_codes", "hold_out", "split_rows", "time_ranks"]
 
 Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """Which rows of a log are learned from, and which are held out.
+
+    Parameters
+    ----------
+    features : array or frame of shape (n_rows, n_features)
+        The log's X, without the column that tells groups apart.
+    train, test : array of row numbers
+        Those to learn from and those held out.
+    notes : list of str
+        How rows were held out, and what became of the columns that say so.
+    group : array of shape (n_rows,) or None
+        The number of each row's group.
+    time : array of shape (n_rows,) or None
+        The rank of each row's time.
+    """
+
+    features: Any
+    train: Rows
+    test: Rows
+    notes: list[str] = field(default_factory=list)
+    group: Rows | None = None
+    time: Rows | None = None
+
+
+def hold_out(log: LoggedData, test_size: float, split_by_time: Any, group: Any, random_state: int | None) -> HoldOut:
+    """Split a log at random, by time or by groups, which are columns of its X, by name, or values beside it."""
+    n_rows, features = len(log), log.X
+    if split_by_time is not None and group is not None:
+        raise ParameterError(
+            "give either split_by_time or group, not both: a customer whose rows are both early and late would have to "
+            "be on both sides."
+        )
+    if split_by_time is not None:
+        values, name = _values_of(log, split_by_time, "split_by_time")
+        ranks = time_ranks(values, n_rows, name)
+        train, test = split_rows(n_rows, test_size, time=ranks)
+        return HoldOut(features, train, test, [f"Held out: the {len(test):,} latest rows, by {name}."], time=ranks)
+    if group is None:
+        return HoldOut(features, *split_rows(n_rows, test_size, random_state))
+    values, name = _values_of(log, group, "group")
+    codes = group_codes(values, n_rows, name)
+    train, test = split_rows(n_rows, test_size, random_state, group=codes)
+    n_groups, n_test = len(np.unique(codes)), len(np.unique(codes[test]))
+    notes = [f"Held out: all rows of {n_test:,} of the {n_groups:,} groups, by {name}."]
+    if isinstance(group, str):
+        features = features[[each for each in features.columns if str(each) != group]]
+        notes.append(f"column {group!r} is left out: it tells the groups apart, as an identifier does.")
+    return HoldOut(features, train, test, notes, group=codes)
 
 
 def split_rows(
@@ -123,6 +177,20 @@ def group_codes(values: Any, n_rows: int, name: str = "group") -> NDArray[np.int
             "one. Give the column that tells customers apart, or leave it out to hold rows out at random."
         )
     return code.astype(np.intp)
+
+
+def _values_of(log: LoggedData, given: Any, parameter: str) -> tuple[Any, str]:
+    """Return the values of a column named or given, and what to call it."""
+    if not isinstance(given, str):
+        name = getattr(given, "name", None)
+        return given, f"column {name!r}" if isinstance(name, str) and name else parameter
+    if not is_frame(log.X) or given not in log.X.columns:
+        there = f"it has {', '.join(map(str, log.X.columns))}" if is_frame(log.X) else "it has no names"
+        raise ParameterError(
+            f"{parameter} must be the name of a column of the log's X, or one value per row; X has no column "
+            f"{given!r}: {there}."
+        )
+    return log.X[given], f"column {given!r}"
 
 
 def _column(values: Any, n_rows: int, name: str) -> Any:

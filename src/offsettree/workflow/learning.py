@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings as python_warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,82 +12,23 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from offsettree._features import is_frame, take_rows
+from offsettree._validation import is_number
 from offsettree.base import BasePolicy
-from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity
+from offsettree.evaluation import PropensityEstimate, estimate_propensity, evaluate
+from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.logs import LoggedData, TableEncoder
-from offsettree.workflow.comparison import MOST_PREDICTIONS, Comparison, best_constant, compare_with_constant
-from offsettree.workflow.holdout import group_codes, split_rows, time_ranks
+from offsettree.reductions import distill
+from offsettree.selection import PolicySearch
+from offsettree.workflow.comparison import MOST_PREDICTIONS, best_constant, compare_with_constant
+from offsettree.workflow.holdout import HoldOut, hold_out
 from offsettree.workflow.leaks import find_leaks
+from offsettree.workflow.learned import Learned
 from offsettree.workflow.learners import make_policy
 
-__all__ = ["Learned", "learn_policy", "range_of"]
+__all__ = ["check_level", "learn_policy", "range_of"]
 
 MOST_ROWS_FOR_MODELS = 20_000  # held out, with which reward models of an evaluation are worth their time
-DEPENDENT = (
-    "Rows of one group may be alike, where intervals take all rows to be independent: they are too narrow then, and "
-    "the more so the more rows a group has."
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """A policy learned from a log, what it is worth, and what was noticed.
-
-    Parameters
-    ----------
-    policy : policy
-        The one to use. Learned again from all rows, unless `refit` says otherwise: then it is `evaluated`. It takes
-        the numbers that `encoder` makes of raw rows.
-    encoder : TableEncoder or None
-        Turns raw rows into numbers; None where the log held numbers already.
-    evaluated : policy
-        Learned from the training rows alone: what the estimate is of, and the decisions are by.
-    train, test : LoggedData
-        The rows learned from and those held out, encoded by the training rows alone.
-    test_encoder : TableEncoder or None
-        That encoded them.
-    compared : Comparison
-        The value of `evaluated` on the rows held out, beside what was logged and beside the best constant action, which
-        was picked on the training rows.
-    decisions : array of shape (len(test),)
-        What `evaluated` does in the rows held out.
-    held_out : array of shape (len(test), n_features)
-        The rows held out as `policy` takes them.
-    reward_range : (float, float)
-        The range of rewards that was taken.
-    propensity : PropensityEstimate or None
-        Where propensities were estimated.
-    seconds : float
-        What learning took, the second time not counted.
-    refit : bool
-        Whether `policy` was learned again from all rows.
-    notes : list of str
-        How rows were held out, and what became of the columns that say so.
-    warnings : list of str
-        What was said on the way.
-    """
-
-    policy: BasePolicy
-    encoder: TableEncoder | None
-    evaluated: BasePolicy
-    train: LoggedData
-    test: LoggedData
-    test_encoder: TableEncoder | None
-    compared: Comparison
-    decisions: NDArray[Any]
-    held_out: Any
-    reward_range: tuple[float, float]
-    propensity: PropensityEstimate | None
-    seconds: float
-    refit: bool
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def estimate(self) -> Estimate:
-        """The value of `evaluated` on the rows held out, and its difference to what was logged."""
-        return self.compared.estimate
 
 
 def learn_policy(
@@ -100,6 +41,7 @@ def learn_policy(
     split_by_time: Any = None,
     group: Any = None,
     refit: bool = True,
+    distilled: bool = False,
     reward_range: tuple[float, float] | None = None,
     estimated_propensity: bool = False,
     method: str | None = None,
@@ -125,16 +67,22 @@ def learn_policy(
     split_by_time : str or array of shape (n_rows,), optional
         A column of the log's X, or values beside it, that tells when each decision was taken, in numbers or dates: the
         latest rows are held out, so that the policy is learned from the past and valued on what came after. Rows of the
-        same time stay together. The column stays a feature.
+        same time stay together. The column stays a feature. "auto" compares on later rows as well.
     group : str or array of shape (n_rows,), optional
         A column of the log's X, or values beside it, that tells whose decision it was: all rows of a group, such as
         those of one customer, are on one side. The column is left out of the features, as an identifier is; pass its
-        values instead of its name to keep it.
+        values instead of its name to keep it. Intervals then take groups to be independent of each other, not rows;
+        "auto" holds out whole groups as well.
     refit : bool, default=True
         Learn the policy that is returned again from all rows, with the same settings; of "auto" the candidate that was
         chosen. The estimate is of the one that was learned from the training rows.
+    distilled : bool, default=False
+        Keep an `OffsetTree` that decides as the policy learned does (see `distill`), in time that grows with the
+        logarithm of the number of actions. The estimate is of such a tree; `loss` is what it earns less than its
+        teacher.
     reward_range : (float, float), optional
-        Smallest and largest possible reward; by default (0, 1) if all rewards are within, else those of the log.
+        Smallest and largest possible reward; by default (0, 1) if all rewards are within, else those of the log. Of
+        rewards that are all equal there is no interval without it.
     estimated_propensity : bool, default=False
         Estimate the propensities from the actions; those of the log are not looked at.
     method : str, optional
@@ -162,37 +110,18 @@ def learn_policy(
     >>> bool(learned.estimate.value > learned.estimate.baseline.value)
     True
     """
-    if not 0 < level < 1:  # now, rather than after hours of learning
-        raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level}.")
-    if not 0 < test_size < 1:
-        raise ParameterError(f"test_size must be a share of the rows between 0 and 1; got {test_size}.")
-    if len(log.actions) < 2:
-        raise LogError(
-            f"a log must have at least two actions to choose among; all of its {len(log):,} rows have "
-            f"{log.actions.tolist()[0]!r}. Is it the right column?"
-        )
-    low_high = reward_range or range_of(float(log.reward.min()), float(log.reward.max()))
-    features, train_rows, test_rows, notes = _hold_out(log, test_size, split_by_time, group, random_state)
-    encoder = kept_encoder = None
-    if is_frame(features):
-        kept_encoder = TableEncoder.learn([features])
-        encoder = _with_infinity_of(kept_encoder, TableEncoder.learn([_rows_of(features, train_rows)]))
-    X = features if encoder is None else encoder.encode(features)
-    leaks = find_leaks(features, log.action, log.reward)
-    heard = list(leaks)
-    estimated = None
-    propensity = log.propensity
-    if estimated_propensity:
-        estimated = estimate_propensity(X, log.action, random_state=random_state)
-        propensity = estimated.propensity
-        heard += list(estimated.warnings)
-    whole = LoggedData(X, log.action, log.reward, propensity)
-    train, test = whole[train_rows], whole[test_rows]
-    policy = (
-        learner
-        if isinstance(learner, BasePolicy)
-        else make_policy(
-            learner,
+    _check_settings(log, level, test_size)
+    policy = _chosen_learner(learner, {"base": base, "offset": offset, "time_budget": time_budget})
+    low, high = float(log.reward.min()), float(log.reward.max())
+    low_high = reward_range or range_of(low, high)
+    held = hold_out(log, test_size, split_by_time, group, random_state)
+    whole, encoders, estimated = _encoded(log, held, estimated_propensity, random_state)
+    train, test = whole[held.train], whole[held.test]
+    leaks = find_leaks(held.features, log.action, log.reward)
+    doubts = [*leaks, *(() if estimated is None else estimated.warnings)]
+    if policy is None:
+        policy = make_policy(
+            str(learner),
             base,
             offset=offset,
             reward_range=low_high,
@@ -201,43 +130,37 @@ def learn_policy(
             n_jobs=n_jobs,
             random_state=random_state,
         )
-    )
     started = time.perf_counter()
     # A leak that has been told of by its name is not told of again by its number.
-    heard += [said for said in _taught(policy, train) if not (heard and "of X equals the reward" in said)]
+    said = [text for text in _taught(policy, train, held) if not (leaks and "of X equals the reward" in text)]
     seconds = time.perf_counter() - started
-    few = len(test) <= MOST_ROWS_FOR_MODELS and len(test) * len(policy.actions_) <= MOST_PREDICTIONS
-    decisions = policy.predict(test.X)
-    compared = compare_with_constant(
-        policy,
-        decisions,
-        test,
-        best_constant(train),
-        method=method or ("doubly_robust" if few and interval != "bernstein" else "snips"),
+    teacher, evaluated = (policy, distill(policy, train.X, random_state=random_state)) if distilled else (None, policy)
+    decisions = evaluated.predict(test.X)
+    settings: dict[str, Any] = {
+        "method": method or _default_method(test, len(policy.actions_), interval),
         **({} if interval is None else {"interval": interval}),
-        level=level,
-        reward_range=low_high,
-        random_state=random_state,
-    )
-    # What learned from a leak is worth nothing where decisions are taken: no verdict stands beside one.
-    doubted = replace(compared.estimate, serious=(*compared.estimate.serious, *leaks))
-    compared = replace(compared, estimate=doubted)
-    kept, held_out = policy, test.X
+        **({} if held.group is None else {"group": held.group[held.test]}),
+        "level": level,
+        # Of rewards that are all equal nothing tells the range, whatever was taken for it to learn with.
+        "reward_range": low_high if reward_range is not None or low < high else None,
+        "random_state": random_state,
+    }
+    whose = decisions if settings["reward_range"] is None else evaluated
+    compared = compare_with_constant(whose, decisions, test, best_constant(train), **settings).doubted(doubts)
+    kept, held_out = evaluated, test.X
     if refit:
-        # Not the search again: what it chose.
-        kept = clone(getattr(policy, "best_policy_", policy))
-        everything = LoggedData(
-            features if kept_encoder is None else kept_encoder.encode(features), log.action, log.reward, propensity
-        )
-        heard += [said for said in _taught(kept, everything) if said not in heard and "of X equals" not in said]
-        held_out = take_rows(everything.X, test_rows)
+        X = held.features if encoders is None else encoders[1].encode(held.features)
+        kept, held_out = clone(getattr(policy, "best_policy_", policy)), take_rows(X, held.test)  # what a search chose
+        again = _taught(kept, LoggedData(X, log.action, log.reward, whole.propensity))
+        said += [text for text in again if text not in said and "of X equals" not in text]
+        kept = distill(kept, X, random_state=random_state) if distilled else kept
     return Learned(
         policy=kept,
-        encoder=kept_encoder if refit else encoder,
-        evaluated=policy,
+        encoder=None if encoders is None else encoders[1 if refit else 0],
+        evaluated=evaluated,
         train=train,
         test=test,
-        test_encoder=encoder,
+        test_encoder=None if encoders is None else encoders[0],
         compared=compared,
         decisions=decisions,
         held_out=held_out,
@@ -245,58 +168,82 @@ def learn_policy(
         propensity=estimated,
         seconds=seconds,
         refit=refit,
-        notes=notes,
-        warnings=heard,
+        teacher=teacher,
+        loss=None if teacher is None else _loss(decisions, teacher, test, settings),
+        notes=held.notes,
+        warnings=[*doubts, *said],
     )
 
 
-def _hold_out(
-    log: LoggedData, test_size: float, split_by_time: Any, group: Any, random_state: int | None
-) -> tuple[Any, NDArray[np.intp], NDArray[np.intp], list[str]]:
-    """Return the features, the rows to learn from, those held out, and what is to be said of it."""
-    n_rows, features = len(log), log.X
-    if split_by_time is not None and group is not None:
-        raise ParameterError(
-            "give either split_by_time or group, not both: a customer whose rows are both early and late would have to "
-            "be on both sides."
+def check_level(level: Any) -> None:
+    """Refuse what is no level of an interval, now rather than after hours of learning."""
+    if not (is_number(level) and 0 < level < 1):
+        raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
+
+
+def _check_settings(log: LoggedData, level: float, test_size: float) -> None:
+    check_level(level)
+    if not 0 < test_size < 1:
+        raise ParameterError(f"test_size must be a share of the rows between 0 and 1; got {test_size}.")
+    if len(log.actions) < 2:
+        raise LogError(
+            f"a log must have at least two actions to choose among; all of its {len(log):,} rows have "
+            f"{log.actions.tolist()[0]!r}. Is it the right column?"
         )
-    if split_by_time is not None:
-        values, name = _values_of(log, split_by_time, "split_by_time")
-        train, test = split_rows(n_rows, test_size, time=time_ranks(values, n_rows, name))
-        return features, train, test, [f"Held out: the {len(test):,} latest rows, by {name}."]
-    if group is not None:
-        values, name = _values_of(log, group, "group")
-        codes = group_codes(values, n_rows, name)
-        train, test = split_rows(n_rows, test_size, random_state, group=codes)
-        n_groups, n_test = len(np.unique(codes)), len(np.unique(codes[test]))
-        notes = [f"Held out: all rows of {n_test:,} of the {n_groups:,} groups, by {name}."]
-        notes += [DEPENDENT] if n_groups < n_rows else []
-        if isinstance(group, str):
-            features = features[[each for each in features.columns if str(each) != group]]
-            notes.append(f"column {group!r} is left out: it tells the groups apart, as an identifier does.")
-        return features, train, test, notes
-    return features, *split_rows(n_rows, test_size, random_state), []
 
 
-def _values_of(log: LoggedData, given: Any, parameter: str) -> tuple[Any, str]:
-    """Return the values of a column named or given, and what to call it."""
-    if not isinstance(given, str):
-        name = getattr(given, "name", None)
-        return given, f"column {name!r}" if isinstance(name, str) and name else parameter
-    if not is_frame(log.X) or given not in log.X.columns:
-        there = f"it has {', '.join(map(str, log.X.columns))}" if is_frame(log.X) else "it has no names"
+def _chosen_learner(learner: Any, settings: dict[str, Any]) -> BasePolicy | None:
+    """Return the policy that was given, or None where a name was; refuse settings that a policy has of its own."""
+    if not isinstance(learner, BasePolicy):
+        return None
+    given = [f"{name}={value!r}" for name, value in settings.items() if value is not None]
+    if given:
         raise ParameterError(
-            f"{parameter} must be the name of a column of the log's X, or one value per row; X has no column "
-            f"{given!r}: {there}."
+            f"{', '.join(given)} must not be given beside a policy, which has settings of its own: set them on the "
+            f"{type(learner).__name__}, or give the name of a learner."
         )
-    return log.X[given], f"column {given!r}"
+    return learner
 
 
-def _taught(policy: BasePolicy, log: LoggedData) -> list[str]:
-    """Teach a policy a log; return what warnings of ours said, each once; those of libraries are for developers."""
+def _encoded(
+    log: LoggedData, held: HoldOut, estimated_propensity: bool, random_state: int | None
+) -> tuple[LoggedData, tuple[TableEncoder, TableEncoder] | None, PropensityEstimate | None]:
+    """Return the log in numbers, the encoders by the training rows and by all, and propensities where estimated."""
+    X, encoders = held.features, None
+    if is_frame(X):
+        by_all = TableEncoder.learn([X])
+        encoders = (_with_infinity_of(by_all, TableEncoder.learn([_rows_of(X, held.train)])), by_all)
+        X = encoders[0].encode(X)
+    if not estimated_propensity:
+        return LoggedData(X, log.action, log.reward, log.propensity), encoders, None
+    found = estimate_propensity(X, log.action, random_state=random_state)
+    return LoggedData(X, log.action, log.reward, found.propensity), encoders, found
+
+
+def _default_method(test: LoggedData, n_actions: int, interval: str | None) -> str:
+    few = len(test) <= MOST_ROWS_FOR_MODELS and len(test) * n_actions <= MOST_PREDICTIONS
+    return "doubly_robust" if few and interval != "bernstein" else "snips"
+
+
+def _loss(decisions: NDArray[Any], teacher: BasePolicy, test: LoggedData, settings: dict[str, Any]) -> Interval | None:
+    """Return what decisions earn more, or rather less, than those of the teacher."""
+    with python_warnings.catch_warnings():
+        python_warnings.simplefilter("ignore", OffsetTreeWarning)  # they are in the estimate as well
+        return evaluate(decisions, **test.arrays(), baseline=teacher.predict(test.X), **settings).difference
+
+
+def _taught(policy: BasePolicy, log: LoggedData, held: HoldOut | None = None) -> list[str]:
+    """Teach a policy a log; return what warnings of ours said, each once; those of libraries are for developers.
+
+    A search holds rows out as is done here, where that is told.
+    """
+    beside: dict[str, Any] = {}
+    if held is not None and isinstance(policy, PolicySearch):
+        ways = {"group": held.group, "time": held.time}
+        beside = {name: values[held.train] for name, values in ways.items() if values is not None}
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
-        policy.fit(**log.arrays())
+        policy.fit(**log.arrays(), **beside)
     return list(dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, OffsetTreeWarning)))
 
 

@@ -12,6 +12,7 @@ from offsettree.evaluation import Estimate
 from offsettree.evaluation._diagnostics import FEW_DIFFERING, FEW_EFFECTIVE_ROWS
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import LogError
+from offsettree.reductions._action_values import shrunken_from_sums
 from offsettree.workflow.comparison import Comparison
 
 __all__ = ["RunningConstant", "RunningValue"]
@@ -41,6 +42,7 @@ class RunningValue:
     def __init__(self) -> None:
         self._products = np.zeros((6, 6))  # sums over rows of the products of any two
         self.n_rows = 0
+        self._ends = [np.inf, -np.inf]  # of the rewards
         self._n_matched, self._largest = [0, 0], [0.0, 0.0]
         # By reward, of the rows that count: the weight, and its square; of the first so many rewards that differ.
         self._by_reward: tuple[dict[float, Floats], dict[float, Floats]] = ({}, {})
@@ -57,6 +59,7 @@ class RunningValue:
         table = np.stack(parts)
         self._products += table @ table.T
         self.n_rows += len(reward)
+        self._ends = [min(self._ends[0], float(reward.min())), max(self._ends[1], float(reward.max()))]
 
     @staticmethod
     def _count_rewards(seen: dict[float, Floats], reward: Floats, weight: Floats) -> None:
@@ -81,22 +84,24 @@ class RunningValue:
             "one side. More rows would help."
         )
 
-    def compared(self, action: Any, level: float, warnings: tuple[str, ...] = ()) -> Comparison:
+    def compared(self, action: Any, level: float) -> Comparison:
         """Return the estimates of the policy and of the constant action, beside what was logged."""
         if self._n_matched[0] == 0:
             raise LogError(
                 f"in none of the {self.n_rows:,} rows did the log do what the policy would have done: nothing can be "
                 "said of its worth. Use a log with more rows or more exploration."
             )
-        estimate = self._estimate(0, level, warnings)
+        estimate = self._estimate(0, level)
         if self._n_matched[1] == 0:
             unknown = Estimate(
                 np.nan, np.nan, -np.inf, np.inf, level, "snips", "normal", self.n_rows, 0, 0.0, 0.0, estimate.baseline
             )
-            return Comparison(estimate, action, unknown, Interval(np.nan, np.nan, -np.inf, np.inf), doubtful=True)
-        constant = self._estimate(1, level, ())
+            doubt = f"it was taken in none of the {self.n_rows:,} rows that it could be valued on."
+            return Comparison(estimate, action, unknown, Interval(np.nan, np.nan, -np.inf, np.inf), (doubt,))
+        constant = self._estimate(1, level)
         gain = self._interval(*self._minus(self._of(0), self._of(1)), level)
-        return Comparison(estimate, action, constant, gain, doubtful=bool(constant.serious))
+        doubts = tuple(text for text in constant.serious if text not in estimate.serious)
+        return Comparison(estimate, action, constant, gain, doubts)
 
     def _of(self, which: int) -> tuple[float, Floats]:
         """Return a value, and what each part of a row adds to its error, of which the rows are the sum."""
@@ -118,12 +123,15 @@ class RunningValue:
         return first[0] - second[0], first[1] - second[1]
 
     def _interval(self, value: float, adds: Floats, level: float) -> Interval:
+        if self._ends[0] == self._ends[1]:  # nothing tells how far other rewards may be from that
+            return Interval(value, np.nan, np.nan, np.nan)
         stderr = max(float(adds @ self._products @ adds), 0.0) ** 0.5
         half = float(norm.ppf((1 + level) / 2)) * stderr
         return Interval(value, stderr, value - half, value + half)
 
-    def _estimate(self, which: int, level: float, warnings: tuple[str, ...]) -> Estimate:
+    def _estimate(self, which: int, level: float) -> Estimate:
         weight = (WEIGHT, CONSTANT_WEIGHT)[which]
+        warnings: tuple[str, ...] = ()
         effective_rows = float(self._products[ONE, weight] ** 2 / self._products[weight, weight])
         if effective_rows < FEW_EFFECTIVE_ROWS:
             few = (
@@ -131,7 +139,13 @@ class RunningValue:
                 "few for the interval, which is too narrow then. Use a log with more rows or more exploration."
             )
             warnings = (*warnings, few)
-        if (too_few := self._few_differ(which)) is not None:
+        if self._ends[0] == self._ends[1]:
+            none = (
+                f"all {self.n_rows:,} rewards are {self._ends[0]:g}, of which a normal interval has no width: there is "
+                "none. Use another learner, and reward_range=(low, high), the smallest and the largest possible reward."
+            )
+            warnings = (*warnings, none)
+        elif (too_few := self._few_differ(which)) is not None:
             warnings = (*warnings, too_few)
         own, logged = self._of(which), self._logged()
         return Estimate(
@@ -151,27 +165,39 @@ class RunningValue:
 
 
 class RunningConstant:
-    """The action of the highest estimated value so far.
+    """The action that `ConstantPolicy` would pick by the rows so far: few rows are not trusted too far.
+
+    Parameters
+    ----------
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward.
 
     Examples
     --------
     >>> constant = RunningConstant()
-    >>> constant.add(np.array(["a", "b"]), np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    >>> constant.add(np.array(["a", "b"] * 2), np.array([0.0, 1.0, 0.0, 1.0]), np.full(4, 0.5))
     >>> constant.best()
     'b'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
+        self._low, self._width = reward_range[0], reward_range[1] - reward_range[0]
         self._sums: dict[Any, Floats] = {}
 
     def add(self, action: NDArray[Any], reward: Floats, propensity: Floats) -> None:
         """Count rows."""
         labels, position = np.unique(action, return_inverse=True)
-        weight = 1 / propensity
-        added = np.stack([np.bincount(position, weight), np.bincount(position, weight * reward)], axis=1)
+        weight, share = 1 / propensity, (reward - self._low) / self._width
+        columns = (weight, weight**2, weight * share, weight * share**2)
+        added = np.stack([np.bincount(position, column) for column in columns], axis=1)
         for label, add in zip(labels.tolist(), added, strict=True):
             self._sums[label] = self._sums.get(label, 0.0) + add
 
     def best(self) -> Any:
         """Return the action."""
-        return max(sorted(self._sums), key=lambda label: float(self._sums[label][1] / self._sums[label][0]))
+        labels = sorted(self._sums)
+        total, weight_squares, earned, squares = np.stack([self._sums[label] for label in labels], axis=1)
+        mean = earned / total
+        off = np.maximum(squares - mean**2 * total, 0.0)
+        _, value = shrunken_from_sums(total, total**2 / weight_squares, mean, off)
+        return labels[int(value.argmax())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import offsettree
-from offsettree._features import is_sparse
 from offsettree._progress import Progress
 from offsettree.evaluation import Estimate
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.logs import LogScan, TableEncoder
 from offsettree.online import OnlineOffsetTree, OnlineRewardRegression
+from offsettree.workflow.comparison import Comparison
 from offsettree.workflow.facts import constant_facts, estimate_facts, tree_facts, versions
-from offsettree.workflow.inspection import doubts_of_propensities
-from offsettree.workflow.leaks import find_leaks
-from offsettree.workflow.learning import range_of
+from offsettree.workflow.first_pass import FirstPass
+from offsettree.workflow.learning import check_level, range_of
 from offsettree.workflow.running_value import RunningConstant, RunningValue
 from offsettree.workflow.verdict import advice, basis, verdict
 
@@ -30,13 +30,18 @@ __all__ = ["learn_from_stream"]
 LEARNERS = {"online": "online offset tree", "online-regression": "online reward regression"}
 CHUNK_ROWS = 1 << 14  # that are decided on before they are learned from
 
+OnlinePolicy = OnlineOffsetTree | OnlineRewardRegression
 
-def _always(sums: NDArray[np.float64]) -> dict[str, float]:
-    """Return what an action would earn if it were always taken, with its interval."""
-    weight, earned, squares, squares_reward, squares_earned = sums.tolist()
-    value = earned / weight
-    stderr = max(squares_earned - 2 * value * squares_reward + value**2 * squares, 0.0) ** 0.5 / weight
-    return {"mean_reward": value, "low": value - 1.96 * stderr, "high": value + 1.96 * stderr}
+
+@dataclass
+class _Passed:
+    """What was counted while a policy decided on each chunk before it learned from it."""
+
+    value: RunningValue
+    constant: RunningConstant
+    chosen: Counter[Any]
+    last: NDArray[Any]
+    seconds: float = 0.0
 
 
 def learn_from_stream(
@@ -47,7 +52,7 @@ def learn_from_stream(
     level: float = 0.95,
     random_state: int | None = None,
     **arguments: Any,
-) -> tuple[OnlineOffsetTree | OnlineRewardRegression, TableEncoder, dict[str, Any], Estimate]:
+) -> tuple[OnlinePolicy, TableEncoder, dict[str, Any], Estimate]:
     """Learn a policy row by row from a log of any size, in bounded memory.
 
     Parameters
@@ -72,73 +77,69 @@ def learn_from_stream(
     """
     if learner not in LEARNERS:
         raise ParameterError(f"the learner must be one of {', '.join(LEARNERS)}; got {learner!r}.")
+    check_level(level)
     scan = LogScan(path, CHUNK_ROWS, **arguments)
-    labels: Counter[Any] = Counter()
-    sums: dict[Any, NDArray[np.float64]] = {}
-    total_reward = 0.0
-    leaks: list[str] = []
-    ends = [np.inf, -np.inf]
-
-    def features() -> Any:
-        nonlocal total_reward
-        for log in scan:
-            if is_sparse(log.X):
-                raise LogError(
-                    f"the rows of {path} name {log.X.shape[1]:,} features, more than the 1,024 that become columns. "
-                    "Learn in Python: OnlineOffsetTree(n_bits=20).partial_fit on the chunks of LoggedData.scan(...)."
-                )
-            if not labels:
-                leaks.extend(find_leaks(log.X, log.action, log.reward))
-            total_reward += float(log.reward.sum())
-            ends[:] = min(ends[0], float(log.reward.min())), max(ends[1], float(log.reward.max()))
-            found, position = np.unique(log.action, return_inverse=True)
-            weight, reward = 1 / log.propensity, log.reward
-            terms = (weight, weight * reward, weight**2, weight**2 * reward, (weight * reward) ** 2)
-            added = np.stack([np.bincount(position, term) for term in terms], axis=1)
-            for label, count, add in zip(found.tolist(), np.bincount(position).tolist(), added, strict=True):
-                labels[label] += count
-                sums[label] = sums.get(label, 0.0) + add
-            yield log.X
-
-    encoder = TableEncoder.learn(features())
-    if len(labels) < 2:
-        raise LogError(f"a log must have at least two actions to choose among; all rows of {path} have the same.")
-    low_high = reward_range or range_of(*ends)
-    policy: OnlineOffsetTree | OnlineRewardRegression
-    if learner == "online":
-        policy = OnlineOffsetTree(
-            actions=sorted(labels), reward_range=low_high, offset="mean", random_state=random_state
+    first = FirstPass(scan, path)
+    low_high = reward_range or range_of(*first.reward_ends)
+    policy = _new_policy(learner, sorted(first.n_by_action), low_high, random_state)
+    passed = _second_pass(policy, LogScan(path, CHUNK_ROWS, encoder=first.encoder, **arguments), first.n_rows, low_high)
+    if passed.value.n_rows == 0:
+        raise LogError(
+            f"{path} has {first.n_rows:,} rows, too few to learn online and to value on the way: the first "
+            f"{CHUNK_ROWS:,} are only learned from. Use another learner, which holds rows out."
         )
-    else:
-        policy = OnlineRewardRegression(actions=sorted(labels), reward_range=low_high)
-    value, constant = RunningValue(), RunningConstant()
-    chosen, n_total = Counter[Any](), sum(labels.values())
-    progress = Progress(n_total) if sys.stderr.isatty() else None
+    compared = passed.value.compared(passed.constant.best(), level).doubted(first.doubts)
+    facts = {
+        **_outcome_facts(compared),
+        "title": str(path),
+        "log": _log_facts(first, passed) | {"columns": scan.roles, "reward_range": list(low_high)},
+        "policy": {
+            "name": LEARNERS[learner],
+            "rows": first.n_rows,
+            "refit": False,
+            "learner": type(policy).__name__,
+            "parameters": {name: repr(each)[:120] for name, each in policy.get_params(deep=False).items()},
+            "seconds": passed.seconds,
+        },
+        "tree": tree_facts(policy, passed.last),
+        "reproduce": {"command": "", "seed": random_state, "versions": versions()},
+    }
+    return policy, first.encoder, facts, compared.estimate
+
+
+def _new_policy(
+    learner: str, actions: list[Any], reward_range: tuple[float, float], random_state: int | None
+) -> OnlinePolicy:
+    if learner == "online":
+        return OnlineOffsetTree(actions=actions, reward_range=reward_range, offset="mean", random_state=random_state)
+    return OnlineRewardRegression(actions=actions, reward_range=reward_range)
+
+
+def _second_pass(policy: OnlinePolicy, scan: LogScan, n_rows: int, reward_range: tuple[float, float]) -> _Passed:
+    """Let the policy decide on each chunk but the first, and then learn from it."""
+    passed = _Passed(RunningValue(), RunningConstant(reward_range), Counter(), np.empty(0))
+    progress = Progress(n_rows) if sys.stderr.isatty() else None
     started = time.perf_counter()
-    last: NDArray[Any] = np.empty(0)
-    for place, log in enumerate(LogScan(path, CHUNK_ROWS, encoder=encoder, **arguments)):
+    for place, log in enumerate(scan):
         if place:
-            last = policy.predict(log.X)
-            chosen.update(last.tolist())
-            value.add(last == log.action, log.action == constant.best(), log.reward, log.propensity)
-        constant.add(log.action, log.reward, log.propensity)
+            passed.last = policy.predict(log.X)
+            passed.chosen.update(passed.last.tolist())
+            always = log.action == passed.constant.best()
+            passed.value.add(passed.last == log.action, always, log.reward, log.propensity)
+        passed.constant.add(log.action, log.reward, log.propensity)
         policy.partial_fit(**log.arrays())
         if progress is not None:
             progress.advance(len(log), "learning")
     if progress is not None:
         progress.close()
-    if value.n_rows == 0:
-        raise LogError(
-            f"{path} has {n_total:,} rows, too few to learn online and to value on the way: the first {CHUNK_ROWS:,} "
-            "are only learned from. Use another learner, which holds rows out."
-        )
-    by_action = {label: [labels[label], sums[label][1], sums[label][0]] for label in labels}
-    mean_inverse, squares = (sum(float(each[i]) for each in sums.values()) for i in (0, 2))
-    doubts = doubts_of_propensities(n_total, len(labels), mean_inverse / n_total, squares, by_action)
-    compared = value.compared(constant.best(), level, tuple(doubts))
+    passed.seconds = time.perf_counter() - started
+    return passed
+
+
+def _outcome_facts(compared: Comparison) -> dict[str, Any]:
+    """Return what came out, as `learned_facts` does; what only logs in memory have is empty."""
     estimate, advised = compared.estimate, advice(compared)
-    facts = {
-        "title": str(path),
+    return {
         "created": datetime.now(UTC).date().isoformat(),
         "version": offsettree.__version__,
         "verdict": verdict(estimate, compared),
@@ -146,48 +147,38 @@ def learn_from_stream(
         "conclusion": advised.sentence,
         "use": advised.use,
         "is_better": advised.is_better,
-        "log": {
-            "path": str(path),
-            "rows": n_total,
-            "train_rows": n_total,
-            "test_rows": value.n_rows,
-            "columns": scan.roles,
-            "reward": {"min": ends[0], "max": ends[1], "mean": total_reward / n_total},
-            "reward_range": list(low_high),
-            "notes": [
-                *scan.notes,
-                *encoder.notes,
-                f"All rows but the first {CHUNK_ROWS:,} were decided on before they were learned from.",
-            ],
-            "features": encoder.names_in,
-            "actions": [
-                {
-                    "label": label,
-                    "rows": count,
-                    "share": count / n_total,
-                    **_always(sums[label]),
-                    "policy_share": chosen[label] / value.n_rows,
-                }
-                for label, count in sorted(labels.items())
-            ],
-        },
         "estimate": estimate_facts(estimate),
         "constant": constant_facts(compared, "the rows before, again and again"),
+        "warnings": list(compared.warnings),
         "propensity": None,
-        "policy": {
-            "name": LEARNERS[learner],
-            "rows": n_total,
-            "refit": False,
-            "learner": type(policy).__name__,
-            "parameters": {name: repr(each)[:120] for name, each in policy.get_params(deep=False).items()},
-            "seconds": time.perf_counter() - started,
-        },
         "candidates": [],
         "rule": None,
         "weights": None,
-        "tree": tree_facts(policy, last),
         "importance": [],
-        "warnings": [*leaks, *estimate.warnings],
-        "reproduce": {"command": "", "seed": random_state, "versions": versions()},
     }
-    return policy, encoder, facts, estimate
+
+
+def _log_facts(first: FirstPass, passed: _Passed) -> dict[str, Any]:
+    n_rows, n_valued = first.n_rows, passed.value.n_rows
+    return {
+        "path": str(first.path),
+        "rows": n_rows,
+        "train_rows": n_rows,
+        "test_rows": n_valued,
+        "reward": first.reward_facts,
+        "notes": [
+            *first.notes,
+            f"All rows but the first {CHUNK_ROWS:,} were decided on before they were learned from.",
+        ],
+        "features": first.encoder.names_in,
+        "actions": [
+            {
+                "label": label,
+                "rows": count,
+                "share": count / n_rows,
+                **first.always(label),
+                "policy_share": passed.chosen[label] / n_valued,
+            }
+            for label, count in sorted(first.n_by_action.items())
+        ],
+    }

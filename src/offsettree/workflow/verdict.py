@@ -92,9 +92,10 @@ def advice(compared: Comparison) -> Advice:
     if estimate.serious:
         return Advice("open", "No verdict stands while a serious warning does: go on as before until it is settled.")
     to_log = _outcome(estimate.difference)
-    to_constant = "open" if compared.doubtful else _outcome(gain)
-    constant = "open" if compared.doubtful else _outcome(compared.constant.difference)
+    to_constant = "open" if compared.is_open else _outcome(gain)
+    constant = "open" if compared.is_open else _outcome(compared.constant.difference)
     if compared.same:
+        # Picked by these rows or not, it is what was learned from others.
         return _of_a_constant(to_log, always, sure)
     if to_log == "better" and to_constant == "better":
         sentence = (
@@ -111,9 +112,8 @@ def advice(compared: Comparison) -> Advice:
         )
     ahead = gain.value > gain.stderr
     if to_log == "better" and (constant != "better" or ahead):
-        rest = "ahead of it, if not surely" if ahead else "not told apart from it"
         sentence = f"Use the learned policy: it is better than what was logged {sure}"
-        return Advice("learned", f"{sentence}; of {always}, the best constant, it is {rest}.")
+        return Advice("learned", f"{sentence}; {_beside_the_constant(compared, always, ahead=ahead)}.")
     if constant == "better":
         why = "worse" if to_constant == "worse" else "not shown to be better than that"
         return Advice("constant", f"{take}: it is better than what was logged {sure}, and the learned policy is {why}.")
@@ -122,6 +122,16 @@ def advice(compared: Comparison) -> Advice:
         return Advice("logged", f"{sentence} {sure}.")
     sentence = f"Go on as before: neither the learned policy nor {always} is shown to be better than what was logged"
     return Advice("logged", f"{sentence} {sure}; {MORE_ROWS}.")
+
+
+def _beside_the_constant(compared: Comparison, always: str, *, ahead: bool) -> str:
+    """Say how the learned policy stands to a constant action that is neither better nor worse for sure."""
+    if compared.picked_here:
+        return f"whether it is better than {always} is open, as that was picked by these very rows"
+    if compared.doubts:
+        return f"whether it is better than {always}, the best constant, is open, as a serious warning stands against it"
+    rest = "ahead of it, if not surely" if ahead else "not told apart from it"
+    return f"of {always}, the best constant, it is {rest}"
 
 
 def _of_a_constant(to_log: str, always: str, sure: str) -> Advice:
@@ -146,9 +156,10 @@ def _outcome(difference: Interval | None) -> str:
 
 def basis(estimate: Estimate) -> str:
     """Say what an estimate rests on: its rows, those that count, and how they were made a value of."""
+    groups = "" if estimate.n_groups is None else f" of {estimate.n_groups:,} groups, taken to be independent"
     return (
-        f"From {estimate.n_rows:,} rows, in {estimate.n_matched:,} of which the log did what the policy would do; "
-        f"worth {estimate.effective_rows:,.0f} rows of equal weight ({estimate.method}, {estimate.interval} "
+        f"From {estimate.n_rows:,} rows{groups}, in {estimate.n_matched:,} of which the log did what the policy would "
+        f"do; worth {estimate.effective_rows:,.0f} rows of equal weight ({estimate.method}, {estimate.interval} "
         f"{100 * estimate.level:g} % intervals)."
     )
 

@@ -1,0 +1,88 @@
+"""What ``offsettree learn`` prints for people."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from offsettree.cli._output import as_options, columns, paragraph, print_line, print_notes, shown
+
+__all__ = ["ONLINE", "tell"]
+
+ONLINE = ("online", "online-regression")
+
+
+def tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
+    """Print what came out."""
+    from offsettree.workflow.rules import rule_lines
+
+    log, policy = facts["log"], facts["policy"]
+    print_line(
+        f"Read {log['rows']:,} decisions among {len(log['actions']):,} actions from {log['path']}, "
+        f"{len(log['features']):,} features."
+    )
+    print_notes(log["notes"])
+    if facts["candidates"]:
+        print_line()
+        print_line(_candidate_table(facts["candidates"]))
+        if facts["rule"]:
+            print_line(paragraph(facts["rule"]))
+    print_line()
+    held_out = "decided on before they were learned from" if options.learner in ONLINE else "held out"
+    print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} {held_out}.")
+    print_line(paragraph(facts["verdict"]))
+    print_line(paragraph(facts["basis"]))
+    if policy.get("teacher") is not None:
+        print_line(paragraph(_lost(policy)))
+    if policy["refit"]:
+        print_line(paragraph(_kept(facts)))
+    if lines := rule_lines(facts.get("rules")):
+        print_line()
+        print_line("The rules of the policy kept:")
+        for line in lines:
+            print_line(f"  {shown(line)}")
+    print_line()
+    print_line(paragraph(facts["conclusion"]))
+    if facts["use"] == "constant" and not facts["constant"]["same"]:
+        print_line(paragraph("The file has the learned policy all the same; --learner constant writes the other."))
+    for warning in facts["warnings"]:
+        print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
+    print_line()
+    written = [f"policy: {options.out}"] + ([f"report: {options.report}"] if options.report else [])
+    print_line("Written " + ", ".join(written))
+    sys.stdout.flush()
+
+
+def _kept(facts: dict[str, Any]) -> str:
+    """Say of which policy the estimate is, and which one is kept."""
+    n_rows, n_train = facts["log"]["rows"], facts["log"]["train_rows"]
+    return (
+        f"These figures are of the policy learned from {n_train:,} rows ({100 * n_train / n_rows:.0f} %). The one kept "
+        f"was learned again, with the same settings, from all {n_rows:,}."
+    )
+
+
+def _lost(policy: dict[str, Any]) -> str:
+    """Say what a distilled tree earns beside its teacher."""
+    from offsettree.evaluation.estimate import Interval
+    from offsettree.workflow.verdict import decimals, with_interval
+
+    loss = Interval(**policy["loss"])
+    gain = with_interval(loss, decimals(loss), sign=True)
+    return (
+        f"The tree decides as its teacher, {policy['teacher']}, would, in fewer steps; on the rows held out it earns "
+        f"{gain} per decision beside it."
+    )
+
+
+def _candidate_table(candidates: list[dict[str, Any]]) -> str:
+    rows = [["candidate", "value", "interval", "seconds", ""]]
+    for each in candidates:
+        value = "" if each["value"] is None else f"{each['value']:.4f}"
+        interval = "" if each["value"] is None else f"{each['low']:.4f} to {each['high']:.4f}"
+        seconds = "" if each["seconds"] is None else f"{each['seconds']:.1f}"
+        said = ["" if each["outcome"] == "compared" else each["outcome"], each["reason"], each["error"]]
+        outcome = ": ".join(f"{part:.60}" for part in said if part)
+        rows.append([each["name"], value, interval, seconds, outcome])
+    return columns(rows, right=(1, 3))

@@ -1,0 +1,89 @@
+"""Which rows may be learned from when others are decided in: whole groups apart, or the past before the future."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from offsettree.evaluation._groups import check_group
+from offsettree.exceptions import ParameterError
+from offsettree.selection._race import Rung
+from offsettree.selection._trials import stratified_folds
+
+__all__ = ["Parting"]
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The group of each row, or its rank in time, by both of which rows are parted into folds; None is neither."""
+
+    group: Rows | None = None
+    rank: Rows | None = None
+
+    @classmethod
+    def of(cls, group: ArrayLike | None, time: ArrayLike | None, n_rows: int) -> Parting:
+        """Check what `fit` was given."""
+        if group is not None and time is not None:
+            raise ParameterError("give either group or time, not both: rows are parted by one of them.")
+        return cls(check_group(group, n_rows), None if time is None else _ranks(time, n_rows))
+
+    def take(self, rows: Rows) -> Parting:
+        """Return the same of some rows; groups are numbered anew."""
+        group = None if self.group is None else np.unique(self.group[rows], return_inverse=True)[1].astype(np.intp)
+        return Parting(group, None if self.rank is None else self.rank[rows])
+
+    def folds(self, position: Rows, n_folds: int, random: np.random.RandomState) -> Rows:
+        """Return the fold of each row. Of time there are two: the first has the latest rows, as many as of n folds."""
+        if self.rank is not None:
+            older = np.cumsum(np.bincount(self.rank))[:-1]
+            cut = np.abs(older - len(position) * (1 - 1 / n_folds)).argmin() if len(older) else 0
+            return np.asarray(self.rank <= cut, dtype=np.intp)
+        if self.group is None:
+            return stratified_folds(position, n_folds, random)
+        sizes = np.bincount(self.group)
+        if len(sizes) < n_folds:
+            raise ParameterError(f"cv must be at most the number of groups, {len(sizes)}; got {n_folds}.")
+        fold, filled = np.empty(len(sizes), dtype=np.intp), np.zeros(n_folds)
+        drawn = random.permutation(len(sizes))
+        for each in drawn[np.argsort(-sizes[drawn], kind="stable")]:  # the largest first, to where there is most room
+            fold[each] = filled.argmin()
+            filled[fold[each]] += sizes[each]
+        return fold[self.group]
+
+    def keep_apart(self, rungs: list[Rung], fold: Rows, random: np.random.RandomState) -> list[Rung]:
+        """Return the parts of a race such that nobody decides in rows of a group learned from, or before those rows."""
+        if self.rank is not None:
+            latest = np.flatnonzero(fold == 0)
+            return [Rung((rung.part[0], latest), rung.fold) for rung in rungs if not rung.fold]
+        if self.group is None:
+            return rungs
+        drawn = random.permutation(np.unique(self.group[fold != 0]))
+        sizes = np.cumsum(np.bincount(self.group)[drawn])
+        apart = []
+        for rung in rungs:
+            if rung.fold is None:  # about as many rows, of the first groups drawn
+                learned = np.isin(self.group, drawn[: int(np.searchsorted(sizes, rung.n_learned)) + 1])
+                rung = Rung((np.flatnonzero(learned), np.flatnonzero(~learned)))
+            apart.append(rung)
+        return apart
+
+
+def _ranks(time: Any, n_rows: int) -> Rows:
+    values = np.asarray(time)
+    if values.shape != (n_rows,) or values.dtype.kind not in "biufM":
+        raise ParameterError(
+            f"time must tell when each decision was taken: numbers or dates of shape ({n_rows},); got {values.dtype} "
+            f"of shape {values.shape}."
+        )
+    if (values != values).any():
+        row = int((values != values).argmax())
+        raise ParameterError(f"time must tell of every row when the decision was taken; it is missing in row {row}.")
+    found, rank = np.unique(values, return_inverse=True)
+    if len(found) < 2:
+        raise ParameterError(f"time must tell earlier rows from later ones; all {n_rows:,} rows have {found[0]}.")
+    return np.asarray(rank, dtype=np.intp)

@@ -1,0 +1,104 @@
+"""What one pass over a log of any size finds: its columns, its actions, and what cannot be right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import is_sparse
+from offsettree.exceptions import LogError
+from offsettree.logs import LogScan, TableEncoder
+from offsettree.logs._other_columns import alike_but_for_blanks
+from offsettree.workflow.inspection import doubts_of_propensities
+from offsettree.workflow.leaks import find_leaks
+
+__all__ = ["FirstPass"]
+
+
+class FirstPass:
+    """Reads a log once, chunk by chunk, and keeps sums alone.
+
+    Parameters
+    ----------
+    scan : LogScan
+        The chunks.
+    path : str or path
+        What errors call the log.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+        Turns the raw rows into numbers.
+    n_by_action : Counter
+        How many rows each action has.
+    reward_ends : (float, float)
+        The smallest and the largest reward.
+    """
+
+    def __init__(self, scan: LogScan, path: Any) -> None:
+        self.path = path
+        self.n_by_action: Counter[Any] = Counter()
+        self.reward_ends = (np.inf, -np.inf)
+        self._leaks: list[str] = []
+        self._total_reward = 0.0
+        # By action, of weights 1 / propensity: weight, weight * reward, and the squares that their spread is made of.
+        self._sums: dict[Any, NDArray[np.float64]] = {}
+        self.encoder = TableEncoder.learn(self._features(scan))
+        self.notes = [*scan.notes, *self.encoder.notes, *alike_but_for_blanks(self.n_by_action)]
+        if len(self.n_by_action) < 2:
+            raise LogError(f"a log must have at least two actions to choose among; all rows of {path} have the same.")
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the log."""
+        return sum(self.n_by_action.values())
+
+    @property
+    def doubts(self) -> list[str]:
+        """What forbids any verdict: features that tell the outcome, propensities that cannot be right."""
+        by_action = {label: [n, self._sums[label][1], self._sums[label][0]] for label, n in self.n_by_action.items()}
+        inverse, squares = (sum(float(each[i]) for each in self._sums.values()) for i in (0, 2))
+        n_rows, n_actions = self.n_rows, len(by_action)
+        return [*self._leaks, *doubts_of_propensities(n_rows, n_actions, inverse / n_rows, squares, by_action)]
+
+    @property
+    def reward_facts(self) -> dict[str, float]:
+        """The rewards' ends and mean, as plain values."""
+        low, high = self.reward_ends
+        return {"min": low, "max": high, "mean": self._total_reward / self.n_rows}
+
+    def always(self, label: Any) -> dict[str, float]:
+        """Return what an action would earn if it were always taken, with its interval."""
+        weight, earned, squares, squares_reward, squares_earned = self._sums[label].tolist()
+        value = earned / weight
+        stderr = max(squares_earned - 2 * value * squares_reward + value**2 * squares, 0.0) ** 0.5 / weight
+        return {"mean_reward": value, "low": value - 1.96 * stderr, "high": value + 1.96 * stderr}
+
+    def _features(self, scan: LogScan) -> Iterator[Any]:
+        for log in scan:
+            if is_sparse(log.X):
+                raise LogError(
+                    f"the rows of {self.path} name {log.X.shape[1]:,} features, more than the 1,024 that become "
+                    "columns. Learn in Python: OnlineOffsetTree(n_bits=20).partial_fit on the chunks of "
+                    "LoggedData.scan(...)."
+                )
+            if not self.n_by_action:
+                self._leaks = find_leaks(log.X, log.action, log.reward)
+            self._add(log)
+            yield log.X
+
+    def _add(self, log: Any) -> None:
+        self._total_reward += float(log.reward.sum())
+        low, high = self.reward_ends
+        self.reward_ends = (min(low, float(log.reward.min())), max(high, float(log.reward.max())))
+        found, position = np.unique(log.action, return_inverse=True)
+        weight, reward = 1 / log.propensity, log.reward
+        terms = (weight, weight * reward, weight**2, weight**2 * reward, (weight * reward) ** 2)
+        added = np.stack([np.bincount(position, term) for term in terms], axis=1)
+        for label, count, add in zip(found.tolist(), np.bincount(position).tolist(), added, strict=True):
+            self.n_by_action[label] += count
+            self._sums[label] = self._sums.get(label, 0.0) + add
