@@ -1,10 +1,11 @@
-"""The regression on top: how far to trust the scores that boosting gives to rows it has not seen.
+"""The regression on top: how far to trust what the trees say of rows they have not seen.
 
-The score of a row comes from models without its fold, and so depends on the rewards of that fold with the opposite
-sign: a mean without some rows is the lower, the more these earned. A regression that is free to choose signs reads
-rewards back out of such scores, and looks good where there is nothing to learn. So scores enter with weights of at
-least 0, the same for all actions, which cannot gain by that; and only as far as these are found to tell which action is
-better is a regression added that is free.
+The sum of the leaves at which a row ends comes from trees without its fold, and so depends on the rewards of that fold
+with the opposite sign: a mean without some rows is the lower, the more these earned. A regression that may choose the
+signs reads rewards back out of such sums, and looks good where there is nothing to learn. So sums enter with weights of
+at least 0, the same for all actions, which cannot gain by that; and only as far as these are found to tell which action
+is better is a regression added that is free. What is linear is left to x: linear models of the folds, beside x, differ
+by just the rewards that were left out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SAFE, CLEAR = (
 
 
 class Stage(NamedTuple):
-    """What boosting from one start came to: a model per fold, and the directions of their scores."""
+    """What boosting from one start came to: the trees of every fold, and the directions of their sums."""
 
     start: str
     models: list[BoostedModel]
@@ -93,7 +94,7 @@ def _begins(log: BoostedLog, stages: list[Stage]) -> list[int]:
 
 
 def _along(stage: Stage, n_columns: int, begin: int) -> NDArray[np.float64]:
-    """Return the scores of all actions by one start, as slopes in what is seen."""
+    """Return the sums of all actions by one start, as slopes in what is seen."""
     slopes = np.zeros((len(stage.basis), n_columns))
     slopes[:, 0] = stage.centre
     slopes[:, begin : begin + stage.basis.shape[1]] = stage.basis * stage.scale
@@ -132,7 +133,7 @@ def _free(log: BoostedLog, stages: list[Stage], seen: NDArray[np.float64], each:
     groups = [*_groups(begins[0]), *(slice(*ends) for ends in zip(begins, ends, strict=True))]
     groups += [slice(seen.shape[1] + place, seen.shape[1] + place + 1) for place in range(len(stages))]
     design = np.column_stack([seen, *(_own_scores(log, seen, one) for one in each)])
-    mean = np.zeros(design.shape[1])
+    mean = constant_mean(log, design.shape[1])
     mean[seen.shape[1] :] = 1 / len(stages)
     models = regression(log, design, groups, mean)
     slopes = models.weights[:, : seen.shape[1]].copy()

@@ -23,9 +23,6 @@ def flatten_stages(columns: Columns, finished: Finished) -> BoostedScores:
     of_directions = []
     for stage in finished.stages:
         slopes = finished.slopes[:, begin : begin + stage.basis.shape[1]] / stage.scale
-        # The trees' sums are along the directions; what they start from is linear in x, and so is added to that.
-        linear = np.mean([model.weights for model in stage.models], axis=0).T @ stage.basis
-        weights += slopes @ linear.T
         weights[:, 0] -= slopes @ (stage.centre @ stage.basis)
         of_directions.append(slopes)
         begin += stage.basis.shape[1]

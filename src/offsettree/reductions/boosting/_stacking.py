@@ -91,7 +91,7 @@ def _find_directions(
     scores = np.empty((len(rows), n_actions), dtype=np.float32)
     for f, model in enumerate(models):
         here = np.flatnonzero(fold[rows] == f)
-        scores[here] = _all_scores(log, rows[here], model)
+        scores[here] = _sums(log, rows[here], model, model.values)
     centre = scores.mean(axis=0, dtype=np.float64)
     scores -= centre.astype(np.float32)
     n_directions = min(n_actions, MOST_DIRECTIONS if n_actions <= MANY_ACTIONS else FEW_DIRECTIONS)
@@ -115,21 +115,18 @@ def _leading_directions(
     return spread[::-1][:n_directions], (among @ rotation[:, ::-1])[:, :n_directions]
 
 
-def _all_scores(log: BoostedLog, rows: NDArray[np.intp], model: BoostedModel) -> NDArray[np.float32]:
-    scores = (log.design[rows] @ model.weights.T).astype(np.float32)
-    _add_trees(np.ascontiguousarray(log.codes[:, rows]), model, model.values, scores)
-    return scores
-
-
-def _add_trees(
-    codes: NDArray[np.uint8], model: BoostedModel, values: NDArray[np.float32], out: NDArray[np.float32]
-) -> None:
+def _sums(
+    log: BoostedLog, rows: NDArray[np.intp], model: BoostedModel, values: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the sums of the leaves at which rows end."""
     from offsettree.compiled._kernels_boosted import Trees, add_leaves
 
     nothing = np.empty((0, 0), dtype=np.float32)
     output = np.zeros(len(values), dtype=np.int32)
     trees = Trees(nothing, np.empty(0, dtype=bool), model.feature, model.lowest, model.span, values, output)
-    add_leaves(codes, trees, out)
+    out = np.zeros((len(rows), values.shape[2]), dtype=np.float32)
+    add_leaves(np.ascontiguousarray(log.codes[:, rows]), trees, out)
+    return out
 
 
 def _held_out_coordinates(log: BoostedLog, fold: NDArray[np.intp], stage: Stage) -> NDArray[np.float64]:
@@ -138,8 +135,5 @@ def _held_out_coordinates(log: BoostedLog, fold: NDArray[np.intp], stage: Stage)
     narrow = stage.basis.astype(np.float32)
     for f, model in enumerate(stage.models):
         rows = np.flatnonzero(fold == f)
-        linear = log.design[rows] @ (model.weights.T @ stage.basis) - stage.centre @ stage.basis
-        sums = np.zeros((len(rows), narrow.shape[1]), dtype=np.float32)
-        _add_trees(np.ascontiguousarray(log.codes[:, rows]), model, model.projected(narrow), sums)
-        found[rows] = linear + sums
+        found[rows] = _sums(log, rows, model, model.projected(narrow)) - stage.centre @ stage.basis
     return found
