@@ -3,14 +3,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test coverage fuzz lint bench bench-rivals bench-accuracy reproduce clean
+.PHONY: demo test kernels coverage fuzz lint bench bench-rivals bench-accuracy reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
 
-# Each worker has a part of the tests of its own, as long as there is one: kernels are compiled by one of them.
-test: lint
+# Kernels are compiled beside the checks of the code: else each worker would compile what its first tests need.
+test: .venv/ready-dev
+	$(MAKE) --no-print-directory -j2 lint kernels
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+kernels: .venv/ready-dev
+	$(BIN)/python tools/compile_kernels.py
 
 # Counting lines takes a third of the time again: not in every run.
 coverage: .venv/ready-dev
