@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 from _coverage_draws import METHODS, Drawn, draw
 from _coverage_grid import GOALS, GRID, TUNING, Cell, World, cells, world
+from _coverage_grid import MOST_ROWS as LONGEST
 from _problems import write_figures
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from offsettree.evaluation._claims import Claims, LogSums, claims_of
+from offsettree.evaluation._claims import Claims, Known, LogSums, claims_of
 from offsettree.evaluation._mid_p import FEW_TELLING, find_doubt, find_ends
 
 LEVEL = 0.95
@@ -45,9 +46,8 @@ def judge(cell: Cell, n_logs: int) -> list[dict[str, Any]]:
     while done < n_logs:
         size = min(n_logs - done, max(1, MOST_ROWS // cell.n_rows))
         drawn = draw(cell, drawn_from, size, part)
-        for method in METHODS:
-            for i, quantity in enumerate(QUANTITIES):
-                counts.setdefault((method, quantity), []).append(_facts(drawn, method, i, drawn_from, cell.n_rows))
+        for key, facts in _facts(drawn, drawn_from, cell.n_rows).items():
+            counts.setdefault(key, []).append(facts)
         done, part = done + size, part + 1
     return [
         {**asdict(cell), "method": method, "quantity": quantity, **_summary(np.concatenate(rows), cell, n_logs)}
@@ -55,24 +55,41 @@ def judge(cell: Cell, n_logs: int) -> list[dict[str, Any]]:
     ]
 
 
-def _facts(drawn: Drawn, method: str, quantity: int, truths: World, n_rows: int) -> NDArray[np.float64]:
+def _facts(drawn: Drawn, truths: World, n_rows: int) -> dict[tuple[str, str], NDArray[np.float64]]:
+    """Return what is found in each log, by method and quantity; the ends of all intervals are looked for at once."""
+    claims = {(method, i): _claims(drawn, method, i) for method in METHODS for i in range(len(QUANTITIES))}
+    n_logs = len(drawn.effective)
+    some = np.linspace(0, n_logs - 1, min(n_logs, FOR_WIDTHS)).astype(int)
+    ends = np.split(_ends(_joined([each.taken(some) for each in claims.values()])), len(claims), axis=1)
+    drawn_of = {key: (each, *found) for (key, each), found in zip(claims.items(), ends, strict=True)}
+    return {
+        (method, QUANTITIES[i]): _facts_of(drawn, method, i, truths, n_rows, drawn_of, some) for method, i in claims
+    }
+
+
+def _facts_of(
+    drawn: Drawn,
+    method: str,
+    quantity: int,
+    truths: World,
+    n_rows: int,
+    found: dict[tuple[str, int], tuple[Claims, NDArray[np.float64], NDArray[np.float64]]],
+    some: NDArray[np.intp],
+) -> NDArray[np.float64]:
     """Return by log: covered, covered by the normal interval, below 0, above 0, width, normal width, effective rows.
 
     An interval holds a number if the doubt that the rows leave at it is more than half of 1 - level. Ends are looked
     for in a part of the logs, for the width.
     """
     known, sums = drawn.known, drawn.sums[method][quantity == 2]
-    claims = _claims(drawn, method, quantity)
+    claims, low, high = found[method, quantity]
     logged = float((truths.propensity * truths.chance).sum() / len(truths.chance) * truths.mean_amount)
     truth = truths.value(truths.policy) - (0.0, logged, truths.value(truths.other))[quantity]
-    some = np.linspace(0, len(claims.value) - 1, min(len(claims.value), FOR_WIDTHS)).astype(int)
-    low, high = _ends(claims, some)
     holds = _holds(claims, truth)
     at_zero = holds if quantity == 0 or truth == 0 else _holds(claims, 0.0)
     if method == "doubly_robust":  # as `evaluate` does: where few rewards tell, the interval holds that of SNIPS
-        plainer = _claims(drawn, "snips", quantity)
+        plainer, other_low, other_high = found["snips", quantity]
         few = ~(plainer.n_telling >= FEW_TELLING) & drawn.matched[:, 0] & (drawn.matched[:, 1] | (quantity != 2))
-        other_low, other_high = _ends(plainer, some)
         low = np.where(few[some], np.minimum(low, other_low), low)
         high = np.where(few[some], np.maximum(high, other_high), high)
         holds, at_zero = _widened(holds, claims, plainer, few, truth), _widened(at_zero, claims, plainer, few, 0.0)
@@ -94,10 +111,17 @@ def _claims(drawn: Drawn, method: str, quantity: int) -> Claims:
     return claims_of(drawn.sums[method][quantity == 2], values, known, (min(quantity, 1) * 2,))
 
 
-def _ends(claims: Claims, some: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the ends of some intervals, within what is possible."""
-    part = claims.taken(some)
-    return np.clip(find_ends(part, LEVEL), *part.limits)
+def _joined(parts: list[Claims]) -> Claims:
+    """Put claims below each other."""
+    columns = {name: np.concatenate([vars(each)[name] for each in parts]) for name in vars(parts[0]) if name != "known"}
+    known = [vars(each.known) for each in parts]
+    ranges = {name: np.concatenate([each[name] for each in known]) for name in ("low", "high", "least", "most")}
+    return Claims(**columns, known=Known(**ranges, is_range=known[0]["is_range"]))
+
+
+def _ends(claims: Claims) -> NDArray[np.float64]:
+    """Return the ends of intervals, within what is possible."""
+    return np.clip(find_ends(claims, LEVEL), *claims.limits)
 
 
 def _widened(
@@ -181,9 +205,10 @@ def records_of(
 
 
 def _some(todo: list[Cell], share: float) -> list[Cell]:
-    """Return the first cells, in an order that has some of everything whenever it is stopped."""
+    """Return the first cells, in an order that has some of everything whenever it is stopped; the longest logs last."""
     part = todo[: round(share * len(todo))]
-    return [part[i] for i in np.random.default_rng(0).permutation(len(part))]
+    mixed = [part[i] for i in np.random.default_rng(0).permutation(len(part))]
+    return sorted(mixed, key=lambda cell: cell.n_rows == LONGEST)
 
 
 def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
