@@ -157,20 +157,20 @@ def find_doubt(claims: Claims, theta: Numbers) -> Numbers:
     best, worst = _further_row(claims, theta, first, second)
     mean = mean + _missing(claims, first, second)
     answer = np.zeros(theta.shape)
-    at_best = _share_at_best(claims, variance, best)
+    at_best = _share_at_best(claims, variance, np.maximum(best, -worst))
     for jump, share in ((best, at_best), (worst, 1 - at_best)):
         answer += share * _chance_above_zero(mean + jump, variance + jump**2, third + 2 * jump**3)
     return answer
 
 
-def _share_at_best(claims: Claims, variance: Numbers, best: Numbers) -> Numbers:
+def _share_at_best(claims: Claims, variance: Numbers, loudest: Numbers) -> Numbers:
     """Return the share of the doubt that is asked with the further row at its best.
 
-    Skewness of one policy's rewards decides how often a value's end fails; in a difference most of it cancels, and
-    only steps are left: where few rows speak as loudly as the further one, each of them moves an end by far.
+    Skewness of one policy's rewards decides how often a value's end fails; in a difference most of it cancels, unless
+    few rows speak as loudly as the further one could: each of them moves an end by far.
     """
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        n_as_loud = np.where(best > 0, variance / best**2, np.inf)
+        n_as_loud = np.where(loudest > 0, variance / loudest**2, np.inf)
     return np.where(claims.is_difference, 0.5 + (SHARE - 0.5) / (1 + n_as_loud), SHARE)
 
 
