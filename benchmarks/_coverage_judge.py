@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,19 @@ FOR_WIDTHS = 50  # logs
 QUANTITIES = ("value", "gain on the log", "gain on another")
 
 
-def judge(cell: Cell, n_logs: int) -> list[dict[str, Any]]:
-    """Return how the intervals of a cell fare, a record for each method and quantity."""
+def judge(cell: Cell, n_logs: int, count_missing: bool = True) -> list[dict[str, Any]]:
+    """Return how the intervals of a cell fare, a record for each method and quantity.
+
+    Without `count_missing` they are made as if no weight were missing from a log.
+    """
     drawn_from = world(cell)
     counts: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     done, part = 0, 0
     while done < n_logs:
         size = min(n_logs - done, max(1, MOST_ROWS // cell.n_rows))
         drawn = draw(cell, drawn_from, size, part)
+        if not count_missing:
+            drawn = _without_missing(drawn)
         for key, facts in _facts(drawn, drawn_from, cell.n_rows).items():
             counts.setdefault(key, []).append(facts)
         done, part = done + size, part + 1
@@ -37,6 +42,14 @@ def judge(cell: Cell, n_logs: int) -> list[dict[str, Any]]:
         {**asdict(cell), "method": method, "quantity": quantity, **_summary(np.concatenate(rows), cell, n_logs)}
         for (method, quantity), rows in counts.items()
     ]
+
+
+def _without_missing(drawn: Drawn) -> Drawn:
+    sums = {
+        method: (replace(one, missing=0 * one.missing), replace(two, missing=0 * two.missing))
+        for method, (one, two) in drawn.sums.items()
+    }
+    return replace(drawn, sums=sums)
 
 
 def _facts(drawn: Drawn, truths: World, n_rows: int) -> dict[tuple[str, str], NDArray[np.float64]]:

@@ -43,7 +43,11 @@ def misses(record: dict[str, Any]) -> list[str]:
 
 
 def records_of(
-    todo: list[Cell], kept: list[Path], n_logs: int, known: dict[str, list[dict[str, Any]]]
+    todo: list[Cell],
+    kept: list[Path],
+    n_logs: int,
+    known: dict[str, list[dict[str, Any]]],
+    count_missing: bool = True,
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the records of all cells; those that miss a goal once more, of more logs."""
     for again in (False, True):
@@ -54,7 +58,7 @@ def records_of(
             logs = int(n_logs * GOALS["logs again"] / GOALS["logs"]) if again else n_logs
             key = f"{cell} {logs}"
             if key not in known:
-                known[key] = judge(cell, logs)
+                known[key] = judge(cell, logs, count_missing)
                 if kept:
                     with kept[0].open("a", encoding="utf-8") as file:
                         file.write(json.dumps([key, known[key]]) + "\n")
@@ -114,6 +118,8 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=GOALS["logs"])
     parser.add_argument("--records", type=Path, nargs="+", default=[], help="keep what is done here, and go on from it")
     parser.add_argument("--share", type=float, default=1.0, help="of the cells, from the beginning: 0.34 is a third")
+    parser.add_argument("--only", default="", help="cells whose description has this text, such as near the log")
+    parser.add_argument("--without-missing", action="store_true", help="as if no weight were missing from a log")
     parser.add_argument("--done", action="store_true", help="draw nothing: sum up the records that there are")
     parser.add_argument("--note", default="", help="what is to be said beside the figures")
     parser.add_argument("--part", default="0/1", help="of the cells, such as 0/2 and 1/2")
@@ -126,8 +132,9 @@ def main() -> None:
     for file in options.records:
         if file.exists():
             known |= dict(json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
-    todo = _some(cells(grid), options.share)[part::n_parts]
-    for records in known.values() if options.done else records_of(todo, options.records, options.logs, known):
+    todo = [c for c in _some(cells(grid), options.share)[part::n_parts] if options.only in str(c)]
+    drawn = records_of(todo, options.records, options.logs, known, not options.without_missing)
+    for records in known.values() if options.done else drawn:
         found += records
         for r in records:
             for miss in misses(r):
