@@ -49,20 +49,27 @@ def records_of(
     known: dict[str, list[dict[str, Any]]],
     count_missing: bool = True,
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield the records of all cells; those that miss a goal once more, of more logs."""
-    for again in (False, True):
-        for cell in todo:
-            first = f"{cell} {n_logs}"
-            if again and not any(misses(record) for record in known[first]):
-                continue
-            logs = int(n_logs * GOALS["logs again"] / GOALS["logs"]) if again else n_logs
-            key = f"{cell} {logs}"
-            if key not in known:
-                known[key] = judge(cell, logs, count_missing)
-                if kept:
-                    with kept[0].open("a", encoding="utf-8") as file:
-                        file.write(json.dumps([key, known[key]]) + "\n")
-            yield known[key]
+    """Yield the records of all cells; those that miss a goal once more, of more logs, the graver misses first."""
+
+    def judged(cell: Cell, logs: int) -> list[dict[str, Any]]:
+        key = f"{cell} {logs}"
+        if key not in known:
+            known[key] = judge(cell, logs, count_missing)
+            if kept:
+                with kept[0].open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([key, known[key]]) + "\n")
+        return known[key]
+
+    missing: list[tuple[float, Cell]] = []
+    for cell in todo:
+        records = judged(cell, n_logs)
+        yield records
+        found = [(each != "covers too much") for record in records for each in misses(record)]
+        if found:
+            least = min(record["coverage"] for record in records if misses(record))
+            missing.append((least - any(found), cell))
+    for _, cell in sorted(missing, key=lambda each: each[0]):
+        yield judged(cell, int(n_logs * GOALS["logs again"] / GOALS["logs"]))
 
 
 def _some(todo: list[Cell], share: float) -> list[Cell]:

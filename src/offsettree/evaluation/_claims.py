@@ -62,8 +62,9 @@ class Known:
         low, high = (smallest, largest) if reward_range is None else reward_range
         off = reward - reward.mean()
         unit = float(np.abs(off).max()) or 1.0  # cubes must not overflow
-        sides = [np.maximum(sign * off / unit, 0.0) for sign in (-1, 1)]
-        squares, cubes = ([float((side**power).sum()) for side in sides] for power in (2, 3))
+        off /= unit
+        sides = [np.maximum(-off, 0.0), np.maximum(off, 0.0)]
+        squares, cubes = [float(side @ side) for side in sides], [float((side * side) @ side) for side in sides]
         differing = (np.count_nonzero(reward < largest), np.count_nonzero(reward > smallest))
         least, most = (
             reach(end, reward.mean(), sign * unit * cube / (square or 1.0), n)
