@@ -128,6 +128,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cells whose description has this text, such as near the log")
     parser.add_argument("--without-missing", action="store_true", help="as if no weight were missing from a log")
     parser.add_argument("--done", action="store_true", help="draw nothing: sum up the records that there are")
+    parser.add_argument("--again", action="store_true", help="draw no new cell: only those again that missed a goal")
     parser.add_argument("--note", default="", help="what is to be said beside the figures")
     parser.add_argument("--part", default="0/1", help="of the cells, such as 0/2 and 1/2")
     parser.add_argument("--json", type=Path, help="write the summary to this file")
@@ -140,6 +141,8 @@ def main() -> None:
         if file.exists():
             known |= dict(json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
     todo = [c for c in _some(cells(grid), options.share)[part::n_parts] if options.only in str(c)]
+    if options.again:
+        todo = [c for c in todo if f"{c} {options.logs}" in known]
     drawn = records_of(todo, options.records, options.logs, known, not options.without_missing)
     for records in known.values() if options.done else drawn:
         found += records
