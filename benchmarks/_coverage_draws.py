@@ -12,7 +12,7 @@ import numpy as np
 from _coverage_grid import N_GROUPS, Cell, World
 from numpy.typing import NDArray
 
-from offsettree.evaluation._claims import BEYOND, Known, LogSums
+from offsettree.evaluation._claims import Known, LogSums, missing_weight, reach
 from offsettree.evaluation._kernels_moments import N_SUMS, add_moments
 
 __all__ = ["METHODS", "Drawn", "draw"]
@@ -21,7 +21,7 @@ METHODS = ("snips", "ips", "doubly_robust")
 AMOUNTS = ("one", "exponential", "log-normal", "Pareto", "log-normal 0.8", "gamma")
 N_FOLDS = 5
 PULL = 2.0  # rows' worth, of an action's mean on that of its group
-N_FACTS = 12
+N_FACTS = 16
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,10 @@ def _gathered(
     smallest, highest, n_above, n_below = facts[:, 6:10].T
     ends = (smallest, highest) if reward_range is None else reward_range
     low, high = (np.broadcast_to(end, len(facts)) for end in ends)
-    least, most = smallest + (low - smallest) / (1 + n_below), highest + (high - highest) / (1 + n_above)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        up, down = (np.where(facts[:, i] > 0, facts[:, i + 1] / facts[:, i], 0.0) for i in (12, 14))
+    logged = values[:, 0, 1]
+    least, most = reach(low, logged, -down, n_below), reach(high, logged, up, n_above)
     known = Known(low, high, least, most, reward_range is not None)
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.where(squares > 0, total**2 / squares, 0.0)
@@ -90,7 +93,7 @@ def _gathered(
         pairs = []
         for other in (0, 1):
             sizes = size.copy()
-            lacking = np.maximum(n - total - BEYOND[method == "ips"] * spread, 0.0) * ratio
+            lacking = missing_weight(n - total, spread, method == "ips") * ratio
             top = largest * ratio
             if other == 0:  # what was logged
                 sizes[:, 1], lacking[:, 1], top[:, 1] = n, 0.0, 1.0
@@ -120,6 +123,18 @@ def _amount(kind: int) -> Any:
     if kind == 5:
         return np.random.gamma(0.5)
     return 1.0
+
+
+@numba.njit(cache=True)
+def _add_extremes(reward: Any, sums: Any) -> None:
+    """Write the sums of squares and of cubes of what rewards are above their mean, then of what they are below it."""
+    mean = reward.mean()
+    sums[:] = 0
+    for each in reward:
+        off = each - mean
+        side = 0 if off > 0 else 2
+        sums[side] += off * off
+        sums[side + 1] += off * off * abs(off)
 
 
 @numba.njit(cache=True)
@@ -198,6 +213,7 @@ def _draw(
         fact[10] = off.sum() ** 2 / max((off * off).sum(), 1e-9)
         off = np.abs(first - second)
         fact[11] = off.sum() ** 2 / max((off * off).sum(), 1e-9)
+        _add_extremes(reward, fact[12:])
         _fit(total, count, model)
         for fold in range(N_FOLDS):
             for g in range(N_GROUPS):

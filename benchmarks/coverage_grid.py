@@ -17,134 +17,15 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _coverage_draws import METHODS, Drawn, draw
-from _coverage_grid import GOALS, GRID, TUNING, Cell, World, cells, world
+from _coverage_draws import METHODS
+from _coverage_grid import GOALS, GRID, TUNING, Cell, cells
+from _coverage_grid import MOST_ROWS as LONGEST
+from _coverage_judge import QUANTITIES, judge
 from _problems import write_figures
-from numpy.typing import NDArray
-from scipy.special import stdtrit
-
-from offsettree.evaluation._claims import Claims, LogSums, claims_of
-from offsettree.evaluation._mid_p import FEW_TELLING, find_doubt, find_ends
-
-LEVEL = 0.95
-MOST_ROWS = 10_000_000  # drawn at a time
-FOR_WIDTHS = 50  # logs
-QUANTITIES = ("value", "gain on the log", "gain on another")
-
-
-def judge(cell: Cell, n_logs: int) -> list[dict[str, Any]]:
-    """Return how the intervals of a cell fare, a record for each method and quantity."""
-    drawn_from = world(cell)
-    counts: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
-    done, part = 0, 0
-    while done < n_logs:
-        size = min(n_logs - done, max(1, MOST_ROWS // cell.n_rows))
-        drawn = draw(cell, drawn_from, size, part)
-        for method in METHODS:
-            for i, quantity in enumerate(QUANTITIES):
-                counts.setdefault((method, quantity), []).append(_facts(drawn, method, i, drawn_from, cell.n_rows))
-        done, part = done + size, part + 1
-    return [
-        {**asdict(cell), "method": method, "quantity": quantity, **_summary(np.concatenate(rows), cell, n_logs)}
-        for (method, quantity), rows in counts.items()
-    ]
-
-
-def _facts(drawn: Drawn, method: str, quantity: int, truths: World, n_rows: int) -> NDArray[np.float64]:
-    """Return by log: covered, covered by the normal interval, below 0, above 0, width, normal width, effective rows.
-
-    An interval holds a number if the doubt that the rows leave at it is more than half of 1 - level. Ends are looked
-    for in a part of the logs, for the width.
-    """
-    known, sums = drawn.known, drawn.sums[method][quantity == 2]
-    claims = _claims(drawn, method, quantity)
-    logged = float((truths.propensity * truths.chance).sum() / len(truths.chance) * truths.mean_amount)
-    truth = truths.value(truths.policy) - (0.0, logged, truths.value(truths.other))[quantity]
-    some = np.linspace(0, len(claims.value) - 1, min(len(claims.value), FOR_WIDTHS)).astype(int)
-    low, high = _ends(claims, some)
-    holds = _holds(claims, truth)
-    at_zero = holds if quantity == 0 or truth == 0 else _holds(claims, 0.0)
-    if method == "doubly_robust":  # as `evaluate` does: where few rewards tell, the interval holds that of SNIPS
-        plainer = _claims(drawn, "snips", quantity)
-        few = ~(plainer.n_telling >= FEW_TELLING) & drawn.matched[:, 0] & (drawn.matched[:, 1] | (quantity != 2))
-        other_low, other_high = _ends(plainer, some)
-        low = np.where(few[some], np.minimum(low, other_low), low)
-        high = np.where(few[some], np.maximum(high, other_high), high)
-        holds, at_zero = _widened(holds, claims, plainer, few, truth), _widened(at_zero, claims, plainer, few, 0.0)
-    width = np.full(len(claims.value), np.nan)
-    width[some] = high - low
-    half = _normal_half(sums, quantity, n_rows)
-    below, above = ~at_zero & (claims.value < 0), ~at_zero & (claims.value > 0)
-    columns = [holds, np.abs(claims.value - truth) <= half + 1e-12, below, above, width, 2 * half]
-    facts = np.column_stack([*columns, drawn.effective[:, quantity]]).astype(float)
-    # Without a matched row SNIPS and IPS have no answer; without rewards that differ, or a range, there is no interval.
-    told = drawn.matched[:, 0] & (drawn.matched[:, 1] | (quantity != 2)) | (method == "doubly_robust")
-    return np.asarray(facts[told & (known.high > known.low)])
-
-
-def _claims(drawn: Drawn, method: str, quantity: int) -> Claims:
-    """Return the claims on a value, or on a difference."""
-    known, values = drawn.known, drawn.values[method][:, [0, 2 if quantity == 2 else 1]]
-    values = np.clip(values, known.low[:, np.newaxis], known.high[:, np.newaxis])
-    return claims_of(drawn.sums[method][quantity == 2], values, known, (min(quantity, 1) * 2,))
-
-
-def _ends(claims: Claims, some: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the ends of some intervals, within what is possible."""
-    part = claims.taken(some)
-    return np.clip(find_ends(part, LEVEL), *part.limits)
-
-
-def _widened(
-    holds: NDArray[np.bool_], claims: Claims, plainer: Claims, few: NDArray[np.bool_], number: float
-) -> NDArray[np.bool_]:
-    """Tell which intervals hold a number if they reach, where few rewards tell, as far as others that are plainer."""
-    between = (number - claims.value) * (number - plainer.value) <= 0
-    return np.asarray(holds | (few & (between | _holds(plainer, number))))
-
-
-def _holds(claims: Claims, number: float) -> NDArray[np.bool_]:
-    """Tell whether each interval holds a number: ends lie no nearer to the estimate than to it."""
-    theta = np.clip(np.full((2, len(claims.value)), number), *claims.limits)
-    below, above = find_doubt(claims, theta)
-    doubt = np.where(number < claims.value, below, above)
-    possible = (claims.limits[0] - 1e-9 <= number) & (number <= claims.limits[1] + 1e-9)
-    return np.asarray(
-        claims.is_open | (possible & ((doubt > (1 - LEVEL) / 2) | (np.abs(claims.value - number) < 1e-12)))
-    )
-
-
-def _normal_half(sums: LogSums, quantity: int, n_rows: int) -> NDArray[np.float64]:
-    """Return half the widths of normal intervals, as `normal_intervals` makes them."""
-    squares = sums.moments[:, 4] if quantity == 0 else sums.moments[:, [4, 8]].sum(axis=1) - 2 * sums.moments[:, 5]
-    size = sums.size[:, 0] if quantity == 0 else sums.size.min(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        stderr = np.sqrt(np.maximum(squares, 0)) / n_rows * sums.unit / np.sqrt(np.maximum(1 - 1 / size, 0))
-        return np.where(size > 1, stdtrit(np.maximum(size - 1, 1), (1 + LEVEL) / 2) * stderr, np.inf)
-
-
-def _summary(facts: NDArray[np.float64], cell: Cell, n_logs: int) -> dict[str, Any]:
-    if len(facts) == 0:
-        return {"n_logs": n_logs, "told": 0.0}
-    covered, normal, below, above, width, normal_width, effective = facts.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = width / normal_width
-    return {
-        "n_logs": n_logs,
-        "told": len(facts) / n_logs,
-        "coverage": float(covered.mean()),
-        "normal_coverage": float(normal.mean()),
-        "worse": float(below.mean()),
-        "better": float(above.mean()),
-        "width": float(np.nanmedian(width)) if np.isfinite(width).any() else None,
-        "ratio": float(np.nanmedian(ratio)) if np.isfinite(ratio).any() else None,
-        "enough": float(effective.mean() * cell.share),
-    }
 
 
 def misses(record: dict[str, Any]) -> list[str]:
@@ -162,28 +43,40 @@ def misses(record: dict[str, Any]) -> list[str]:
 
 
 def records_of(
-    todo: list[Cell], kept: list[Path], n_logs: int, known: dict[str, list[dict[str, Any]]]
+    todo: list[Cell],
+    kept: list[Path],
+    n_logs: int,
+    known: dict[str, list[dict[str, Any]]],
+    count_missing: bool = True,
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield the records of all cells; those that miss a goal once more, of more logs."""
-    for again in (False, True):
-        for cell in todo:
-            first = f"{cell} {n_logs}"
-            if again and not any(misses(record) for record in known[first]):
-                continue
-            logs = int(n_logs * GOALS["logs again"] / GOALS["logs"]) if again else n_logs
-            key = f"{cell} {logs}"
-            if key not in known:
-                known[key] = judge(cell, logs)
-                if kept:
-                    with kept[0].open("a", encoding="utf-8") as file:
-                        file.write(json.dumps([key, known[key]]) + "\n")
-            yield known[key]
+    """Yield the records of all cells; those that miss a goal once more, of more logs, the graver misses first."""
+
+    def judged(cell: Cell, logs: int) -> list[dict[str, Any]]:
+        key = f"{cell} {logs}"
+        if key not in known:
+            known[key] = judge(cell, logs, count_missing)
+            if kept:
+                with kept[0].open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([key, known[key]]) + "\n")
+        return known[key]
+
+    missing: list[tuple[float, Cell]] = []
+    for cell in todo:
+        records = judged(cell, n_logs)
+        yield records
+        found = [(each != "covers too much") for record in records for each in misses(record)]
+        if found:
+            least = min(record["coverage"] for record in records if misses(record))
+            missing.append((least - any(found), cell))
+    for _, cell in sorted(missing, key=lambda each: each[0]):
+        yield judged(cell, int(n_logs * GOALS["logs again"] / GOALS["logs"]))
 
 
 def _some(todo: list[Cell], share: float) -> list[Cell]:
-    """Return the first cells, in an order that has some of everything whenever it is stopped."""
+    """Return the first cells, in an order that has some of everything whenever it is stopped; the longest logs last."""
     part = todo[: round(share * len(todo))]
-    return [part[i] for i in np.random.default_rng(0).permutation(len(part))]
+    mixed = [part[i] for i in np.random.default_rng(0).permutation(len(part))]
+    return sorted(mixed, key=lambda cell: cell.n_rows == LONGEST)
 
 
 def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -232,7 +125,10 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=GOALS["logs"])
     parser.add_argument("--records", type=Path, nargs="+", default=[], help="keep what is done here, and go on from it")
     parser.add_argument("--share", type=float, default=1.0, help="of the cells, from the beginning: 0.34 is a third")
+    parser.add_argument("--only", default="", help="cells whose description has this text, such as near the log")
+    parser.add_argument("--without-missing", action="store_true", help="as if no weight were missing from a log")
     parser.add_argument("--done", action="store_true", help="draw nothing: sum up the records that there are")
+    parser.add_argument("--again", action="store_true", help="draw no new cell: only those again that missed a goal")
     parser.add_argument("--note", default="", help="what is to be said beside the figures")
     parser.add_argument("--part", default="0/1", help="of the cells, such as 0/2 and 1/2")
     parser.add_argument("--json", type=Path, help="write the summary to this file")
@@ -244,8 +140,11 @@ def main() -> None:
     for file in options.records:
         if file.exists():
             known |= dict(json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
-    todo = _some(cells(grid), options.share)[part::n_parts]
-    for records in known.values() if options.done else records_of(todo, options.records, options.logs, known):
+    todo = [c for c in _some(cells(grid), options.share)[part::n_parts] if options.only in str(c)]
+    if options.again:
+        todo = [c for c in todo if f"{c} {options.logs}" in known]
+    drawn = records_of(todo, options.records, options.logs, known, not options.without_missing)
+    for records in known.values() if options.done else drawn:
         found += records
         for r in records:
             for miss in misses(r):

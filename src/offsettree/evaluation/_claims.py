@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._terms import Terms
 
-__all__ = ["BEYOND", "Claims", "Known", "LogSums", "claims_of", "sums_of"]
+__all__ = ["Claims", "Known", "LogSums", "claims_of", "missing_weight", "reach", "sums_of"]
 
 Numbers = NDArray[np.float64]
-# Standard errors by which weights may be short of their mean by chance; one where rewards count from 0: what is short
-# is then missing from the estimate, whatever the rewards.
-BEYOND = {False: 2.0, True: 1.0}
+BY_CHANCE = 2.0  # standard errors by which weights may be short of their mean
+# Of what is short by more, standard errors that are put down to chance all the same; fewer where rewards count from 0:
+# what is short is then missing from the estimate, whatever the rewards.
+FORGIVEN = {False: 2.0, True: 1.0}
 
 
 def _places(order: int) -> NDArray[np.intp]:
@@ -44,8 +45,8 @@ _PICKS = np.array(
 class Known:
     """What is known of the rewards of each log: their range, and how far that of a row not seen may reach.
 
-    Without a range the extremes of the log stand for it. A further row reaches to the extremes of the log, and on
-    towards the ends of the range if few rewards differ.
+    Without a range the extremes of the log stand for it. A further row reaches as far as large rewards of the log do,
+    and on towards the ends of the range if few rewards differ: see `reach`.
     """
 
     low: Numbers
@@ -59,8 +60,16 @@ class Known:
         """Look at all rewards of a log."""
         smallest, largest = float(reward.min()), float(reward.max())
         low, high = (smallest, largest) if reward_range is None else reward_range
-        n_above, n_below = np.count_nonzero(reward > smallest), np.count_nonzero(reward < largest)
-        least, most = smallest + (low - smallest) / (1 + n_below), largest + (high - largest) / (1 + n_above)
+        off = reward - reward.mean()
+        unit = float(np.abs(off).max()) or 1.0  # cubes must not overflow
+        off /= unit
+        sides = [np.maximum(-off, 0.0), np.maximum(off, 0.0)]
+        squares, cubes = [float(side @ side) for side in sides], [float((side * side) @ side) for side in sides]
+        differing = (np.count_nonzero(reward < largest), np.count_nonzero(reward > smallest))
+        least, most = (
+            reach(end, reward.mean(), sign * unit * cube / (square or 1.0), n)
+            for end, sign, square, cube, n in zip((low, high), (-1, 1), squares, cubes, differing, strict=True)
+        )
         low_, high_, least_, most_ = np.array([[low], [high], [least], [most]])
         return cls(low_, high_, least_, most_, reward_range is not None)
 
@@ -78,12 +87,21 @@ class Known:
         return bool((self.high > self.low).all())
 
 
+def reach(end: Any, mean: Any, off: Any, n_differing: Any) -> Any:
+    """Return the reward of a further row: large as those seen, and nearer to the end of the range if few differ.
+
+    `off` is how far rewards on this side are off their mean, each counted by its square: a jump of that size corrects
+    an end for skewness. Rewards of two kinds reach to the end of what was seen.
+    """
+    return mean + off + (end - mean - off) / (1 + n_differing)
+
+
 @dataclass(frozen=True)
 class LogSums:
     """What the rows of each log add up to, for one estimate or two. Every array has an entry, or a row, per log.
 
     `size` is what the weights are worth in rows of equal weight; `missing` is the weight that the log lacks: weights
-    have the mean 1, and what is short of that beyond chance (`BEYOND`) belongs to rows not seen: of the first
+    have the mean 1, and what is short of that beyond chance (`missing_weight`) belongs to rows not seen: of the first
     estimate, of the second, and of both where only rows count in which two policies differ. Sums are
     of weights in units of `unit`, so that cubes do not overflow.
     """
@@ -138,7 +156,12 @@ def _missing(weight: Numbers, from_zero: bool) -> float:
     if len(weight) == 0:
         return 0.0
     sums = WeightSums.of(weight)
-    return len(weight) * max(1 - sums.mean - BEYOND[from_zero] * sums.stderr, 0.0)
+    return len(weight) * float(missing_weight(1 - sums.mean, sums.stderr, from_zero))
+
+
+def missing_weight(short: Any, stderr: Any, from_zero: bool) -> Any:
+    """Return how much of the weight that is short, on average, belongs to rows not seen: none if it may be chance."""
+    return np.where(short > BY_CHANCE * stderr, short - FORGIVEN[from_zero] * stderr, 0.0)
 
 
 @dataclass(frozen=True)

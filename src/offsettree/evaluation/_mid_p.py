@@ -20,7 +20,9 @@ from offsettree.evaluation.estimate import Interval
 
 __all__ = ["FEW_TELLING", "find_doubt", "find_ends", "mid_p_intervals", "mid_p_values", "widened_by"]
 
-SHARE = 0.75  # of the doubt with one further row at its best; the rest is that with one at its worst
+# Of the doubt with one further row at its best; the rest is that with one at its worst. Of a difference it falls to
+# half as more rows speak as loudly as that one.
+SHARE = 0.75
 NEARLY_NORMAL = 2e-3  # skewness, below which a gamma is too long to be computed
 CLOSE = 1e-7  # how exact ends are, as a share of their distance to the estimate
 FEW_TELLING = 10  # rewards: what a model learned of fewer is not independent of them
@@ -155,9 +157,21 @@ def find_doubt(claims: Claims, theta: Numbers) -> Numbers:
     best, worst = _further_row(claims, theta, first, second)
     mean = mean + _missing(claims, first, second)
     answer = np.zeros(theta.shape)
-    for jump, share in ((best, SHARE), (worst, 1 - SHARE)):
+    at_best = _share_at_best(claims, variance, np.maximum(best, -worst))
+    for jump, share in ((best, at_best), (worst, 1 - at_best)):
         answer += share * _chance_above_zero(mean + jump, variance + jump**2, third + 2 * jump**3)
     return answer
+
+
+def _share_at_best(claims: Claims, variance: Numbers, loudest: Numbers) -> Numbers:
+    """Return the share of the doubt that is asked with the further row at its best.
+
+    Skewness of one policy's rewards decides how often a value's end fails; in a difference most of it cancels, unless
+    few rows speak as loudly as the further one could: each of them moves an end by far.
+    """
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        n_as_loud = np.where(loudest > 0, variance / loudest**2, np.inf)
+    return np.where(claims.is_difference, 0.5 + (SHARE - 0.5) / (1 + n_as_loud), SHARE)
 
 
 def _apart(claims: Claims, theta: Numbers) -> tuple[Numbers, Numbers]:

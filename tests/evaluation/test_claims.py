@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offsettree.evaluation import _mid_p as mid_p
+from offsettree.evaluation._claims import Known, missing_weight
+from tests.evaluation.test_mid_p import METHODS, a_log, parts, valued
+from tests.strategies import seeds
+
+
+@settings(max_examples=15, deadline=None)
+@given(seeds, st.sampled_from(METHODS), st.sampled_from([0.02, 0.4]), st.sampled_from([5, 100]))
+def test_a_higher_level_never_gives_a_narrower_interval(seed: int, method: str, rate: float, n_rows: int) -> None:
+    log = a_log(n_rows, seed, rate)
+    log["action"][:2] = (0, 1)
+    found = [parts(valued(log, method, baseline=1, reward_range=(0, 1), level=level)) for level in (0.5, 0.9, 0.99)]
+    for inner, outer in itertools.pairwise(found):
+        for each, other in zip(inner, outer, strict=True):
+            assert other.low <= each.low + 1e-6
+            assert other.high >= each.high - 1e-6
+
+
+@settings(max_examples=25, deadline=None)
+@given(seeds, st.integers(2, 200), st.sampled_from([1.0, 1e-200, 1e200]))
+def test_a_further_row_earns_as_large_rewards_do(seed: int, n_rows: int, unit: float) -> None:
+    reward = unit * np.random.default_rng(seed).exponential(size=n_rows)
+    known, mirrored = Known.of(reward, None), Known.of(-reward, None)
+    assert reward.min() * (1 - 1e-9) <= known.least[0] < reward.mean() < known.most[0] <= reward.max() * (1 + 1e-9)
+    assert (mirrored.least[0], mirrored.most[0]) == pytest.approx((-known.most[0], -known.least[0]), rel=1e-9)
+
+
+def test_rewards_of_two_kinds_reach_to_both_and_equal_ones_to_the_range() -> None:
+    two = Known.of(np.repeat([0.0, 1.0], [97, 3]), (0.0, 1.0))
+    assert (two.least[0], two.most[0]) == pytest.approx((0, 1))
+    equal = Known.of(np.zeros(9), (-1.0, 5.0))
+    assert (equal.least[0], equal.most[0]) == (-1, 5)
+    # Where many rewards differ the range counts for little.
+    assert Known.of(np.arange(1000.0), (0.0, 1e6)).most[0] < 2000
+
+
+def test_weight_is_missing_only_beyond_chance() -> None:
+    short = np.array([-1.0, 0.0, 0.19, 0.21, 0.5])
+    assert missing_weight(short, 0.1, from_zero=False) == pytest.approx([0, 0, 0, 0.01, 0.3])
+    assert missing_weight(short, 0.1, from_zero=True) == pytest.approx([0, 0, 0, 0.11, 0.4])
+
+
+def test_the_share_matters_to_a_difference_only_where_few_rewards_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = {}
+    for share in (0.5, 1.0):
+        monkeypatch.setattr(mid_p, "SHARE", share)
+        for n_rows, rate in ((300, 0.02), (20_000, 0.5)):
+            each = parts(valued(a_log(n_rows, 1, rate), baseline=1, reward_range=(0, 1)))[2]
+            widths[n_rows, share] = each.high - each.low
+    assert widths[300, 1.0] > 1.1 * widths[300, 0.5]
+    assert widths[20_000, 1.0] == pytest.approx(widths[20_000, 0.5], rel=1e-3)
