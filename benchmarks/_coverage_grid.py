@@ -5,8 +5,8 @@ fall into `N_GROUPS` groups of equal chance. In group g the logging policy's fav
 has rank j in it if it is j places further (cyclically); propensities and policies are given by rank.
 
 Settings of an interval were first tried on `TUNING`, which shares neither rates, sizes, numbers of actions nor seeds
-with `GRID`; those of today on 220 cells of `GRID` with another seed. `GRID` judges: docs/evaluation.md says what of it had
-been seen before.
+with `GRID`; those of today on 220 cells of `GRID` with another seed. `GRID` judges: docs/evaluation.md says what of it
+had been seen before.
 """
 
 from __future__ import annotations
