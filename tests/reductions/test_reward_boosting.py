@@ -14,6 +14,8 @@ from offsettree import RewardBoosting
 from offsettree.exceptions import ParameterError
 from offsettree.reductions.boosting import _kernels_grow as kernels
 from offsettree.reductions.boosting._boosting import _room
+from offsettree.reductions.boosting._forest import _Rows
+from offsettree.reductions.boosting._kernels_random import grow_random
 
 PRIOR, LEAF_PRIOR, LEAST, RATE = 2.0, 1.0, 3.0, 0.5
 
@@ -130,6 +132,42 @@ def test_a_tree_is_grown_as_read_row_by_row(seed: int) -> None:
     own = np.zeros(n_rows)
     kernels.add_to_own(codes, action, tree, own)
     np.testing.assert_allclose(own, after - score, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_random_tree_holds_what_its_rows_tell(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    n_rows, k, depth = 60, 3, 3
+    codes = random.integers(0, 6, (3, n_rows)).astype(np.uint8)
+    codes[1][random.random(n_rows) < 0.3] = 63  # missing
+    action, gradient = random.integers(0, k, n_rows).astype(np.int32), random.normal(0, 1, n_rows)
+    curvature = random.uniform(0.5, 1, n_rows)
+    is_category = np.array([False, False, True])
+    rows = _Rows(codes, is_category, action, np.arange(k, dtype=np.uint32), gradient, curvature)
+    n_tests = 2**depth - 1
+    tree = kernels.Tree(
+        np.empty(n_tests, dtype=np.int32),
+        np.empty(n_tests, dtype=np.uint8),
+        np.empty(n_tests, dtype=np.uint8),
+        np.empty((n_tests + 1, k), dtype=np.float32),
+    )
+    row = curvature.mean()
+    grow_random(rows, np.arange(3), random.random((n_tests, 3)), PRIOR * row, LEAST, LEAF_PRIOR * row, tree)
+    plain = PlainTree(codes, is_category, action, gradient, curvature, k)
+    nodes = [list(range(n_rows))]
+    for test in range(n_tests):
+        both = plain.divided(nodes[test], int(tree.feature[test]), int(tree.lowest[test]), int(tree.span[test]))
+        nodes += both
+        if tree.span[test] < 255:
+            assert min(map(len, both)) >= LEAST
+            assert plain.explained(both[0]) + plain.explained(both[1]) > plain.explained(nodes[test])
+    assert sum(tree.span < 255) >= 3
+    for leaf, rows_there in enumerate(nodes[n_tests:]):
+        above, below = plain.sums(rows_there)
+        mean = above.sum() / (below.sum() + LEAF_PRIOR * row)
+        np.testing.assert_allclose(
+            tree.values[leaf], (above + PRIOR * row * mean) / (below + PRIOR * row), rtol=1e-4, atol=1e-6
+        )
 
 
 def test_what_two_columns_tell_is_found(policy: RewardBoosting, log: dict[str, Any]) -> None:
@@ -269,3 +307,12 @@ def test_rewards_are_not_read_back_out_of_scores_by_models_without_them(seed: in
     policy = RewardBoosting(random_state=seed).fit(X, action, reward=reward, propensity=np.full(len(X), 0.1))
     assert policy.gain_ < 3
     assert (policy.predict(X) == 4).mean() > 0.95
+
+
+def test_a_forest_has_its_part_in_what_a_short_log_tells() -> None:
+    short = RewardBoosting(random_state=0).fit(**make_log(600, 4))
+    assert short.starts_[-1] == "forest"
+    new = make_log(1000, 4, seed=1)["X"]
+    assert share_right(short, new, 4) > 0.8
+    again = RewardBoosting(random_state=0, n_jobs=2).fit(**make_log(600, 4))
+    assert np.array_equal(again.predict_rewards(new), short.predict_rewards(new))

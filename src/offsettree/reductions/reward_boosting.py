@@ -16,7 +16,7 @@ from offsettree.compiled import CompilablePolicy, CompiledTree
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.reductions._offset import warn_of_unlogged
-from offsettree.reductions.boosting._boosting import BoostedLog, BoostingSettings
+from offsettree.reductions.boosting._boosting import MOST_SHARES, BoostedLog, BoostingSettings
 from offsettree.reductions.boosting._columns import Columns
 from offsettree.reductions.boosting._finish import finish_without_x
 from offsettree.reductions.boosting._flatten import flatten_stages
@@ -28,6 +28,7 @@ __all__ = ["RewardBoosting"]
 
 LOSSES = ("auto", "logistic", "squared")
 DEEPEST = 7
+SHORT = 1500  # rows, below which a forest is among what is learned
 FEWEST_ROWS = 8  # to learn anything but constants from
 DROPPED = 2.0  # standard errors in the first fold
 HEAVIEST = 10.0  # weight of a row, in units of the mean
@@ -79,7 +80,8 @@ class RewardBoosting(CompilablePolicy):
         By how much rows held out are better predicted where x may favour one action over another, than where it tells
         only how much all of them earn; in standard errors. Below 3 the policy takes one action always.
     starts_ : list of str
-        From which starts boosting went on: "constant", "linear" or both.
+        What has a part in the scores: trees boosted from a "constant" or a "linear" start or both, and below 1,500 rows
+        a "forest". Empty where x has none.
     n_trees_ : int
         Trees in all.
     compiled_ : BoostedScores
@@ -176,9 +178,10 @@ class RewardBoosting(CompilablePolicy):
         if len(action) < FEWEST_ROWS or not spread > 1e-12:
             finished = finish_without_x(log)
         else:
-            finished = fit_stages(
-                log, self._folds(len(action)), self._settings(len(action)), DROPPED, self.n_jobs, random
-            )
+            is_short = len(action) < SHORT and len(self.actions_) <= MOST_SHARES
+            how = self._settings(len(action))
+            n_folds = self._folds(len(action))
+            finished = fit_stages(log, n_folds, how, DROPPED, self.n_jobs, random, with_forest=is_short)
         self.gain_, self.starts_ = finished.gain, [stage.start for stage in finished.stages]
         self._flat = flatten_stages(columns, finished)
         if self._keeps_held_out:

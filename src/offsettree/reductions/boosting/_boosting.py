@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoostedLog", "BoostedModel", "BoostingSettings", "boost", "loss_of"]
+__all__ = [
+    "MOST_COLUMNS",
+    "MOST_SHARES",
+    "BoostedLog",
+    "BoostedModel",
+    "BoostingSettings",
+    "boost",
+    "loss_of",
+    "stacked",
+]
 
 MOST_SHARES = 128  # sums of gains; where there are more actions, several of them share one, others in every tree
 MOST_COLUMNS = 256  # tried by one tree
@@ -50,9 +59,8 @@ class BoostingSettings(NamedTuple):
 
 
 class BoostedModel(NamedTuple):
-    """Scores ``weights[a] @ z`` plus the values of the leaves at which x ends."""
+    """The sums of the leaves at which x ends."""
 
-    weights: NDArray[np.float64]
     feature: NDArray[np.int32]  # of shape (n_trees, n_tests)
     lowest: NDArray[np.uint8]
     span: NDArray[np.uint8]
@@ -132,7 +140,7 @@ def boost(
             least, n_kept, best = loss, n_grown, outside.copy()
         elif n_grown - n_kept > settings.patience:
             break
-    return _stacked(weights, trees[:n_kept], n_tests, n_actions), best
+    return stacked(trees[:n_kept], n_tests, n_actions), best
 
 
 def _room(n_rows: int, n_actions: int, n_shares: int, n_tried: int, depth: int) -> Any:
@@ -146,13 +154,13 @@ def _room(n_rows: int, n_actions: int, n_shares: int, n_tried: int, depth: int) 
     return kernels.Work(order, share, packed, other_order, other_share, other_packed, sums, left, whole, by_action)
 
 
-def _stacked(weights: NDArray[np.float64], trees: list[Any], n_tests: int, n_actions: int) -> BoostedModel:
+def stacked(trees: list[Any], n_tests: int, n_actions: int) -> BoostedModel:
+    """Return trees as arrays of all of them."""
     if not trees:
         return BoostedModel(
-            weights,
             np.zeros((0, n_tests), dtype=np.int32),
             np.zeros((0, n_tests), dtype=np.uint8),
             np.zeros((0, n_tests), dtype=np.uint8),
             np.zeros((0, n_tests + 1, n_actions), dtype=np.float32),
         )
-    return BoostedModel(weights, *(np.stack(parts) for parts in zip(*trees, strict=True)))
+    return BoostedModel(*(np.stack(parts) for parts in zip(*trees, strict=True)))

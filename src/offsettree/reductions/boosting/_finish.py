@@ -10,6 +10,7 @@ by just the rewards that were left out.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -19,13 +20,12 @@ from scipy.optimize import minimize
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, loss_of
 from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models, sigmoid
 
-__all__ = ["Finished", "Stage", "constant_mean", "finish", "finish_without_x", "regression"]
+__all__ = ["FOREST", "Finished", "Stage", "constant_mean", "finish", "finish_without_x", "regression"]
 
 SURE = 2.0  # standard errors by which x must help to tell actions apart, or else one is taken always
-SAFE, CLEAR = (
-    5.0,
-    25.0,
-)  # standard errors up to which no regression with free signs is used, and from which on it alone is
+FOREST = "forest"  # trees grown from the linear start, each for itself: on short logs
+SHARE_IF_SHORT = 0.5
+SAFE, CLEAR = 5.0, 25.0  # standard errors below which signs are not free, and above which they always are
 
 
 class Stage(NamedTuple):
@@ -74,9 +74,14 @@ def finish(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]
         x_helps = _gain(log, Scores(constant.slopes, constant.left_out), alike) >= SURE
         return Finished(stages, seen, *alike, gain) if x_helps else constant
     trust = min(max((gain - SAFE) / (CLEAR - SAFE), 0.0), 1.0)
+    everyone = [list(range(len(stages)))]
+    if any(stage.start == FOREST for stage in stages):
+        # It cannot tell how much of each source to use for which action: each has a regression, and all count the same.
+        trust, everyone = SHARE_IF_SHORT, [[place] for place in everyone[0]]
     if trust == 0:
         return Finished(stages, seen, *plain, gain)
-    free = _free(log, stages, seen, each)
+    members = [_free(log, stages, seen, each, places) for places in everyone]
+    free = Scores(*(np.mean(same, axis=0) for same in zip(*members, strict=True)))
     mixed = [(1 - trust) * one + trust * other for one, other in zip(plain, free, strict=True)]
     return Finished(stages, seen, mixed[0], mixed[1], gain)
 
@@ -126,19 +131,23 @@ def _alike(log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.flo
     return Scores(slopes, level.left_out)
 
 
-def _free(log: BoostedLog, stages: list[Stage], seen: NDArray[np.float64], each: list[NDArray[np.float64]]) -> Scores:
-    """Regress on x, on all directions and on the scores of the row's own action, with weights per action."""
+def _free(
+    log: BoostedLog, stages: list[Stage], seen: NDArray[np.float64], each: list[NDArray[np.float64]], places: list[int]
+) -> Scores:
+    """Regress on x, on the directions of some starts and on their sums of the row's own action, for each action."""
     begins = _begins(log, stages)
-    ends = [*begins[1:], seen.shape[1]]
-    groups = [*_groups(begins[0]), *(slice(*ends) for ends in zip(begins, ends, strict=True))]
-    groups += [slice(seen.shape[1] + place, seen.shape[1] + place + 1) for place in range(len(stages))]
-    design = np.column_stack([seen, *(_own_scores(log, seen, one) for one in each)])
+    blocks = [np.arange(begins[place], begins[place] + stages[place].basis.shape[1]) for place in places]
+    columns = np.concatenate([np.arange(begins[0]), *blocks])
+    ends = np.cumsum([begins[0], *(len(block) for block in blocks), *(1 for _ in places)])
+    groups = [*_groups(begins[0]), *(slice(int(begin), int(end)) for begin, end in pairwise(ends))]
+    design = np.column_stack([seen[:, columns], *(_own_scores(log, seen, each[place]) for place in places)])
     mean = constant_mean(log, design.shape[1])
-    mean[seen.shape[1] :] = 1 / len(stages)
+    mean[len(columns) :] = 1 / len(places)
     models = regression(log, design, groups, mean)
-    slopes = models.weights[:, : seen.shape[1]].copy()
-    for place, one in enumerate(each):
-        slopes += models.weights[:, seen.shape[1] + place, np.newaxis] * one
+    slopes = np.zeros((log.n_actions, seen.shape[1]))
+    slopes[:, columns] = models.weights[:, : len(columns)]
+    for place, weights in zip(places, models.weights[:, len(columns) :].T, strict=True):
+        slopes += weights[:, np.newaxis] * each[place]
     return Scores(slopes, models.left_out)
 
 

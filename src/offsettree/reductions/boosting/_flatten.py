@@ -13,12 +13,14 @@ from offsettree.reductions.boosting._finish import Finished, Stage
 
 __all__ = ["flatten_stages"]
 
+ALL = 255  # the span of a test that sends everything to the left
+
 
 def flatten_stages(columns: Columns, finished: Finished) -> BoostedScores:
     """Return the policy that was learned; where x is of no use, that of the best constant action."""
     if not finished.stages:
         return _without_trees(columns, finished.slopes[:, 0])
-    begin = finished.stages[0].models[0].weights.shape[1]
+    begin = finished.seen.shape[1] - sum(stage.basis.shape[1] for stage in finished.stages)
     weights = finished.slopes[:, :begin].copy()  # of 1 and x
     of_directions = []
     for stage in finished.stages:
@@ -30,15 +32,19 @@ def flatten_stages(columns: Columns, finished: Finished) -> BoostedScores:
 
 
 def _assembled(columns: Columns, weights: NDArray[np.float64], stages: list[Stage]) -> BoostedScores:
+    """Join the trees of all; those that are less deep than others get tests that send everything to the left."""
     parts: dict[str, list[NDArray[Any]]] = {name: [] for name in ("feature", "lowest", "span", "values", "output")}
+    n_tests = max(stage.models[0].feature.shape[1] for stage in stages)
     first = 0
     for stage in stages:
         narrow = (stage.basis / len(stage.models)).astype(np.float32)
         for model in stage.models:
-            parts["feature"].append(model.feature)
-            parts["lowest"].append(model.lowest)
-            parts["span"].append(model.span)
-            parts["values"].append(model.projected(narrow))
+            missing = ((0, 0), (0, n_tests - model.feature.shape[1]))
+            parts["feature"].append(np.pad(model.feature, missing))
+            parts["lowest"].append(np.pad(model.lowest, missing))
+            parts["span"].append(np.pad(model.span, missing, constant_values=ALL))
+            values = model.projected(narrow)
+            parts["values"].append(np.repeat(values, (n_tests + 1) // values.shape[1], axis=1))
             parts["output"].append(np.full(len(model.feature), first, dtype=np.int32))
         first += stage.basis.shape[1]
     return _flat(columns, weights, {name: np.concatenate(each) for name, each in parts.items()})

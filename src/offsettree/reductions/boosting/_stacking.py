@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, BoostingSettings, boost, loss_of
-from offsettree.reductions.boosting._finish import Finished, Stage, constant_mean, finish, regression
+from offsettree.reductions.boosting._finish import FOREST, Finished, Stage, constant_mean, finish, regression
+from offsettree.reductions.boosting._forest import grow_forest
 
 __all__ = ["fit_stages"]
 
@@ -30,25 +31,33 @@ def fit_stages(
     drop: float,
     n_jobs: int | None,
     random: np.random.RandomState,
+    *,
+    with_forest: bool,
 ) -> Finished:
-    """Boost from both starts on all folds but one, and learn from the scores of rows left out how to use them."""
+    """Boost from both starts on all folds but one, and learn from the sums of rows left out how to use them."""
     n_rows = len(log.reward)
     fold = random.permutation(n_rows) % n_folds
-    seeds = random.randint(np.iinfo(np.int32).max, size=(n_folds, len(STARTS)))
+    seeds = random.randint(np.iinfo(np.int32).max, size=(n_folds, len(STARTS) + 1))
     expected = constant_mean(log, log.design.shape[1])
     run = Parallel(n_jobs=n_jobs, prefer="threads")
 
-    def boosted(f: int, s: int) -> Any:
-        return _fit_fold(log, fold == f, STARTS[s], expected, settings, seeds[f, s])
+    starts = (*STARTS, FOREST)
 
-    first = run(delayed(boosted)(0, s) for s in range(len(STARTS)))
+    def fitted(f: int, s: int) -> Any:
+        return _fit_fold(log, fold == f, starts[s], expected, settings, seeds[f, s])
+
+    first = run(delayed(fitted)(0, s) for s in range(len(STARTS)))
     live = _worth_going_on([losses for _, losses in first], drop)
     jobs = [(f, s) for f in range(1, n_folds) for s in live]
-    rest = run(delayed(boosted)(f, s) for f, s in jobs)
+    if with_forest:
+        jobs += [(f, len(STARTS)) for f in range(n_folds)]
+        live.append(len(STARTS))
+    rest = run(delayed(fitted)(f, s) for f, s in jobs)
     stages, parts = [], []
     for s in live:
-        models = [first[s][0], *(model for (_, own), (model, _) in zip(jobs, rest, strict=True) if own == s)]
-        stage = _find_directions(log, fold, STARTS[s], models, random)
+        models = [model for (_, own), (model, _) in zip(jobs, rest, strict=True) if own == s]
+        models = models if starts[s] == FOREST else [first[s][0], *models]
+        stage = _find_directions(log, fold, starts[s], models, random)
         stages.append(stage)
         parts.append(_held_out_coordinates(log, fold, stage))
     return finish(log, stages, parts)
@@ -62,14 +71,15 @@ def _fit_fold(
     settings: BoostingSettings,
     seed: int,
 ) -> tuple[BoostedModel, NDArray[np.float64]]:
-    """Boost without a fold; return the model and its loss in the rows of the fold."""
+    """Learn trees without a fold; return them and their loss in the rows of the fold, of a forest nothing."""
     learned, out = log.take(np.flatnonzero(~is_out)), log.take(np.flatnonzero(is_out))
     weights = np.tile(expected, (log.n_actions, 1))
     score = np.full(len(learned.reward), expected[0])
-    if start == "linear":
-        n_columns = log.design.shape[1]
-        groups = [slice(0, 1), slice(1, n_columns)]
+    if start != "constant":
+        groups = [slice(0, 1), slice(1, log.design.shape[1])]
         weights, _, score = regression(learned, learned.design, groups, expected)
+    if start == FOREST:
+        return grow_forest(learned, score, seed), np.empty(0)
     model, own = boost(learned, out, weights, score, settings, seed)
     return model, loss_of(own, out.reward, log.logistic)
 

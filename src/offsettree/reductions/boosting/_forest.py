@@ -1,0 +1,59 @@
+"""A forest that all actions share, for short logs: trees of tests drawn at random, averaged instead of boosted."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.reductions.boosting._boosting import MOST_COLUMNS, MOST_SHARES, BoostedLog, BoostedModel, stacked
+from offsettree.reductions.boosting._shrunken import sigmoid
+
+__all__ = ["grow_forest"]
+
+N_TREES = 20  # of a fold
+DEPTH = 5
+ACTION_PRIOR, LEAF_PRIOR = 2.0, 1.0  # in rows
+MIN_ROWS = 3
+LEAST_CURVATURE = 1e-9
+
+
+class _Rows(NamedTuple):
+    """The rows that a tree is grown on, and what it is to explain of them."""
+
+    codes: Any
+    is_category: Any
+    action: Any
+    share: Any  # of each action: the one of the sums of gains that it counts in
+    gradient: Any
+    curvature: Any
+
+
+def grow_forest(log: BoostedLog, score: NDArray[np.float64], seed: int) -> BoostedModel:
+    """Return trees whose mean explains what scores leave of the rewards; each is grown as if it were the only one."""
+    from offsettree.reductions.boosting._kernels_grow import Tree
+    from offsettree.reductions.boosting._kernels_random import grow_random
+
+    random = np.random.default_rng(seed)
+    n_columns, n_tests, n_actions = len(log.codes), 2**DEPTH - 1, log.n_actions
+    weight = np.ones(len(log.reward)) if log.weight is None else log.weight
+    mean = sigmoid(score) if log.logistic else score
+    curvature = weight * np.maximum(mean * (1 - mean), LEAST_CURVATURE) if log.logistic else weight
+    one_row = float(curvature.mean())
+    trees = []
+    for _ in range(N_TREES):
+        columns = np.sort(random.permutation(n_columns)[:MOST_COLUMNS])
+        share = random.permutation(n_actions).astype(np.uint32) % np.uint32(min(n_actions, MOST_SHARES))
+        rows = _Rows(log.codes, log.is_category, log.action, share, weight * (log.reward - mean), curvature)
+        tree = Tree(
+            np.empty(n_tests, dtype=np.int32),
+            np.empty(n_tests, dtype=np.uint8),
+            np.empty(n_tests, dtype=np.uint8),
+            np.empty((n_tests + 1, n_actions), dtype=np.float32),
+        )
+        draws = random.random((n_tests, len(columns)))
+        grow_random(rows, columns, draws, ACTION_PRIOR * one_row, MIN_ROWS, LEAF_PRIOR * one_row, tree)
+        trees.append(tree)
+    model = stacked(trees, n_tests, n_actions)
+    return model._replace(values=model.values / np.float32(N_TREES))
