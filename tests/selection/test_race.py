@@ -326,5 +326,5 @@ def test_the_clock_stands_still_while_kernels_are_compiled(monkeypatch: pytest.M
 
 def test_one_standard_error_is_one() -> None:
     assert "at most 1 standard error behind" in Rule(1.0, 0.75).describe(None)
-    assert "ahead of it by 1 standard error." in str(Rule(0.0, 1.0))
-    assert "at most 2 standard errors behind" in str(Rule(2.0, 0.75))
+    assert "ahead of it by 1 standard error." in Rule(0.0, 1.0).describe(None)
+    assert "at most 2 standard errors behind" in Rule(2.0, 0.75).describe(None)

@@ -138,7 +138,7 @@ class Race:
 
         The one whose predictions value all others learns for all folds at once, or in each of them again.
         """
-        if rung.fold is not None and self.shares:
+        if rung.fold is not None and self._may_share():
             self._share(progress)
         waiting = {place: each for place, each in self.still_in.items() if rung.fold not in self._tried[place]}
         favourite = self.scoring.shared(self.still_in)
@@ -176,6 +176,14 @@ class Race:
         self.n_learned = rung.n_learned
         if rung.fold is not None and rung.fold not in self.folds:
             self.folds.append(rung.fold)
+
+    def _may_share(self) -> bool:
+        """Tell whether the model that values all may be learned from all rows, and if there is time for it."""
+        if not self.shares or self.budget.seconds is None:
+            return self.shares
+        place = self.scoring.shared(self.still_in)
+        n_rows = len(self.log.reward)
+        return bool(self.n_learned and place is not None and self._cost(place, n_rows) <= self.budget.left)
 
     def _share(self, progress: Progress) -> None:
         """Learn the model that values all candidates from all rows, once; each row is judged by a part without it."""
