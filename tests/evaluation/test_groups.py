@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offsettree import evaluate
-from offsettree.evaluation._groups import folds_by_group, sum_by_group
+from offsettree.evaluation._groups import check_group, folds_by_group, sum_by_group
 from offsettree.evaluation._terms import Terms
 from offsettree.exceptions import ParameterError
 
@@ -98,3 +99,9 @@ def test_groups_that_cannot_be_meant_are_refused(change: dict[str, Any], words: 
         change = {"group": change["group"][: len(log["action"])]}
     with pytest.raises(ParameterError, match=words):
         evaluate(1, **{**log, **change})
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NaT])
+def test_a_row_of_nobody_is_refused(missing: Any) -> None:
+    with pytest.raises(ParameterError, match="missing in row 2"):
+        check_group(np.array(["a", "b", missing, "b"], dtype=object), 4)

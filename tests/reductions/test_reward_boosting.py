@@ -316,3 +316,10 @@ def test_a_forest_has_its_part_in_what_a_short_log_tells() -> None:
     assert share_right(short, new, 4) > 0.8
     again = RewardBoosting(random_state=0, n_jobs=2).fit(**make_log(600, 4))
     assert np.array_equal(again.predict_rewards(new), short.predict_rewards(new))
+
+
+def test_columns_that_are_the_same_everywhere_tell_nothing() -> None:
+    random = np.random.default_rng(0)
+    action, reward = random.integers(0, 3, 60), random.integers(0, 2, 60).astype(float)
+    policy = RewardBoosting(random_state=0).fit(np.ones((60, 2)), action, reward=reward, propensity=1 / 3)
+    assert len(set(policy.predict(np.ones((5, 2))))) == 1

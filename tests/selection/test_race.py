@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 
-from offsettree import ConstantPolicy, PolicySearch, RewardBoosting
+from offsettree import ConstantPolicy, PolicySearch, RewardBoosting, simulate_log
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection import _race, _timing
 from offsettree.selection._race import plan_race
@@ -328,3 +329,10 @@ def test_one_standard_error_is_one() -> None:
     assert "at most 1 standard error behind" in Rule(1.0, 0.75).describe(None)
     assert "ahead of it by 1 standard error." in Rule(0.0, 1.0).describe(None)
     assert "at most 2 standard errors behind" in Rule(2.0, 0.75).describe(None)
+
+
+def test_what_was_kept_for_the_comparison_is_not_left_on_the_policy_chosen() -> None:
+    X, y = load_iris(return_X_y=True)
+    log = simulate_log(X, y, random_state=0)
+    search = PolicySearch([RewardBoosting()], nested=False, random_state=0).fit(**log.arrays())
+    assert not {"_held_out", "_keeps_held_out"} & set(vars(search.best_policy_))

@@ -25,12 +25,13 @@ def check_group(group: Any, n_rows: int) -> NDArray[np.intp] | None:
         raise ParameterError(
             f"group must have one value per row, such as the customer's number: shape ({n_rows},); got {values.shape}."
         )
-    if values.dtype.kind == "O":
-        values = values.astype(str)
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        row = int(np.isnan(values).argmax())
+    missing = (
+        np.array([each is None or each != each for each in values]) if values.dtype.kind == "O" else values != values
+    )
+    if missing.any():
+        row = int(missing.argmax())
         raise ParameterError(f"group must tell of every row to whom it belongs; it is missing in row {row}.")
-    found, codes = np.unique(values, return_inverse=True)
+    found, codes = np.unique(values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True)
     if len(found) < 2:
         raise ParameterError(f"group must tell at least two groups apart; all {n_rows:,} rows are of one.")
     return None if len(found) == n_rows else codes.astype(np.intp)

@@ -78,7 +78,7 @@ class RewardBoosting(CompilablePolicy):
         The action labels.
     gain_ : float
         By how much rows held out are better predicted where x may favour one action over another, than where it tells
-        only how much all of them earn; in standard errors. Below 3 the policy takes one action always.
+        only how much all of them earn; in standard errors. Below 2 the policy takes one action always.
     starts_ : list of str
         What has a part in the scores: trees boosted from a "constant" or a "linear" start or both, and below 1,500 rows
         a "forest". Empty where x has none.

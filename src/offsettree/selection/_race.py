@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -240,11 +241,16 @@ class Race:
 
         They were dropped by what was earned in all folds: a choice that is not to know a fold must have them back.
         """
+        if self.shared is not None and len(self.log.reward) <= SHORT:
+            # Its folds stop growing by the rows they are judged in: on a short log it looks too good by that.
+            self._tried[self.shared.place].clear()
+            self.shares, self.shared = False, None
         row = self.results
         back = [each for each in self.dropped if row[each]["behind"] <= HOPELESS * row[each]["behind_stderr"]]
         rest = [Rung(part, each) for each, part in enumerate(folds_of(fold))]
         n_learned = sum(rung.n_learned for rung in rest)
-        needed = sum(self._cost(place, n_learned) for place in (*self.still_in, *back, OVERHEAD))
+        places = [place for place in (*self.still_in, *back, OVERHEAD) if self._cost(place, len(fold)) > 0]
+        needed = sum(self.budget.expected(place, n_learned) for place in places)
         if needed > self.budget.left:
             return False
         self.still_in = dict(sorted((self.still_in | {place: self.dropped[place] for place in back}).items()))
@@ -271,7 +277,8 @@ class Race:
             return f"a reward model failed without a pair of folds ({said(error)})"
         for place in self.still_in:
             self._account(place, found.seconds[place], found.warnings[place])
-        stacks = [self.evidence.mark(each, list(self.still_in)) for each in found.stacks]
+        # What the favourite predicts was learned from all rows: a choice that is not to know a fold cannot rest on it.
+        stacks = [replace(self.evidence.mark(each, list(self.still_in)), is_sure=False) for each in found.stacks]
         return stacks or "no candidate could be learned without some pair of folds"
 
     def _account(self, place: int, seconds: float, texts: Sequence[str]) -> None:
@@ -315,9 +322,9 @@ class Race:
             last = max(self._cost(each, self.n_refitted) for each in self.still_in)
             if sum(self._cost(each, rung.n_learned) for each in (*self.still_in, OVERHEAD)) + last <= self.budget.left:
                 return True
-            if place == self.scoring.shared(self.still_in) or len(self.still_in) <= 2:
+            if len(self.still_in) <= 2:
                 break
-            if not self.evidence.is_constant[place]:
+            if place != self.scoring.shared(self.still_in) and not self.evidence.is_constant[place]:
                 self.describe([place])
                 self.leave(place, "left out", f"no time to learn from more than {self.n_learned:,} rows")
         return False

@@ -128,8 +128,8 @@ class Rule:
         is_behind = np.isfinite(gaps.value) & (gaps.behind > beyond * gaps.stderr)
         return np.asarray(is_behind & (weight.sum() >= FEWEST))
 
-    def describe(self, favourite: str | None) -> str:
-        """Say the rule in words."""
+    def describe(self, favourite: str | None, *, by_predictions: bool = True) -> str:
+        """Say the rule in words; by predictions only if the favourite was learned from all rows."""
         first, otherwise = "The candidate that earned most on the same rows is chosen", ""
         if self.simpler_within:
             first = (
@@ -141,7 +141,7 @@ class Rule:
                 f"{favourite[:1].upper()}{favourite[1:]} is chosen, unless another candidate earned more on the same "
                 f"rows by {_errors(HOME_LEAD)}"
             )
-            otherwise = f", unless it predicts rewards better by x, by {_errors(SURE)}"
+            otherwise = by_predictions * f", unless it predicts rewards better by x, by {_errors(SURE)}"
         return (
             f"{first}. To be preferred to the best constant action it must be ahead of it by {_errors(self.lead)}"
             f"{otherwise}."

@@ -69,6 +69,7 @@ class Log:
         learner._keeps_held_out = True
         self._teach(learner)
         held_out = learner.__dict__.pop("_held_out")
+        del learner.__dict__["_keeps_held_out"]
         return SharedModel(place, learner, held_out, held_out.choose(self.available), self.reward_range)
 
     def take(self, rows: NDArray[np.intp]) -> Log:

@@ -66,7 +66,7 @@ class PolicySearch(BasePolicy):
         `RewardBoosting`, which costs nothing; without such a candidate, the default of `evaluate`.
     simpler_within : float, default=0.0
         How many standard errors behind the best an earlier candidate may be and still be preferred; of the difference
-        between the two on the same rows. 0 takes the best. Constant actions have a rule of their own: see the notes.
+        between the two on the same rows. 0 takes the best, or a favourite: see the notes, also of constant actions.
     max_rows : int or None, default=50_000
         Candidates are compared on so many rows of a longer log, drawn at random; the chosen one learns from all. None
         compares on all rows.
@@ -110,13 +110,15 @@ class PolicySearch(BasePolicy):
 
     Notes
     -----
-    A candidate that looks at x must be ahead of the best constant action (`ConstantPolicy`) by 0.75 standard errors of
-    their difference on the same rows; by 2 where rewards are rare or have long tails (a kurtosis above 20), for there x
-    seldom tells enough, and luck tells much. To that standard error belongs what one further row could change. For the
-    choice, weights and rewards are cut that are far larger than others of their kind. The values in `results_` and
-    `estimate_` are not cut. A candidate leaves the race
-    when it is 2 standard errors behind the one that would be chosen, having learned from a small part, or 1, having
-    learned from most rows. Constants never leave. How this was found, and how good it is: docs/choosing.md.
+    Reward boosting, if it is among the candidates and values them, is chosen unless another is ahead of it by 1.5
+    standard errors. A candidate that looks at x must be ahead of the best constant action (`ConstantPolicy`) by 0.75
+    standard errors of their difference on the same rows; by 2 where rewards are rare or have long tails (a kurtosis
+    above 20), for there x seldom tells enough, and luck tells much. Reward boosting need not, where it predicts rewards
+    better by x, by 5 standard errors. To the standard error belongs what one further row could change. For the choice,
+    weights and rewards are cut that are far larger than others of their kind; the values in `results_` and `estimate_`
+    are not cut. A candidate leaves the race when it is 2 standard errors behind the one that would be chosen, having
+    learned from a small part; having learned from most rows, when it is 1 behind, or not ahead by 0.3 where there is a
+    favourite. Constants never leave. How this was found, and how good it is: docs/choosing.md.
 
     The value of the winner in `results_` is too high on average: the best of many noisy numbers is so by luck as well.
     `estimate_` is not: for each fold a candidate is chosen by decisions in the other folds, of policies and by reward
@@ -274,12 +276,13 @@ class PolicySearch(BasePolicy):
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
             self.best_policy_, best = self._refit(candidates, race, whole, progress)
+            is_shared = race.shared is not None
             explain(results, best)
             warn_of_left_out(results, self.time_budget)
             choosers, notes = self._choosers(race, fold, progress, is_forward=parting.rank is not None)
         self.best_name_ = candidates[best].name
-        home = race.evidence.home
-        self.rule_ = rule.describe(None if home is None else candidates[home].name)
+        favourite = None if race.evidence.home is None else candidates[race.evidence.home].name
+        self.rule_ = rule.describe(favourite, by_predictions=is_shared)
         valued = race.evidence.valued(list(race.still_in), fold, race.folds)
         parting = parting.take(np.flatnonzero(race.evidence.is_valued))
         self.estimate_, choices = honest_estimate(

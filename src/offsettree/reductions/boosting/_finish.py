@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, loss_of
 from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models, sigmoid
 
-__all__ = ["FOREST", "Finished", "Stage", "constant_mean", "finish", "finish_without_x", "regression"]
+__all__ = ["FOREST", "Finished", "Stage", "constant_mean", "finish", "finish_without_x", "groups_of", "regression"]
 
 SURE = 2.0  # standard errors by which x must help to tell actions apart, or else one is taken always
 FOREST = "forest"  # trees grown from the linear start, each for itself: on short logs
@@ -111,7 +111,7 @@ def _plain(log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.flo
     slopes, known = _weighed(log, each, [_own_scores(log, seen, one) for one in each])
     n_design = log.design.shape[1]
     level = constant_models(log, known)
-    of_x = regression(log, log.design, _groups(n_design), np.zeros(n_design), known)
+    of_x = regression(log, log.design, groups_of(n_design), np.zeros(n_design), known)
     best = min((level, of_x), key=lambda models: float(_losses(log, models.left_out).mean()))
     slopes[:, : best.weights.shape[1]] += best.weights
     return Scores(slopes, best.left_out)
@@ -124,7 +124,7 @@ def _alike(log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.flo
     slopes, known = _weighed(log, means, [seen @ one[0] for one in means])
     n_design = log.design.shape[1]
     as_one = log._replace(action=np.zeros_like(log.action), n_actions=1)
-    of_x = regression(as_one, log.design, _groups(n_design), np.zeros(n_design), known)
+    of_x = regression(as_one, log.design, groups_of(n_design), np.zeros(n_design), known)
     level = constant_models(log, of_x.left_out)
     slopes[:, :n_design] += of_x.weights
     slopes[:, :1] += level.weights
@@ -139,7 +139,7 @@ def _free(
     blocks = [np.arange(begins[place], begins[place] + stages[place].basis.shape[1]) for place in places]
     columns = np.concatenate([np.arange(begins[0]), *blocks])
     ends = np.cumsum([begins[0], *(len(block) for block in blocks), *(1 for _ in places)])
-    groups = [*_groups(begins[0]), *(slice(int(begin), int(end)) for begin, end in pairwise(ends))]
+    groups = [*groups_of(begins[0]), *(slice(int(begin), int(end)) for begin, end in pairwise(ends))]
     design = np.column_stack([seen[:, columns], *(_own_scores(log, seen, each[place]) for place in places)])
     mean = constant_mean(log, design.shape[1])
     mean[len(columns) :] = 1 / len(places)
@@ -189,7 +189,7 @@ def _gain(log: BoostedLog, less: Scores, more: Scores) -> float:
     return float(gain.mean() / (gain.std() / np.sqrt(len(gain)) + 1e-12))
 
 
-def _groups(n_design: int) -> list[slice]:
+def groups_of(n_design: int) -> list[slice]:
     """Return the columns of one kind: the level, and x if there is any."""
     return [slice(0, 1), slice(1, n_design)] if n_design > 1 else [slice(0, 1)]
 

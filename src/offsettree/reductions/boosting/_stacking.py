@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, BoostingSettings, boost, loss_of
-from offsettree.reductions.boosting._finish import FOREST, Finished, Stage, constant_mean, finish, regression
+from offsettree.reductions.boosting._finish import FOREST, Finished, Stage, constant_mean, finish, groups_of, regression
 from offsettree.reductions.boosting._forest import grow_forest
 
 __all__ = ["fit_stages"]
@@ -76,8 +76,7 @@ def _fit_fold(
     weights = np.tile(expected, (log.n_actions, 1))
     score = np.full(len(learned.reward), expected[0])
     if start != "constant":
-        groups = [slice(0, 1), slice(1, log.design.shape[1])]
-        weights, _, score = regression(learned, learned.design, groups, expected)
+        weights, _, score = regression(learned, learned.design, groups_of(log.design.shape[1]), expected)
     if start == FOREST:
         return grow_forest(learned, score, seed), np.empty(0)
     model, own = boost(learned, out, weights, score, settings, seed)
