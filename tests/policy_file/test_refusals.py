@@ -306,7 +306,7 @@ FORGED: dict[str, tuple[str, Any, str]] = {
     "a linear column that is not there": (BOOSTED, put("policy.column", 0, -1), "numbers from 0 to 3"),
     "what nobody makes of a column": (BOOSTED, put("policy.what", 0, 63), "numbers from -2 to 62"),
     "weights of fewer columns": (BOOSTED, shorter("policy.weights"), "at least"),
-    "a depth that does not fit": (BOOSTED, say("policy", "depth", value=5), "must be of type int32 and shape"),
+    "a depth that does not fit": (BOOSTED, say("policy", "depth", value=4), "must be of type int32 and shape"),
     "nests within nests": (TREE, nested, "must not nest"),
     "an array too many": (TREE, also, "has no use for it"),
     "a foreign kind": (TREE, say("policy", "kind", value="os.system"), "must be one of constant, known"),
