@@ -78,3 +78,9 @@ def test_a_search_keeps_to_it(way: str) -> None:
 def test_what_cannot_be_meant_is_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         PolicySearch([Scripted(0.9)], cv=3).fit(**make_log(300).arrays(), **given)
+
+
+def test_times_are_numbered_anew_where_rows_are_left_out() -> None:
+    parting = Parting.of(None, np.array([1, 2, 2, 2, 3]), 5).take(np.arange(4))
+    fold = parting.folds(np.zeros(4, dtype=np.intp), 5, np.random.RandomState(0))
+    assert fold.tolist() == [1, 0, 0, 0]

@@ -336,3 +336,11 @@ def test_what_was_kept_for_the_comparison_is_not_left_on_the_policy_chosen() -> 
     log = simulate_log(X, y, random_state=0)
     search = PolicySearch([RewardBoosting()], nested=False, random_state=0).fit(**log.arrays())
     assert not {"_held_out", "_keeps_held_out"} & set(vars(search.best_policy_))
+
+
+def test_what_the_chosen_one_warned_of_is_said_though_it_was_learned_for_the_comparison() -> None:
+    X, y = load_iris(return_X_y=True)
+    log = simulate_log(X, y, random_state=0)
+    search = PolicySearch([RewardBoosting()], nested=False, actions=[0, 1, 2, 3], random_state=0)
+    with pytest.warns(OffsetTreeWarning, match="never logged"):
+        search.fit(**log.arrays())

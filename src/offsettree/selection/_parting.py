@@ -33,9 +33,12 @@ class Parting:
         return cls(check_group(group, n_rows), None if time is None else _ranks(time, n_rows))
 
     def take(self, rows: Rows) -> Parting:
-        """Return the same of some rows; groups are numbered anew."""
-        group = None if self.group is None else np.unique(self.group[rows], return_inverse=True)[1].astype(np.intp)
-        return Parting(group, None if self.rank is None else self.rank[rows])
+        """Return the same of some rows; groups and times are numbered anew."""
+        group, rank = (
+            None if codes is None else np.unique(codes[rows], return_inverse=True)[1].astype(np.intp)
+            for codes in (self.group, self.rank)
+        )
+        return Parting(group, rank)
 
     def folds(self, position: Rows, n_folds: int, random: np.random.RandomState) -> Rows:
         """Return the fold of each row. Of time there are two: the first has the latest rows, as many as of n folds."""

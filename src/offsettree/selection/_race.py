@@ -199,6 +199,8 @@ class Race:
                 except Exception as reason:
                     self.leave(place, "failed", "it failed", said(reason))
             seconds = now() - started
+            if self.shared is not None:
+                self.shared = self.shared._replace(warnings=tuple(caught))
             self._account(place, seconds, texts_of(caught))
             self.budget.note(place, seconds, len(self.log.reward))
 

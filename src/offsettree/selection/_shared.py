@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,12 @@ class SharedModel(NamedTuple):
     held_out: HeldOut
     chosen: NDArray[np.intp]
     reward_range: tuple[float, float]
+    warnings: tuple[warnings.WarningMessage, ...] = ()  # of the fit
+
+    def warn(self) -> None:
+        """Say what the fit warned of, where the policy is the one to keep."""
+        for each in self.warnings:
+            warnings.warn(each.message, each.category, stacklevel=5)
 
     def predict(self, rows: NDArray[np.intp], logged: NDArray[np.intp], chosen: NDArray[np.intp]) -> Predictions:
         """Return what some rows are predicted to earn by the action logged and by that chosen."""

@@ -49,10 +49,9 @@ class Log:
         reward = _tamed(weight, self.reward)[1]
         return heavy * float(reward.max() - reward.min())
 
-    def teach(self, policy: BasePolicy, rows: NDArray[np.intp] | None = None) -> BasePolicy:
-        """Fit a copy of the policy on some rows, or on all."""
-        part = self if rows is None else self.take(rows)
-        return part._teach(clone(policy))
+    def teach(self, policy: BasePolicy) -> BasePolicy:
+        """Fit a copy of the policy on all rows."""
+        return self._teach(clone(policy))
 
     def _teach(self, policy: BasePolicy) -> BasePolicy:
         return policy.fit(

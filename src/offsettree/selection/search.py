@@ -313,6 +313,7 @@ class PolicySearch(BasePolicy):
             place = race.choose()
             race.describe(list(race.still_in))
             if race.shared is not None and race.shared.place == place and log is race.log:
+                race.shared.warn()
                 return race.shared.policy, place
             progress.begin(f"{race.results[place]['name']}, all {len(log.reward):,} rows")
             try:

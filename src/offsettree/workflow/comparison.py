@@ -143,10 +143,11 @@ def _predicted(
     the others are left at 0.
     """
     n_rows = len(log)
-    known = log.action.dtype.kind == space.dtype.kind and np.isin(log.action, space).all()
+    labels = (log.action, decisions, np.array([action]))
+    known = all(each.dtype.kind == space.dtype.kind and np.isin(each, space).all() for each in labels)
     if n_rows * len(space) > MOST_PREDICTIONS or not known:  # then `evaluate` makes its own
         return {}
-    logged, chosen, always = (_places(labels, space) for labels in (log.action, decisions, np.array([action])))
+    logged, chosen, always = (_places(each, space) for each in labels)
     random = np.random.RandomState(random_state)
     targets = [certain(taken, logged, len(space)) for taken in (chosen, np.repeat(always, n_rows))]
     folds = folds_by_group(n_rows, random, check_group(group, n_rows))

@@ -112,7 +112,7 @@ def _plain(log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.flo
     n_design = log.design.shape[1]
     level = constant_models(log, known)
     of_x = regression(log, log.design, groups_of(n_design), np.zeros(n_design), known)
-    best = min((level, of_x), key=lambda models: float(_losses(log, models.left_out).mean()))
+    best = min((level, of_x), key=lambda models: float(np.average(_losses(log, models.left_out), weights=log.weight)))
     slopes[:, : best.weights.shape[1]] += best.weights
     return Scores(slopes, best.left_out)
 
