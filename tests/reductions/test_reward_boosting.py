@@ -12,7 +12,9 @@ import scipy.sparse as sp
 
 from offsettree import RewardBoosting
 from offsettree.exceptions import ParameterError
+from offsettree.reductions import reward_boosting
 from offsettree.reductions.boosting import _kernels_grow as kernels
+from offsettree.reductions.boosting import _stacking
 from offsettree.reductions.boosting._boosting import _room
 from offsettree.reductions.boosting._forest import _Rows
 from offsettree.reductions.boosting._kernels_random import grow_random
@@ -323,3 +325,30 @@ def test_columns_that_are_the_same_everywhere_tell_nothing() -> None:
     action, reward = random.integers(0, 3, 60), random.integers(0, 2, 60).astype(float)
     policy = RewardBoosting(random_state=0).fit(np.ones((60, 2)), action, reward=reward, propensity=1 / 3)
     assert len(set(policy.predict(np.ones((5, 2))))) == 1
+
+
+def gain_without_the_row(seed: int) -> float:
+    """Return what decisions without the row earn above the mean, where x and actions tell nothing."""
+    log = make_log(120, 3, seed)
+    log["reward"] = np.random.default_rng([seed, 1]).integers(0, 2, 120).astype(float)
+    policy = RewardBoosting(n_trees=5, n_folds=4, random_state=seed)
+    policy._keeps_held_out = True
+    chosen = policy.fit(**log)._held_out.choose(None)
+    return float((log["reward"] * 3 * (chosen == log["action"])).mean() - log["reward"].mean())
+
+
+def test_what_is_chosen_without_the_row_does_not_avoid_its_reward(monkeypatch: pytest.MonkeyPatch) -> None:
+    level = (2, 6)  # logs in which all actions earned nearly the same
+    assert all(abs(gain_without_the_row(seed)) < 0.2 for seed in level)
+    # The way of longer logs: the score without the row is that of its own action alone, and lowest where it earned.
+    monkeypatch.setattr(reward_boosting, "MOST_ROWS_WITHOUT_FOLDS", 0)
+    assert all(gain_without_the_row(seed) < -0.4 for seed in level)
+
+
+def test_of_a_very_long_log_a_part_is_enough_for_the_last_regression(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = make_log(3000, 4, seed=5)
+    monkeypatch.setattr(_stacking, "MOST_FINISHED", 1500)
+    policy = RewardBoosting(random_state=0, n_jobs=1).fit(**log)
+    assert share_right(policy, make_log(1000, 4, seed=6)["X"], 4) > 0.9
+    policy._keeps_held_out = True
+    assert policy.fit(**log)._held_out.choose(None).shape == (3000,)

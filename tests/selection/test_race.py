@@ -16,12 +16,21 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from offsettree import ConstantPolicy, PolicySearch, RewardBoosting, simulate_log
+from offsettree import (
+    ConstantPolicy,
+    DoublyRobust,
+    OffsetForest,
+    OffsetTree,
+    PolicySearch,
+    RewardBoosting,
+    simulate_log,
+)
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection import _race, _timing
 from offsettree.selection._race import plan_race
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Scoring, _tamed, stratified_folds
+from offsettree.selection.candidates import lighter, times_lighter
 from tests.selection.scripted import Scripted, make_log
 
 Learned = dict[str, list[int]]
@@ -344,3 +353,10 @@ def test_what_the_chosen_one_warned_of_is_said_though_it_was_learned_for_the_com
     search = PolicySearch([RewardBoosting()], nested=False, actions=[0, 1, 2, 3], random_state=0)
     with pytest.warns(OffsetTreeWarning, match="never logged"):
         search.fit(**log.arrays())
+
+
+def test_a_forest_is_foretold_to_take_as_long_as_all_of_its_trees() -> None:
+    for policy in (OffsetForest(n_trees=120), DoublyRobust()):
+        light = lighter(policy)
+        assert times_lighter(policy, light) == pytest.approx(3.0 if isinstance(policy, OffsetForest) else 2.5)
+    assert times_lighter(OffsetTree(), lighter(OffsetTree())) == 1

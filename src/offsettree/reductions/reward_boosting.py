@@ -31,6 +31,7 @@ DEEPEST = 7
 SHORT = 1500  # rows, below which a forest is among what is learned
 FEWEST_ROWS = 8  # to learn anything but constants from
 DROPPED = 2.0  # standard errors in the first fold
+MOST_ROWS_WITHOUT_FOLDS = 10_000  # to learn the last regression without each fold, where held-out scores are asked for
 HEAVIEST = 10.0  # weight of a row, in units of the mean
 
 
@@ -181,12 +182,21 @@ class RewardBoosting(CompilablePolicy):
             is_short = len(action) < SHORT and len(self.actions_) <= MOST_SHARES
             how = self._settings(len(action))
             n_folds = self._folds(len(action))
-            finished = fit_stages(log, n_folds, how, DROPPED, self.n_jobs, random, with_forest=is_short)
+            finished = fit_stages(
+                log,
+                n_folds,
+                how,
+                DROPPED,
+                self.n_jobs,
+                random,
+                with_forest=is_short,
+                keeps_all=self._keeps_held_out,
+                without_folds=self._keeps_held_out and len(action) <= MOST_ROWS_WITHOUT_FOLDS,
+            )
         self.gain_, self.starts_ = finished.gain, [stage.start for stage in finished.stages]
         self._flat = flatten_stages(columns, finished)
         if self._keeps_held_out:
-            scores = finished.seen, finished.slopes, finished.left_out
-            self._held_out = HeldOut(*scores, log.action, logistic, self._unit)
+            self._held_out = HeldOut.of(finished, log.action, logistic, self._unit)
         self.n_trees_ = len(self._flat.arrays["feature"])
 
     def _folds(self, n_rows: int) -> int:

@@ -19,7 +19,7 @@ from offsettree.selection._rule import SURE, Rule, Stack
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
 from offsettree.selection._trials import Log, Part, Scoring, folds_of, hold_trial, said, texts_of
-from offsettree.selection.candidates import Candidate, lighter
+from offsettree.selection.candidates import Candidate, lighter, times_lighter
 from offsettree.selection.results import SearchResults
 
 __all__ = ["Race", "Rung", "plan_race"]
@@ -113,6 +113,9 @@ class Race:
         self.log, self.scoring, self.rule, self.results, self.budget = log, scoring, rule, results, budget
         self.n_refitted, self.level = n_refitted, level
         self.still_in: dict[int, BasePolicy] = {place: lighter(each.policy) for place, each in enumerate(candidates)}
+        self._times_lighter = [
+            times_lighter(each.policy, light) for each, light in zip(candidates, self.still_in.values(), strict=True)
+        ]
         is_constant = np.array([isinstance(each.policy, ConstantPolicy) for each in candidates])
         self.evidence = Evidence(is_constant, log, scoring.method)
         self.dropped: dict[int, BasePolicy] = {}
@@ -293,6 +296,10 @@ class Race:
         is_known = self.shared is not None and place == self.shared.place and n_rows <= len(self.log.reward)
         return 0.0 if is_known else self.budget.expected(place, n_rows)
 
+    def _cost_of_all(self, place: int) -> float:
+        """Return the seconds that the whole candidate will take to learn from all rows."""
+        return self._times_lighter[place] * self._cost(place, self.n_refitted)
+
     def _drop_hopeless(self) -> bool:
         """Let those go that cannot win any more; tell whether only one has a chance.
 
@@ -321,7 +328,7 @@ class Race:
         value = self.evidence.stack(list(self.still_in)).gaps(self.evidence.counts).value
         worst_first = [list(self.still_in)[each] for each in np.argsort(value, kind="stable")]
         for place in worst_first:
-            last = max(self._cost(each, self.n_refitted) for each in self.still_in)
+            last = max(self._cost_of_all(each) for each in self.still_in)
             if sum(self._cost(each, rung.n_learned) for each in (*self.still_in, OVERHEAD)) + last <= self.budget.left:
                 return True
             if len(self.still_in) <= 2:
@@ -333,7 +340,7 @@ class Race:
 
     def _leave_unaffordable(self) -> None:
         """Let those go that there is no time left to learn from all rows; the fastest stays in any case."""
-        seconds = {place: self._cost(place, self.n_refitted) for place in self.still_in}
+        seconds = {place: self._cost_of_all(place) for place in self.still_in}
         going = [place for place, each in seconds.items() if each > max(self.budget.left, min(seconds.values()))]
         self.describe(going)
         for place in going:

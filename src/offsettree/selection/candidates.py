@@ -161,6 +161,17 @@ def lighter(policy: BasePolicy) -> BasePolicy:
     return light
 
 
+def times_lighter(policy: BasePolicy, light: BasePolicy) -> float:
+    """Return how many times as long a candidate takes to learn as what is compared in its place."""
+    return _n_trees(policy) / _n_trees(light)
+
+
+def _n_trees(policy: BasePolicy) -> float:
+    forest = policy if isinstance(policy, OffsetForest) else policy._learner()
+    n_trees = getattr(forest, "n_trees", getattr(forest, "n_estimators", 1))
+    return float(n_trees) if isinstance(n_trees, int) else 1.0
+
+
 def most_tolerant_learner(candidates: list[Candidate]) -> Any:
     """Return the learner that decides what X may hold: what one candidate can take, the others may fail on."""
     learners = [policy._learner() for _, policy in candidates]

@@ -20,7 +20,17 @@ from scipy.optimize import minimize
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, loss_of
 from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models, sigmoid
 
-__all__ = ["FOREST", "Finished", "Stage", "constant_mean", "finish", "finish_without_x", "groups_of", "regression"]
+__all__ = [
+    "FOREST",
+    "Finished",
+    "Stage",
+    "constant_mean",
+    "finish",
+    "finish_without_folds",
+    "finish_without_x",
+    "groups_of",
+    "regression",
+]
 
 SURE = 2.0  # standard errors by which x must help to tell actions apart, or else one is taken always
 FOREST = "forest"  # trees grown from the linear start, each for itself: on short logs
@@ -50,6 +60,15 @@ class Finished(NamedTuple):
     slopes: NDArray[np.float64]  # of shape (n_actions, n_columns)
     left_out: NDArray[np.float64]
     gain: float  # of what x tells of single actions, in standard errors
+    without: WithoutFolds | None = None
+
+
+class WithoutFolds(NamedTuple):
+    """Scores ``seen @ slopes[fold].T`` of the rows of each fold, by a regression without that fold."""
+
+    seen: NDArray[np.float64]
+    slopes: NDArray[np.float64]  # of shape (n_folds, n_actions, n_columns)
+    fold: NDArray[np.intp]
 
 
 class Scores(NamedTuple):
@@ -65,7 +84,7 @@ def finish(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]
     What x tells may be how much all actions earn, and not which earns most: then the best action is the same for all
     x, and is found better by a model that has one function of x for all actions.
     """
-    seen = np.hstack([log.design, *(part / stage.scale for stage, part in zip(stages, parts, strict=True))])
+    seen = _all_seen(log, stages, parts)
     each = [_along(stage, seen.shape[1], begin) for stage, begin in zip(stages, _begins(log, stages), strict=True)]
     alike, plain = _alike(log, seen, each), _plain(log, seen, each)
     gain = _gain(log, alike, plain)
@@ -84,6 +103,27 @@ def finish(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]
     free = Scores(*(np.mean(same, axis=0) for same in zip(*members, strict=True)))
     mixed = [(1 - trust) * one + trust * other for one, other in zip(plain, free, strict=True)]
     return Finished(stages, seen, mixed[0], mixed[1], gain)
+
+
+def finish_without_folds(
+    log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]], fold: NDArray[np.intp]
+) -> WithoutFolds:
+    """Learn it once without each fold: what a row earned then has no part at all in what is chosen for it.
+
+    A score without the row for its own action alone, beside others that have seen it, is lowest where the row earned
+    most: where actions are nearly level, its own is avoided just then.
+    """
+    seen = _all_seen(log, stages, parts)
+    slopes = np.zeros((int(fold.max()) + 1, log.n_actions, seen.shape[1]))
+    for f, own in enumerate(slopes):
+        rows = np.flatnonzero(fold != f)
+        found = finish(log.take(rows), stages, [part[rows] for part in parts]).slopes
+        own[:, : found.shape[1]] = found
+    return WithoutFolds(seen, slopes, fold)
+
+
+def _all_seen(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.hstack([log.design, *(part / stage.scale for stage, part in zip(stages, parts, strict=True))])
 
 
 def finish_without_x(log: BoostedLog, gain: float = 0.0) -> Finished:

@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, BoostingSettings, boost, loss_of
-from offsettree.reductions.boosting._finish import FOREST, Finished, Stage, constant_mean, finish, groups_of, regression
+from offsettree.reductions.boosting._finish import (
+    FOREST,
+    Finished,
+    Stage,
+    constant_mean,
+    finish,
+    finish_without_folds,
+    groups_of,
+    regression,
+)
 from offsettree.reductions.boosting._forest import grow_forest
 
 __all__ = ["fit_stages"]
@@ -21,6 +30,7 @@ BASIS_ROWS = 20_000
 BASIS_NUMBERS = 1 << 23
 EXACT_ACTIONS = 128  # up to so many, directions are found exactly
 ITERATIONS = 6
+MOST_FINISHED = 2_000_000  # rows of which the last regression is learned: more would need much memory and tell little
 STARTS = ("constant", "linear")
 
 
@@ -33,8 +43,14 @@ def fit_stages(
     random: np.random.RandomState,
     *,
     with_forest: bool,
+    keeps_all: bool = False,
+    without_folds: bool = False,
 ) -> Finished:
-    """Boost from both starts on all folds but one, and learn from the sums of rows left out how to use them."""
+    """Boost from both starts on all folds but one, and learn from the sums of rows left out how to use them.
+
+    `keeps_all` is for who wants the scores of all rows left out, `without_folds` for who wants them by a last
+    regression without the row's fold.
+    """
     n_rows = len(log.reward)
     fold = random.permutation(n_rows) % n_folds
     seeds = random.randint(np.iinfo(np.int32).max, size=(n_folds, len(STARTS) + 1))
@@ -53,14 +69,18 @@ def fit_stages(
         jobs += [(f, len(STARTS)) for f in range(n_folds)]
         live.append(len(STARTS))
     rest = run(delayed(fitted)(f, s) for f, s in jobs)
+    rows = np.arange(n_rows)
+    if n_rows > MOST_FINISHED and not keeps_all:
+        rows = np.sort(random.permutation(n_rows)[:MOST_FINISHED])
     stages, parts = [], []
     for s in live:
         models = [model for (_, own), (model, _) in zip(jobs, rest, strict=True) if own == s]
         models = models if starts[s] == FOREST else [first[s][0], *models]
         stage = _find_directions(log, fold, starts[s], models, random)
         stages.append(stage)
-        parts.append(_held_out_coordinates(log, fold, stage))
-    return finish(log, stages, parts)
+        parts.append(_held_out_coordinates(log, rows, fold, stage))
+    finished = finish(log if len(rows) == n_rows else log.take(rows), stages, parts)
+    return finished._replace(without=finish_without_folds(log, stages, parts, fold)) if without_folds else finished
 
 
 def _fit_fold(
@@ -80,7 +100,8 @@ def _fit_fold(
     if start == FOREST:
         return grow_forest(learned, score, seed), np.empty(0)
     model, own = boost(learned, out, weights, score, settings, seed)
-    return model, loss_of(own, out.reward, log.logistic)
+    loss = loss_of(own, out.reward, log.logistic)
+    return model, loss if out.weight is None else loss * out.weight
 
 
 def _worth_going_on(losses: list[NDArray[np.float64]], drop: float) -> list[int]:
@@ -138,11 +159,13 @@ def _sums(
     return out
 
 
-def _held_out_coordinates(log: BoostedLog, fold: NDArray[np.intp], stage: Stage) -> NDArray[np.float64]:
-    """Return where the scores of each row left out lie along the directions."""
-    found = np.empty((len(log.reward), stage.basis.shape[1]))
+def _held_out_coordinates(
+    log: BoostedLog, rows: NDArray[np.intp], fold: NDArray[np.intp], stage: Stage
+) -> NDArray[np.float64]:
+    """Return where the scores of some rows, each left out, lie along the directions."""
+    found = np.empty((len(rows), stage.basis.shape[1]))
     narrow = stage.basis.astype(np.float32)
     for f, model in enumerate(stage.models):
-        rows = np.flatnonzero(fold == f)
-        found[rows] = _sums(log, rows, model, model.projected(narrow)) - stage.centre @ stage.basis
+        here = np.flatnonzero(fold[rows] == f)
+        found[here] = _sums(log, rows[here], model, model.projected(narrow)) - stage.centre @ stage.basis
     return found
