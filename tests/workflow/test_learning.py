@@ -112,6 +112,25 @@ def test_three_are_compared_by_the_same_reward_models(log: LoggedData, method: s
     assert found.estimate.value == pytest.approx(alone.value, abs=0.1)
 
 
+def test_a_policy_that_draws_its_actions_is_valued_by_predictions_of_all_of_them(log: LoggedData) -> None:
+    learned = learn_policy(log, **RIDGE)
+    test, decisions = learned.test[:200], learned.decisions[:200]
+    any_action = np.full((200, len(log.actions)), 1 / len(log.actions))
+    settings = {"method": "doubly_robust", "random_state": 0}
+    found = compare_with_constant(Drawn(any_action), decisions, test, log.actions[0].item(), **settings)
+    assert found.estimate.value == evaluate(any_action, **test.arrays(), **settings).value
+
+
+class Drawn:
+    """A policy that is known by its probabilities."""
+
+    def __init__(self, probability: np.ndarray[Any, Any]) -> None:
+        self.probability = probability
+
+    def predict_proba(self, X: Any) -> np.ndarray[Any, Any]:
+        return self.probability[: len(X)]
+
+
 def test_the_latest_rows_are_held_out_on_demand(log: LoggedData) -> None:
     learned = learn_policy(log, **RIDGE, split_by_time="sent_at")
     assert learned.test_encoder is not None

@@ -118,7 +118,9 @@ def compare_with_constant(
     **settings : Any
         As `evaluate` takes them: interval, level, reward_range, group, random_state.
     """
-    if method in MODEL_METHODS and settings.get("interval") not in FORWARD:
+    # Of a policy that draws its actions more predictions would be read than are made here: `evaluate` makes its own.
+    is_certain = isinstance(policy, np.ndarray) or hasattr(policy, "_positions")
+    if is_certain and method in MODEL_METHODS and settings.get("interval") not in FORWARD:
         space = getattr(policy, "actions_", None)
         if space is None:
             space = np.unique(np.concatenate([log.action, decisions, [action]]))
