@@ -116,7 +116,7 @@ def test_a_policy_that_draws_its_actions_is_valued_by_predictions_of_all_of_them
     learned = learn_policy(log, **RIDGE)
     test, decisions = learned.test[:200], learned.decisions[:200]
     any_action = np.full((200, len(log.actions)), 1 / len(log.actions))
-    settings = {"method": "doubly_robust", "random_state": 0}
+    settings: dict[str, Any] = {"method": "doubly_robust", "random_state": 0}
     found = compare_with_constant(Drawn(any_action), decisions, test, log.actions[0].item(), **settings)
     assert found.estimate.value == evaluate(any_action, **test.arrays(), **settings).value
 
