@@ -360,3 +360,10 @@ def test_a_forest_is_foretold_to_take_as_long_as_all_of_its_trees() -> None:
         light = lighter(policy)
         assert times_lighter(policy, light) == pytest.approx(3.0 if isinstance(policy, OffsetForest) else 2.5)
     assert times_lighter(OffsetTree(), lighter(OffsetTree())) == 1
+
+
+def test_clean_rewards_need_less_to_trust_predictions_than_rare_ones() -> None:
+    clean, rare = np.tile([0.0, 1.0], 50), np.eye(100)[0]
+    assert Rule.of(0.0, clean).sure < Rule.of(0.0, rare).sure
+    assert "by 2.5 standard errors" in Rule.of(0.0, clean).describe("reward boosting")
+    assert "by 5 standard errors" in Rule.of(0.0, rare).describe("reward boosting")

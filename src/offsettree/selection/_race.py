@@ -15,7 +15,7 @@ from offsettree.base import BasePolicy
 from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
 from offsettree.selection._nested import try_without_pairs
-from offsettree.selection._rule import SURE, Rule, Stack
+from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
 from offsettree.selection._trials import Log, Part, Scoring, folds_of, hold_trial, said, texts_of
@@ -198,7 +198,7 @@ class Race:
                 warnings.simplefilter("always")
                 try:
                     self.shared = self.log.share(place, cast(RewardBoosting, self.still_in[place]))
-                    self.evidence.is_sure = self.shared.policy.gain_ >= SURE
+                    self.evidence.is_sure = self.shared.policy.gain_ >= self.rule.sure
                 except Exception as reason:
                     self.leave(place, "failed", "it failed", said(reason))
             seconds = now() - started

@@ -14,9 +14,8 @@ __all__ = ["Gaps", "Rule", "Stack"]
 
 LEAD, LEAD_IF_RARE = 0.75, 2.0
 HOME_LEAD = 1.5
-SURE = (
-    5.0  # standard errors by which the favourite predicts rewards better by x: then it need not prove itself by value
-)
+# Standard errors by which the favourite predicts rewards better by x: then it need not prove itself by value.
+SURE, SURE_IF_RARE = 2.5, 5.0
 RARE = 20.0  # kurtosis of the rewards; of 0 and 1 it is 18 where one in twenty is 1
 FEWEST = 100  # rows: of fewer, standard errors say too little to give a candidate up
 
@@ -89,6 +88,11 @@ class Rule:
     lead: float
     is_rare: bool = False  # where few rows earn most: the more of them are seen, the better
 
+    @property
+    def sure(self) -> float:
+        """How many standard errors better the favourite must predict rewards by x, not to need a lead in value."""
+        return SURE_IF_RARE if self.is_rare else SURE
+
     @classmethod
     def of(cls, simpler_within: float, reward: NDArray[np.float64]) -> Self:
         """Ask for a clear lead where a few rows earn most: there x seldom tells enough, and luck tells much."""
@@ -141,7 +145,7 @@ class Rule:
                 f"{favourite[:1].upper()}{favourite[1:]} is chosen, unless another candidate earned more on the same "
                 f"rows by {_errors(HOME_LEAD)}"
             )
-            otherwise = by_predictions * f", unless it predicts rewards better by x, by {_errors(SURE)}"
+            otherwise = by_predictions * f", unless it predicts rewards better by x, by {_errors(self.sure)}"
         return (
             f"{first}. To be preferred to the best constant action it must be ahead of it by {_errors(self.lead)}"
             f"{otherwise}."

@@ -114,11 +114,12 @@ class PolicySearch(BasePolicy):
     standard errors. A candidate that looks at x must be ahead of the best constant action (`ConstantPolicy`) by 0.75
     standard errors of their difference on the same rows; by 2 where rewards are rare or have long tails (a kurtosis
     above 20), for there x seldom tells enough, and luck tells much. Reward boosting need not, where it predicts rewards
-    better by x, by 5 standard errors. To the standard error belongs what one further row could change. For the choice,
-    weights and rewards are cut that are far larger than others of their kind; the values in `results_` and `estimate_`
-    are not cut. A candidate leaves the race when it is 2 standard errors behind the one that would be chosen, having
-    learned from a small part; having learned from most rows, when it is 1 behind, or not ahead by 0.3 where there is a
-    favourite. Constants never leave. How this was found, and how good it is: docs/choosing.md.
+    better by x, by 2.5 standard errors (5 where rewards are rare). To the standard error belongs what one further row
+    could change. For the choice, weights and rewards are cut that are far larger than others of their kind; the values
+    in `results_` and `estimate_` are not cut. A candidate leaves the race when it is 2 standard errors behind the one
+    that would be chosen, having learned from a small part; having learned from most rows, when it is 1 behind, or not
+    ahead by 0.3 where there is a favourite. Constants never leave. How this was found, and how good it is:
+    docs/choosing.md.
 
     The value of the winner in `results_` is too high on average: the best of many noisy numbers is so by luck as well.
     `estimate_` is not: for each fold a candidate is chosen by decisions in the other folds, of policies and by reward
