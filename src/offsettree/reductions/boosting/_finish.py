@@ -32,6 +32,7 @@ __all__ = [
     "regression",
 ]
 
+PARTS = 4  # of a log, each without which the guard is learned
 SURE = 2.0  # standard errors by which x must help to tell actions apart, or else one is taken always
 FOREST = "forest"  # trees grown from the linear start, each for itself: on short logs
 SHARE_IF_SHORT = 0.5
@@ -78,19 +79,29 @@ class Scores(NamedTuple):
     left_out: NDArray[np.float64]
 
 
-def finish(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]]) -> Finished:
+def finish(
+    log: BoostedLog,
+    stages: list[Stage],
+    parts: list[NDArray[np.float64]],
+    fold: NDArray[np.intp],
+    gain: float | None = None,
+) -> Finished:
     """Learn how to use the scores of rows left out; `parts` are where these lie along the directions of each start.
 
     What x tells may be how much all actions earn, and not which earns most: then the best action is the same for all
-    x, and is found better by a model that has one function of x for all actions.
+    x, and is found better by a model that has one function of x for all actions. `gain`, by how much that one is
+    worse, is found here unless it is given.
     """
     seen = _all_seen(log, stages, parts)
     each = [_along(stage, seen.shape[1], begin) for stage, begin in zip(stages, _begins(log, stages), strict=True)]
     alike, plain = _alike(log, seen, each), _plain(log, seen, each)
-    gain = _gain(log, alike, plain)
+    if gain is None:
+        gain = _gain(log, alike.left_out, plain.left_out)
+        if SURE <= gain < CLEAR:
+            gain = min(gain, _gain_without_folds(log, seen, each, fold))
     if gain < SURE:
         constant = finish_without_x(log, gain)
-        x_helps = _gain(log, Scores(constant.slopes, constant.left_out), alike) >= SURE
+        x_helps = _gain(log, constant.left_out, alike.left_out) >= SURE
         return Finished(stages, seen, *alike, gain) if x_helps else constant
     trust = min(max((gain - SAFE) / (CLEAR - SAFE), 0.0), 1.0)
     everyone = [list(range(len(stages)))]
@@ -106,7 +117,7 @@ def finish(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]
 
 
 def finish_without_folds(
-    log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]], fold: NDArray[np.intp]
+    log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]], fold: NDArray[np.intp], gain: float
 ) -> WithoutFolds:
     """Learn it once without each fold: what a row earned then has no part at all in what is chosen for it.
 
@@ -117,7 +128,7 @@ def finish_without_folds(
     slopes = np.zeros((int(fold.max()) + 1, log.n_actions, seen.shape[1]))
     for f, own in enumerate(slopes):
         rows = np.flatnonzero(fold != f)
-        found = finish(log.take(rows), stages, [part[rows] for part in parts]).slopes
+        found = finish(log.take(rows), stages, [part[rows] for part in parts], fold[rows], gain).slopes
         own[:, : found.shape[1]] = found
     return WithoutFolds(seen, slopes, fold)
 
@@ -152,9 +163,7 @@ def _plain(log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.flo
     n_design = log.design.shape[1]
     level = constant_models(log, known)
     of_x = regression(log, log.design, groups_of(n_design), np.zeros(n_design), known)
-    best = min((level, of_x), key=lambda models: float(np.average(_losses(log, models.left_out), weights=log.weight)))
-    slopes[:, : best.weights.shape[1]] += best.weights
-    return Scores(slopes, best.left_out)
+    return _best(log, [_plus(slopes, each.weights, each.left_out) for each in (level, of_x)])
 
 
 def _alike(log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.float64]]) -> Scores:
@@ -165,10 +174,24 @@ def _alike(log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.flo
     n_design = log.design.shape[1]
     as_one = log._replace(action=np.zeros_like(log.action), n_actions=1)
     of_x = regression(as_one, log.design, groups_of(n_design), np.zeros(n_design), known)
-    level = constant_models(log, of_x.left_out)
-    slopes[:, :n_design] += of_x.weights
-    slopes[:, :1] += level.weights
-    return Scores(slopes, level.left_out)
+    level, beside_x = constant_models(log, known), constant_models(log, of_x.left_out)
+    with_x = _plus(slopes, of_x.weights, of_x.left_out)
+    return _best(
+        log,
+        [_plus(slopes, level.weights, level.left_out), _plus(with_x.slopes, beside_x.weights, beside_x.left_out)],
+    )
+
+
+def _plus(slopes: NDArray[np.float64], weights: NDArray[np.float64], left_out: NDArray[np.float64]) -> Scores:
+    """Return slopes with weights added to the first of them."""
+    whole = slopes.copy()
+    whole[:, : weights.shape[1]] += weights
+    return Scores(whole, left_out)
+
+
+def _best(log: BoostedLog, scores: list[Scores]) -> Scores:
+    """Return the scores that predict rows best that were left out; of equals the first."""
+    return min(scores, key=lambda each: float(np.average(_losses(log, each.left_out), weights=log.weight)))
 
 
 def _free(
@@ -221,12 +244,31 @@ def _losses(log: BoostedLog, score: NDArray[np.float64]) -> NDArray[np.float64]:
     return loss_of(score, log.reward, log.logistic)
 
 
-def _gain(log: BoostedLog, less: Scores, more: Scores) -> float:
-    """Return by how much rows left out are better predicted by one model than by another, in standard errors."""
-    gain = _losses(log, less.left_out) - _losses(log, more.left_out)
+def _gain(log: BoostedLog, less: NDArray[np.float64], more: NDArray[np.float64]) -> float:
+    """Return by how much scores of rows left out predict better than other such scores, in standard errors."""
+    gain = _losses(log, less) - _losses(log, more)
     if log.weight is not None:
         gain = gain * log.weight
     return float(gain.mean() / (gain.std() / np.sqrt(len(gain)) + 1e-12))
+
+
+def _gain_without_folds(
+    log: BoostedLog, seen: NDArray[np.float64], each: list[NDArray[np.float64]], fold: NDArray[np.intp]
+) -> float:
+    """Return the gain on the one model for all actions, of regressions that have not seen the rows at all.
+
+    Leaving single rows out is not enough where few rewards tell: how much actions may differ is then known by those
+    very rows.
+    """
+    light = log._replace(codes=log.codes[:0])
+    less, more = np.empty((2, len(fold)))
+    for part in range(PARTS):
+        is_out = fold % PARTS == part
+        learned = light.take(np.flatnonzero(~is_out))
+        for found, fit in ((less, _alike), (more, _plain)):
+            slopes = fit(learned, seen[~is_out], each).slopes
+            found[is_out] = np.einsum("ip,ip->i", seen[is_out], slopes[log.action[is_out]])
+    return _gain(log, less, more)
 
 
 def groups_of(n_design: int) -> list[slice]:

@@ -86,7 +86,7 @@ def fit_shrunken_models(
             gram, product = _sums_by_action(Z, rows, curvature, target)
         inverse: NDArray[Any] = np.linalg.inv(covariance)
         posterior: NDArray[Any] = np.linalg.inv(gram / noise + inverse)
-        mean = _find_mean(posterior, product / noise, inverse, covariance, expected, free, noise)
+        mean, of_mean = _find_mean(posterior, product / noise, inverse, covariance, expected, free, noise)
         weights = (posterior @ (product / noise + inverse @ mean)[:, :, np.newaxis])[:, :, 0]
         covariance = _find_covariance(posterior, weights - mean, groups, noise)
         before, score = score, base + np.einsum("ip,ip->i", Z, weights[own])
@@ -95,7 +95,10 @@ def fit_shrunken_models(
             noise = max(left / float(counts.sum()), 1e-12)
         if np.square(score - before).mean() <= SETTLED * score.var():
             break
-    leverage = np.concatenate([((Z[here] @ posterior[a]) * Z[here]).sum(axis=1) for a, here in enumerate(rows)])
+    # A row moves its own model, and all models by moving their mean: it is left out of both.
+    by_mean = posterior @ inverse
+    whole = posterior + by_mean @ of_mean @ by_mean.transpose(0, 2, 1)
+    leverage = np.concatenate([((Z[here] @ whole[a]) * Z[here]).sum(axis=1) for a, here in enumerate(rows)])
     leverage = np.minimum(leverage * curvature / noise, MOST_LEVERAGE)
     left_out = np.empty(n_rows)
     left_out[order] = target + base - (target + base - score) / (1 - leverage)
@@ -118,15 +121,16 @@ def _find_mean(
     expected: NDArray[np.float64],
     free: list[int],
     noise: float,
-) -> NDArray[np.float64]:
-    """Return the mean of all models, each model integrated out; `expected` with the covariance C is its own prior."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean of all models, each model integrated out, and its covariance; `expected` with C is its prior."""
     own = covariance.copy()
     own[free] = 0
     own[:, free] = 0
     own[free, free] = noise
     prior = np.linalg.inv(own)
     left = len(posterior) * inverse - inverse @ posterior.sum(axis=0) @ inverse + prior
-    return np.asarray(np.linalg.solve(left, inverse @ np.einsum("apq,aq->p", posterior, product) + prior @ expected))
+    of_mean = np.linalg.inv(left)
+    return of_mean @ (inverse @ np.einsum("apq,aq->p", posterior, product) + prior @ expected), of_mean
 
 
 def _find_covariance(

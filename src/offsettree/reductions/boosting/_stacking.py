@@ -79,8 +79,10 @@ def fit_stages(
         stage = _find_directions(log, fold, starts[s], models, random)
         stages.append(stage)
         parts.append(_held_out_coordinates(log, rows, fold, stage))
-    finished = finish(log if len(rows) == n_rows else log.take(rows), stages, parts)
-    return finished._replace(without=finish_without_folds(log, stages, parts, fold)) if without_folds else finished
+    finished = finish(log if len(rows) == n_rows else log.take(rows), stages, parts, fold[rows])
+    if not without_folds:
+        return finished
+    return finished._replace(without=finish_without_folds(log, stages, parts, fold, finished.gain))
 
 
 def _fit_fold(
