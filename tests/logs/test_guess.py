@@ -33,9 +33,7 @@ def test_what_was_guessed_is_said() -> None:
 
 
 def test_several_candidates_are_listed() -> None:
-    with pytest.raises(
-        LogError, match=r"several look like it: 'visit', 'conversion'\. Name the column: reward=\.\.\."
-    ):
+    with pytest.raises(LogError, match=r"several look like it: 'visit', 'conversion'\. Name the column: reward=\.\.\."):
         guess_columns(["action", "visit", "conversion"])
 
 

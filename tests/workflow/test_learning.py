@@ -128,7 +128,7 @@ def test_a_customer_is_on_one_side_on_demand_and_is_no_feature(log: LoggedData) 
     assert learned.test_encoder is not None
     assert "shop" not in learned.test_encoder.names_in
     assert len(learned.test) == 600
-    assert any("left out: it tells the groups apart" in note for note in learned.notes)
+    assert any("left out of the features: it identifies the groups" in note for note in learned.notes)
     assert learned.estimate.n_groups == 30
     beside = evaluate(learned.decisions, **learned.test.arrays(), group=frame["shop"][held_out_rows(learned, grouped)])
     assert (learned.estimate.low, learned.estimate.high) == (beside.low, beside.high)
