@@ -47,7 +47,11 @@ def test_the_good_file_is_one(tmp_path: Path) -> None:
         (GOOD + b"1,caf\xe9,1,0.5\n", LogError, r"column 'action', row 41 of .*log\.csv.*encoding=\"latin-1\""),
         (b"caf\xe9," + GOOD, LogError, r"the header of .*log\.csv.*encoding=\"latin-1\""),
         (GOOD.replace(b"x,", b"reward,", 1), LogError, r"log\.csv has 'reward' more than once"),
-        (GOOD.replace(b"reward,", b"gain,", 1), LogError, r"column for the reward.*It has x, action, gain.*reward=\.\.\."),
+        (
+            GOOD.replace(b"reward,", b"gain,", 1),
+            LogError,
+            r"column for the reward.*It has x, action, gain.*reward=\.\.\.",
+        ),
         (GOOD.replace(b"x,", b"click,", 1).replace(b"reward,", b"visit,", 1), LogError, r"several .*'click', 'visit'"),
         (GOOD.replace(b",propensity", b",chance", 1), PropensityError, r"no column of .*log\.csv looks like it"),
         (GOOD.partition(b"\n")[2], LogError, r"first line of a CSV file must name the columns.*log\.csv"),
