@@ -176,7 +176,7 @@ def test_a_distilled_tree_is_written_with_its_loss(tmp_path: Path, capsys: Captu
     code, out, _ = call(capsys, *learn)
     assert code == 0
     assert "Learned: offset tree distilled from RewardRegression" in out
-    assert "The tree decides as its teacher, RewardRegression, would" in out
+    assert "The tree imitates its teacher, RewardRegression, in fewer steps" in out
     facts = offsettree.load(tmp_path / "p.ot").manifest["facts"]
     assert facts["policy"]["learner"] == "OffsetTree"
     assert "Beside its teacher" in (tmp_path / "r.html").read_text()

@@ -18,8 +18,8 @@ from offsettree.exceptions import OffsetTreeError, OffsetTreeWarning
 __all__ = ["COMMANDS", "main", "read_options"]
 
 COMMANDS = {
-    "learn": "learn a policy from a log, and say what it is worth",
-    "evaluate": "estimate what a policy is worth on another log",
+    "learn": "learn a policy from a log, and estimate its value",
+    "evaluate": "estimate the value of a policy on another log",
     "decide": "write the decisions of a policy, row by row",
     "inspect": "look into a log or a policy file",
     "compare": "compare policies on the same log",

@@ -71,8 +71,8 @@ def _distillation_note(policy: dict[str, Any]) -> str:
     loss = Interval(**policy["loss"])
     gain = with_interval(loss, decimals(loss), sign=True)
     return (
-        f"The tree decides as its teacher, {policy['teacher']}, would, in fewer steps; on the rows held out it earns "
-        f"{gain} per decision beside it."
+        f"The tree imitates its teacher, {policy['teacher']}, in fewer steps. Its value on the held-out rows minus the "
+        f"teacher's is {gain} per decision."
     )
 
 

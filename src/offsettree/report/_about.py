@@ -117,7 +117,7 @@ def reproduce_section(facts: Mapping[str, Any]) -> Html | None:
 def _row_counts(log: Mapping[str, Any]) -> str | None:
     rows, train, test = (value(log, key) for key in ("rows", "train_rows", "test_rows"))
     parts = [] if train is None else [f"{count(train)} to learn from"]
-    parts += [] if test is None else [f"{count(test)} held out to judge by"]
+    parts += [] if test is None else [f"{count(test)} held out for evaluation"]
     if rows is None:
         return ", ".join(parts) or None
     return count(rows) + (f": {', '.join(parts)}" if parts else "")

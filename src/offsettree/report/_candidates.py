@@ -49,10 +49,10 @@ def candidates_section(facts: Mapping[str, Any]) -> Html | None:
         "candidates",
         "What was tried",
         paragraph(
-            f"{plural(len(tried), 'way')} to learn a policy, each judged by decisions on rows it did not learn from. "
-            "Where intervals overlap, a difference may be luck."
+            f"{plural(len(tried), 'way')} to learn a policy, each evaluated on rows it was not trained on. If "
+            "intervals overlap, a difference may be luck."
             if len(tried) > 1
-            else "One way to learn a policy was tried, and judged by decisions on rows it did not learn from."
+            else "One way to learn a policy was tried, and evaluated on rows it was not trained on."
         ),
         paragraph(prose(f"The rule of choice: {rule}")) if (rule := text(facts, "rule")) else None,
         None

@@ -113,8 +113,8 @@ def _contest(node: Node, most_rows: float) -> Iterable[Html]:
 
 
 def _action(node: Node, share: float | None) -> Iterable[Html]:
-    beside = None if share is None else f"\u2002{percent(share)}"
-    yield from _words(node.label, beside, node.label)
+    suffix = None if share is None else f"\u2002{percent(share)}"
+    yield from _words(node.label, suffix, node.label)
 
 
 def _collapsed(nodes: list[Node], at: int) -> Iterable[Html]:
@@ -125,9 +125,9 @@ def _collapsed(nodes: list[Node], at: int) -> Iterable[Html]:
     yield from _words(plural(node.n_actions, "action"), f"\u2002{listed}", listed, narrow=False)
 
 
-def _words(label: str, beside: str | None, title: str, *, narrow: bool = True) -> Iterable[Html]:
+def _words(label: str, suffix: str | None, title: str, *, narrow: bool = True) -> Iterable[Html]:
     """Write a long label twice, for wide and for narrow screens; the style sheet shows one of them."""
-    soft = None if beside is None else element("tspan", beside, class_="soft")
+    soft = None if suffix is None else element("tspan", suffix, class_="soft")
     wide, short = cut(label, _WIDE), cut(label, _NARROW)
     after = soft if narrow else None
     hint = element("title", title)

@@ -126,9 +126,9 @@ def _relative(gain: Band, old: Band | None, facts: Mapping[str, Any]) -> str | N
 
 def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None, always: _Always) -> Html:
     places = _decimals(new, old, gain)
-    worth = [(name, shown, kind) for name, shown, kind in _worth(new, old, always) if shown is not None]
-    scale = scale_over([shown for _, shown, _ in worth])
-    rows = [Row(name, interval_plot(scale, shown, kind=kind), *_figures(shown, places)) for name, shown, kind in worth]
+    values = [(name, shown, kind) for name, shown, kind in _values(new, old, always) if shown is not None]
+    scale = scale_over([shown for _, shown, _ in values])
+    rows = [Row(name, interval_plot(scale, shown, kind=kind), *_figures(shown, places)) for name, shown, kind in values]
     heads = ("What", "Drawn", "Earned per decision, and the interval")
     parts = [chart(rows, heads, scale=scale, names="9rem")]
     differences = [("Gain on the log", gain), ("Gain on constant", always[2])]
@@ -144,7 +144,7 @@ def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None
     return element("div", *parts, class_="picture")
 
 
-def _worth(new: Band, old: Band | None, always: _Always) -> list[tuple[str, Band | None, str]]:
+def _values(new: Band, old: Band | None, always: _Always) -> list[tuple[str, Band | None, str]]:
     return [("New policy", new, "new"), ("What was done", old, "old"), (f"Always {always[0]}", always[1], "old")]
 
 

@@ -47,7 +47,7 @@ def _figures(estimate: Mapping[str, Any], weights: Mapping[str, Any]) -> list[tu
         share = f" of {count(rows)} held-out ones ({percent(matched / rows)})" if rows else ""
         figures.append(("Decisions that count", f"{count(matched)}{share}"))
     if effective is not None:
-        figures.append(("Worth", f"as much as {count(effective)} of equal weight{_judged(effective, matched)}"))
+        figures.append(("Worth", f"as much as {count(effective)} of equal weight{_assessment(effective, matched)}"))
     if largest is not None:
         figures.append(("Largest weight", f"{number(largest)}: one stands in for {_about(largest)}"))
     if top is not None:
@@ -55,7 +55,7 @@ def _figures(estimate: Mapping[str, Any], weights: Mapping[str, Any]) -> list[tu
     return figures
 
 
-def _judged(effective: float, matched: float | None) -> str:
+def _assessment(effective: float, matched: float | None) -> str:
     if effective < 100:
         return ": few, so do not rely on the estimate"
     if matched and effective < 0.2 * matched:
