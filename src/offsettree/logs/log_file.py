@@ -145,15 +145,9 @@ class LogFile:
         others = [name for name in names if name not in {*taken, *unnamed}]
         left_out = ["A column without a name, such as an index of rows, was left out."] if unnamed else []
         self.given_features = features is not None
-        if features is None and not self.reader.roles:  # some formats declare their features: take all of them
-            if late := known_too_late(others):
-                left_out.append(left_out_by_name(late))
-            if odd := [name for name in useless(head, others) if name not in late] if may_nest else []:
-                left_out.append(left_out_by_type(odd))
-            others = [name for name in others if name not in {*late, *odd}]
-        if features is None and group in others:
-            left_out.append(left_out_as_group(group))
-            others.remove(group)
+        if features is None:
+            others, reasons = self._default_features(others, head, group)
+            left_out += reasons
         self.features = others if features is None else list(features)
         if not self.features:
             raise LogError(
@@ -163,6 +157,20 @@ class LogFile:
         self.beside = list(beside)
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
         self.notes = tuple(note for note in (guess.statement, *left_out) if note)
+
+    def _default_features(self, names: list[str], head: Any, group: str | None) -> tuple[list[str], list[str]]:
+        """Return the columns to learn from, and notes on those left out; of formats that declare features, all."""
+        notes = []
+        if not self.reader.roles:
+            late = known_too_late(names)
+            odd = [name for name in useless(head, names) if name not in late] if self.reader.nests else []
+            notes += [left_out_by_name(late)] if late else []
+            notes += [left_out_by_type(odd)] if odd else []
+            names = [name for name in names if name not in {*late, *odd}]
+        if group is not None and group in names:
+            notes.append(left_out_as_group(group))
+            names = [name for name in names if name != group]
+        return names, notes
 
     @property
     def roles(self) -> dict[str, str | float | None]:

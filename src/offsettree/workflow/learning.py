@@ -119,28 +119,29 @@ def learn_policy(
     leaks = find_leaks(held.features, log.action, log.reward)
     doubts = [*leaks, *(() if estimated is None else estimated.warnings)]
     started = time.perf_counter()
-    # `find_leaks` names the leaking column; the policy's own warning only numbers it.
-    warnings = [text for text in _fit(policy, train, held) if not (leaks and "of X equals the reward" in text)]
+    warnings = _fit(policy, train, held)
     seconds = time.perf_counter() - started
-    teacher, evaluated = (policy, distill(policy, train.X, random_state=random_state)) if distilled else (None, policy)
+    if leaks:  # they name the leaking column; the policy's own warning only numbers it
+        warnings = [text for text in warnings if "of X equals the reward" not in text]
+    evaluated = distill(policy, train.X, random_state=random_state) if distilled else policy
     decisions = evaluated.predict(test.X)
     settings: dict[str, Any] = {
         "method": method or _default_method(test, len(policy.actions_), interval),
-        **({} if interval is None else {"interval": interval}),
-        **({} if held.group is None else {"group": held.group[held.test]}),
         "level": level,
         # If all rewards are equal, the log says nothing about their range: `range_of` has guessed one.
         "reward_range": used_range if reward_range is not None or low < high else None,
         "random_state": random_state,
     }
+    settings |= {} if interval is None else {"interval": interval}
+    settings |= {} if held.group is None else {"group": held.group[held.test]}
     valued = decisions if settings["reward_range"] is None else evaluated
     compared = compare_with_constant(valued, decisions, test, best_constant(train), **settings).doubted(doubts)
     kept, held_out = evaluated, test.X
     if refit:
         kept, X, again = _refit(policy, log, held, encoders, whole.propensity)
         held_out = take_rows(X, held.test)
-        warnings += [text for text in again if text not in warnings and "of X equals" not in text]
         kept = distill(kept, X, random_state=random_state) if distilled else kept
+        warnings += [text for text in again if text not in warnings and "of X equals" not in text]
     return Learned(
         policy=kept,
         encoder=None if encoders is None else encoders[1 if refit else 0],
@@ -155,8 +156,8 @@ def learn_policy(
         propensity=estimated,
         seconds=seconds,
         refit=refit,
-        teacher=teacher,
-        loss=None if teacher is None else _loss(decisions, teacher, test, settings),
+        teacher=policy if distilled else None,
+        loss=_loss(decisions, policy, test, settings) if distilled else None,
         notes=held.notes,
         warnings=[*doubts, *warnings],
     )
