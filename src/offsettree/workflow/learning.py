@@ -111,8 +111,8 @@ def learn_policy(
     _check_settings(log, level, test_size)
     low, high = float(log.reward.min()), float(log.reward.max())
     used_range = reward_range or range_of(low, high)
-    common = {"reward_range": used_range, "actions": log.actions, "n_jobs": n_jobs, "random_state": random_state}
-    policy = _policy_for(learner, {"base": base, "offset": offset, "time_budget": time_budget}, common)
+    shared = {"reward_range": used_range, "actions": log.actions, "n_jobs": n_jobs, "random_state": random_state}
+    policy = _policy_for(learner, {"base": base, "offset": offset, "time_budget": time_budget}, shared)
     held = hold_out(log, test_size, split_by_time, group, random_state)
     whole, encoders, estimated = _encoded(log, held, estimated_propensity, random_state)
     train, test = whole[held.train], whole[held.test]
@@ -125,16 +125,12 @@ def learn_policy(
         warnings = [text for text in warnings if "of X equals the reward" not in text]
     evaluated = distill(policy, train.X, random_state=random_state) if distilled else policy
     decisions = evaluated.predict(test.X)
-    settings: dict[str, Any] = {
-        "method": method or _default_method(test, len(policy.actions_), interval),
-        "level": level,
-        # If all rewards are equal, the log says nothing about their range: `range_of` has guessed one.
-        "reward_range": used_range if reward_range is not None or low < high else None,
-        "random_state": random_state,
-    }
-    settings |= {} if interval is None else {"interval": interval}
-    settings |= {} if held.group is None else {"group": held.group[held.test]}
-    valued = decisions if settings["reward_range"] is None else evaluated
+    method = method or _default_method(test, len(policy.actions_), interval)
+    # If all rewards are equal, the log says nothing about their range: `range_of` has guessed one.
+    known_range = used_range if reward_range is not None or low < high else None
+    common = {"method": method, "level": level, "reward_range": known_range, "random_state": random_state}
+    settings = _evaluation_settings(common, interval, held)
+    valued = decisions if known_range is None else evaluated
     compared = compare_with_constant(valued, decisions, test, best_constant(train), **settings).doubted(doubts)
     kept, held_out = evaluated, test.X
     if refit:
@@ -206,6 +202,11 @@ def _encoded(
         return LoggedData(X, log.action, log.reward, log.propensity), encoders, None
     found = estimate_propensity(X, log.action, random_state=random_state)
     return LoggedData(X, log.action, log.reward, found.propensity), encoders, found
+
+
+def _evaluation_settings(common: dict[str, Any], interval: str | None, held: HoldOut) -> dict[str, Any]:
+    group = {} if held.group is None else {"group": held.group[held.test]}
+    return common | group | ({} if interval is None else {"interval": interval})
 
 
 def _default_method(test: LoggedData, n_actions: int, interval: str | None) -> str:
