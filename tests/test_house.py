@@ -82,3 +82,20 @@ def test_every_target_that_the_documents_name_is_in_the_makefile() -> None:
 
 def test_the_version_is_one() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", offsettree.__version__)
+
+
+def test_the_glossary_is_in_alphabetical_order() -> None:
+    terms = re.findall(r"^\| \*\*(.+?)\*\* \|", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    assert len(terms) > 40
+    assert terms == sorted(set(terms), key=str.lower)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_links_between_pages_lead_to_a_page_and_a_heading(page: Path) -> None:
+    for file, anchor in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", page.read_text()):
+        target = page.parent / file if file else page
+        assert target.exists(), file
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+            slugs = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in slugs, anchor

@@ -43,5 +43,5 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
         check=True,
     )
     assert ran.stdout.split() == ["2", "False"]
-    assert "Name a folder of your own" in ran.stderr
+    assert "Use a folder of your own" in ran.stderr
     assert not list(tmp_path.iterdir())

@@ -18,19 +18,21 @@ RESULTS = ROOT / "docs" / "results"
 Errors = dict[tuple[str, str], float]
 N_SEEDS = 5
 
-PAGE = """# The paper's experiments, run again
+PAGE = """# The paper's experiments, reproduced
+
+This page reproduces the paper's experiments and says which of its results hold:
 
 - [Section 7.1: Table 1 and Figure 1](#section-71-comparisons-with-reductions)
 - [Section 7.2: online, against the Banditron](#section-72-online-against-the-banditron)
 
-`make reproduce` runs everything on this page (an hour or so on two cores; it goes on where it was when interrupted) and
-writes it anew. The records are in [results](results).
+`make reproduce` runs all of it (about an hour on two cores; an interrupted run resumes) and writes this page. The
+records are in [results](results). Terms are in the [glossary](glossary.md).
 
 # Section 7.1: comparisons with reductions
 
-Section 7.1 of the paper: thirteen labelled datasets; ten random splits, two thirds to learn from and one third to
-test on; of every training row one action, drawn uniformly, is revealed to earn 1 (the right label) or 0. Splits and
-draws are the same for all methods. All figures are mean test errors; the paper's are in brackets.
+Section 7.1 of the paper has thirteen labelled datasets and ten random splits, two thirds for training and one third
+for testing. Each training row reveals the reward of one action, drawn uniformly: 1 for the right label, else 0. Splits
+and draws are the same for all methods. All figures are mean test errors; the paper's are in brackets.
 
 ## Table 1 with Weka's learners, as in the paper
 
@@ -44,9 +46,9 @@ draws are the same for all methods. All figures are mean test errors; the paper'
 
 ## Which reading of the protocol gives the paper's columns?
 
-The paper states the learner (J48), the splits and the reduction, but not how Costing was run, nor with which offset
-once rewards are 0 and 1. These are the readings tried, each over all thirteen datasets and ten splits, with the mean
-absolute difference to the paper's column:
+The paper states the learner (J48), the splits and the reduction, but not how Costing was run, nor which offset was
+used with rewards 0 and 1. These readings were tried, each on all thirteen datasets and ten splits; the distance is the
+mean absolute difference from the paper's column:
 
 | reading of the offset tree | distance to the paper's column |
 |---|---|
@@ -56,41 +58,41 @@ absolute difference to the paper's column:
 |---|---|
 {weightings}
 
-- **offset 1/2** is the letter of Algorithm 2. With rewards 0 and 1 and uniform logging all weights are then equal, so
-  that Costing keeps every row of every draw and its average has nothing to average: one pruned tree per contest, of
-  which most rows are label noise. Its errors are far above the paper's; another order of the actions does not change
-  that.
-- **offset 0** learns from the rows that earned 1 only.
-- **offset mean** compares rewards with the mean reward, about 1/k; rows that earned 1 then weigh k - 1 times as much
-  as those that earned 0. The weights go to J48 as they are.
-- **offset mean, costing** draws ten times by rejection on those weights and averages J48's probabilities; with **hard
-  votes**, its answers. This is the nearest reading, {nearest:.3f} on average, and the default of the reproduction.
+- **offset 1/2** is Algorithm 2 as written. With rewards 0 and 1 and uniform logging all weights are equal, so Costing
+  keeps every row in every draw, and averaging has no effect: there is one pruned tree per contest, and most labels are
+  noise. Its errors are far above the paper's; another order of the actions does not change that.
+- **offset 0** learns only from the rows with reward 1.
+- **offset mean** compares rewards with the mean reward, about 1/k; rows with reward 1 then weigh k - 1 times as much
+  as those with 0. J48 gets the weights directly.
+- **offset mean, costing** draws ten times by rejection sampling on those weights and averages J48's probabilities;
+  with **hard votes**, its predictions. This is the nearest reading, {nearest:.3f} on average, and the default of the
+  reproduction.
 - **offset 1/2, half draws** keeps the offset and bounds the weights by k, as without the offset, so that a draw keeps
-  half of the rows and ten of them can be averaged.
-- **weighting, all pairs** is the column as printed: with rewards 0 and 1 and uniform logging every row that earned 1
-  has the same weight, so that the number of draws does not matter.
+  half of the rows, and averaging ten draws has an effect.
+- **weighting, all pairs** is the column as printed: with rewards 0 and 1 and uniform logging every row with reward 1
+  has the same weight, so the number of draws does not matter.
 
 {account}
 
-## What holds of the paper's claims, and what does not
+## Which of the paper's claims hold
 
-- Offset tree against importance weighting: as in the paper, about the same ({ours_mean:.3f} against
+- Offset tree against importance weighting: about the same, as in the paper ({ours_mean:.3f} against
   {weighting_mean:.3f} on average; the paper has 0.322 against 0.339).
-- Offset tree against regression: with REPTree, and with a single regressor for all actions, it wins clearly, as in
-  the paper. With one M5P per action it is level: {m5p_mean:.3f} on average here, where the paper has 0.378. Weka's M5P
-  of today (3.9) is a better regressor than that column suggests.
-- With stronger learners the picture turns further: one forest of extremely randomised trees per action
-  ({forest_mean:.3f}) is ahead of the same forest at the nodes of one offset tree ({ours_forest_mean:.3f}), and so is
-  importance weighting with it ({weighting_forest_mean:.3f}). A single tree of contests throws away rows at every level.
-- Averaging over many trees of contests is the remedy: the **offset forest**, which is ours and not the paper's, is the
-  best column of both tables ({offset_forest_mean:.3f}). It is below the paper's offset tree on
-  {n_below} of the 13 datasets. How it came to its settings is in [forest.md](forest.md).
+- Offset tree against regression: with REPTree, and with a single regressor for all actions, it is clearly better, as
+  in the paper. With one M5P per action the two are equal: {m5p_mean:.3f} on average here, 0.378 in the paper. Weka's
+  current M5P (3.9) is a better regressor than that column suggests.
+- With stronger learners regression is ahead: one forest of extremely randomised trees per action ({forest_mean:.3f})
+  is better than the same forest at the nodes of one offset tree ({ours_forest_mean:.3f}), and so is importance
+  weighting with it ({weighting_forest_mean:.3f}). A single tree of contests discards rows at every level.
+- Averaging over many trees of contests solves this: the **offset forest**, which is ours and not the paper's, is the
+  best column of both tables ({offset_forest_mean:.3f}). It is below the paper's offset tree on {n_below} of the 13
+  datasets. [forest.md](forest.md) explains its settings.
 
 ## Table 1 with scikit-learn's trees
 
-The same with scikit-learn's pruned classification and regression trees (`make_learner("tree")`), three columns with
-forests of 100 extremely randomised trees: per action, as one multiclass classifier of the rewarded rows by weight, and,
-with the offset at the mean reward, at the nodes of the offset tree; and the offset forest as it comes.
+The same with scikit-learn's pruned classification and regression trees (`make_learner("tree")`). Three columns have
+forests of 100 extremely randomised trees: per action; as one multiclass classifier of the rewarded rows by weight; and
+at the nodes of the offset tree, with the offset at the mean reward. The last column is the default offset forest.
 
     offsettree reproduce table1 --learners sklearn --out docs/results
 
@@ -102,30 +104,30 @@ with the offset at the mean reward, at the nodes of the offset tree; and the off
 
 # Section 7.2: online, against the Banditron
 
-One pass over labelled rows: decide, be told whether that was right, learn. The Banditron explores a constant share
-gamma of the rows. The two offset trees have perceptrons at their nodes and explore by Epoch-Greedy, a share of t^-1/3
-(agnostic) or t^-1/2 (realizable) of the rows; the realizable one leaves out the weights 1/p and learns from every row.
-Two more, with the hinge loss that is the default of `OnlineOffsetTree`, are ours and not the paper's. The error counts
-every decision, those that explore included.
+One pass over labelled rows: decide, see whether the decision was right, learn. The Banditron explores in a constant
+share gamma of the rows. The two offset trees have perceptrons at their nodes and explore by Epoch-Greedy, in a share
+of t^-1/3 (agnostic) or t^-1/2 (realizable) of the rows; the realizable one omits the weights 1/p and learns from every
+row. Two more trees, with the hinge loss that is the default of `OnlineOffsetTree`, are ours and not the paper's. The
+error counts every decision, including exploration.
 
-The paper's data is RCV1 as the Banditron's authors cut it (673,768 stories, 4 topics); `--data rcv1` runs the same on
-scikit-learn's edition of RCV1 where that can be downloaded, and any svmlight file can be given in its place. What is
-shown here are the two datasets that those authors generated, a million rows each: 9 classes of documents over 400
-words, told apart by 20 to 40 keywords per class, separable in SynSep, with 5 % of the labels replaced in SynNonSep.
-Every seed has keywords and documents of its own, the same for all methods. The paper's figures stand beside ours for
-the order of the methods only. In the figures a line is the mean over the seeds, the band around it their range.
+The paper's data is RCV1 as prepared by the Banditron's authors (673,768 stories, 4 topics). `--data rcv1` uses
+scikit-learn's edition of RCV1, if it can be downloaded; any svmlight file works too. This page has the two datasets
+that those authors generated, a million rows each: 9 classes of documents over 400 words, with 20 to 40 keywords per
+class; SynSep is separable, SynNonSep has 5 % wrong labels. Every seed has its own keywords and documents, the same for
+all methods. Only the order of the methods can be compared with the paper's figures. In the plots a line is the mean
+over the seeds, and the band their range.
 
 - On separable rows the order is the paper's: the realizable tree has {ratio:.0f} times fewer errors than the best
-  Banditron of the grid, and most of those it has are its exploration; the agnostic one has more than either.
-- The share of exploration makes all the difference to the Banditron: a row that it explores and gets right moves it by
-  k / gamma, and a small gamma throws it back now and then, some seeds more than others: in a short run of one seed it
-  may well be ahead of the trees (over 30,000 rows gamma 0.002 has from 1 % to 53 %, the realizable tree 1.8 %). On
-  separable rows it can do without exploring at all, as its mistakes tell it enough, and a gamma far below the grid is
-  the best of all; with noisy labels that is the worst. The grid was fixed before the first run; the two gammas below
-  it were added when the results had been seen, and are not chosen from.
-- With noisy labels perceptrons at the nodes are no match for the Banditron: a contest that errs takes a whole step for
-  every wrong label, agnostic or not, and a decision needs three or four contests to be right. It is the perceptron that
-  fails, not the tree: with the hinge loss it is near the {floor:.0f} % that nobody can avoid.
+  Banditron of the grid, most of them due to exploration; the agnostic one has more than either.
+- The Banditron depends strongly on its share of exploration. An exploring row with a correct decision moves it by k /
+  gamma, so a small gamma causes occasional setbacks, in some seeds more than in others. In a short run of one seed it
+  may be ahead of the trees (over 30,000 rows gamma 0.002 has from 1 % to 53 %, the realizable tree 1.8 %). On
+  separable rows it needs no exploration at all, as it learns enough from its mistakes, and a gamma far below the grid
+  is the best of all; with noisy labels that is the worst. The grid was fixed before the first run. The two gammas
+  below it were added after the results were seen, and are not eligible as the best.
+- With noisy labels perceptrons at the nodes are much worse than the Banditron: a contest takes a full step for every
+  wrong label, and a decision needs three or four correct contests. The perceptron fails, not the tree: with the hinge
+  loss it is near the {floor:.0f} % that no method can avoid.
 {banditron}
 """
 
@@ -141,7 +143,7 @@ BANDITRON = """
 
 ![Error curves on {title}](results/banditron-{name}.png)
 
-All gammas that were tried, the one compared in bold:
+All gammas that were tried, the best of the grid in bold:
 
 {grid}
 """

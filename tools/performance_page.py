@@ -28,21 +28,21 @@ Figures = dict[str, Any]
 
 PAGE = """# Performance
 
-`make bench` measures what is on this page, `make bench-rivals` other offset trees beside it, and
-`python tools/performance_page.py` writes it from their output in [benchmarks/results](../benchmarks/results). Seconds
-are processor time of one thread; every ratio is to a rival on the same work in the same run. The machine is shared, so
-that single figures were seen to vary by half and more from run to run, and ratios by a third; one seed each:
-{machine}.
+This page has the speed and memory of training and decisions, beside other libraries. `make bench` measures our
+figures, `make bench-rivals` those of other libraries, and `python tools/performance_page.py` writes this page from
+their output in [benchmarks/results](../benchmarks/results). Seconds are processor time of one thread; every ratio is
+to another method on the same work in the same run. The machine is shared: single figures vary by half or more between
+runs, ratios by a third. One seed each: {machine}.
 
-Problems are generated: {features} features of float32, rewards that are smooth in x and of low rank over the actions,
-and noisy, uniform logging. Values are true mean rewards on new rows.
+Problems are generated: {features} features of float32, noisy rewards that are smooth in x and of low rank over the
+actions, uniform logging. Values are true mean rewards on new rows. Terms are in the [glossary](glossary.md).
 
 ## Training
 
 ![Seconds to fit against the number of actions and of rows](images/fit-time.png)
 
-The first two lines are of logs with continuous rewards, as in the next table; the others, with rewards 0 and 1, are of
-the last one.
+The first two lines are for logs with continuous rewards, as in the next table; the others, with rewards 0 and 1, are
+from "Other libraries".
 
 ### The native learner
 
@@ -57,25 +57,26 @@ times as fast for up to 64 actions and 100,000 rows, 15 times from 1024 actions 
 
 ### The generic loop
 
-What the offset tree costs on top of the fits of its learner, {overhead_rows} rows: above the learner alone, the same
-fits on blocks of rows made beforehand, as a user calls them; and above the time inside the learner in the same run,
-where scikit-learn's checks are left out, as the log has been judged before. Goals, above the learner alone: 2 % at
-k = 64 and 5 % at k = 1024 for trees, 10 % for linear learners.
+The overhead of the offset tree over the fits of its learner, {overhead_rows} rows. "Above alone" compares
+with the same fits on prepared blocks of rows, as a user calls them. "Above inside" compares with the
+learner's time in the same run, without scikit-learn's checks, as the log is checked already. Goals, above the learner
+alone: 2 % at k = 64 and 5 % at k = 1024 for trees, 10 % for linear learners.
 
     python benchmarks/training_overhead.py
 
 {overhead}
 
-Where the learner needs only a few passes over its rows, as linear ones do here, each pass of the loop counts: rows are
-gathered, weighed, labelled and asked, once each. The checks left out make up for it.
+If the learner makes only a few passes over its rows, as linear ones do here, each pass of the loop counts: rows are
+gathered, weighted, labelled and predicted once each. The omitted checks compensate for it.
 
 ### Memory
 
 ![Memory above X](images/memory.png)
 
-The most memory of a process during the fit of {memory_rows} rows, less what was resident before. Goals: 0.4 of X for
-the native learner, which holds X once more in bytes, 0.25 of it; for the generic loop 30 bytes a row beside the block
-of one contest, measured with a learner that holds nothing. The fitted policy is counted too: it grows with k.
+Peak memory of a process during the fit of {memory_rows} rows, minus the resident memory before. Goals: 0.4 of X for
+the native learner, which holds a binned copy of X, one byte per value, 0.25 of X; for the generic loop 30 bytes per
+row beside the block of one contest, measured with a learner that keeps nothing. The fitted policy, which grows with k,
+is included.
 
     python benchmarks/memory.py
 
@@ -83,10 +84,10 @@ of one contest, measured with a learner that holds nothing. The fitted policy is
 
 ### Larger than memory
 
-`OffsetTree.fit_log` is given the log chunk by chunk, `fit` reads it into arrays first: {out_of_core_columns} columns of
-float32, k = {out_of_core_actions}, one worker. Reading the log is in the times of both; the memory is all that the
-process ever held, libraries included, some 200 MB. Goals: the same decisions on 100,000 new rows, and 20 million rows
-with logistic contests within 530 MB. [How to use it](larger-than-memory.md).
+`OffsetTree.fit_log` gets the log chunk by chunk, `fit` reads it into arrays first: {out_of_core_columns} columns of
+float32, k = {out_of_core_actions}, one worker. Both times include reading the log. Memory is the peak of the process,
+including some 200 MB of libraries. Goals: the same decisions on 100,000 new rows, and 20 million rows with logistic
+contests within 530 MB. [How to use it](larger-than-memory.md).
 
     python benchmarks/out_of_core.py
 
@@ -94,10 +95,10 @@ with logistic contests within 530 MB. [How to use it](larger-than-memory.md).
 
 ## The command line
 
-A CSV file of {command_rows} rows and 30 columns, 20 actions, beside the time that pandas takes just to read it. Each
-command is a process of its own; seconds by the clock, with all cores. `auto` compares candidates on 50,000 rows, with a
-budget of {command_budget} seconds, and the chosen one learns from all rows that are not held out.
-`offsettree --help` answers in {command_help} s (goal: 0.3).
+A CSV file of {command_rows} rows and 30 columns, 20 actions, beside the time that pandas takes to read it. Each
+command is a process of its own; seconds are elapsed time, with all cores. `auto` compares candidates on 50,000 rows,
+with a budget of {command_budget} seconds, and trains the chosen one on all rows that are not held out.
+`offsettree --help` takes {command_help} s (goal: 0.3).
 
     python benchmarks/command_line.py
 
@@ -115,21 +116,21 @@ times (16,384); batches of 1,000 rows 50, 200, 200 and 1,000 times; `decide` wit
 
 {decisions}
 
-The first decision of a new process, seconds of processor time after scikit-learn's own import, machine code being kept
-on disk (goal: a second), and what they are made of:
+The first decision of a new process with cached machine code, in seconds of processor time after scikit-learn's own
+import (goal: a second), and its parts:
 
     python benchmarks/fresh_process.py
 
 {fresh}
 
-Thousands of scikit-learn's trees are as many Python objects to read and to flatten; contests of the native learner are
-a few long arrays. The rest is numba's import and the machine code read from disk, whatever the policy.
+Thousands of scikit-learn's trees are as many Python objects to read and flatten; contests of the native learner are a
+few long arrays. The rest is numba's import and loading the machine code, for any policy.
 
 ## Other libraries
 
-The same log for all, with rewards 0 and 1, which is what contextualbandits takes; one thread each. Being fast and worse
-does not count, so the values are beside the times. Vowpal Wabbit reads its log from a file and takes decisions from
-text, as it is meant to be used; both are in its times.
+All have the same log, with rewards 0 and 1, as contextualbandits requires, and one thread. Values are shown beside the
+times, as speed without value does not count. Vowpal Wabbit reads its log from a file and decides on text, as it is
+meant to be used; its times include both.
 
     make bench-rivals
 
@@ -141,23 +142,23 @@ text, as it is meant to be used; both are in its times.
 
 ![Rows a second, learning and deciding, against the number of actions](images/online.png)
 
-`OnlineOffsetTree` and `OnlineRewardRegression` beside Vowpal Wabbit's contextual bandits: {online_rows} rows, each
-learned from once and in the same order, dense with 50 features or text-like (80 non-zeros of 50,000 features). Ours
-learn by one call of `partial_fit` and decide by one of `predict`, checks included. Vowpal Wabbit is fed from a file of
-text, the parse included, and from its cache; the faster of the two counts in the ratios. Its costs are 0.5 - reward,
-and `--cats_tree` is its nearest to the paper; it has 18 bits for its weights, the default, and for texts 22 as well, so
-that fewer of them share places.
-Rates are by processor time of all threads of a process that is kept on one core, the best of a few runs, all in one
-run of the benchmark. Ratios within a third of a goal are not settled, as other work on the machine moves either side by
-as much.
+`OnlineOffsetTree` and `OnlineRewardRegression` beside Vowpal Wabbit's contextual bandits, on {online_rows} rows in the
+same order, each learned from once: dense with 50 features, or text-like (80 non-zeros of 50,000 features).
+
+- Ours learn by one call of `partial_fit` and decide by one of `predict`, checks included.
+- Vowpal Wabbit reads a text file, parsing included, and its cache; the ratios use the faster of the two. Its costs are
+  0.5 - reward. `--cats_tree` is its method nearest to the paper. It has 18 bits of weights, the default, and for texts
+  also 22, for fewer hash collisions.
+- Rates are by processor time of all threads of a process pinned to one core, the best of a few runs. Ratios within a
+  third of a goal are not conclusive, as other work on the machine changes either side by as much.
 
     python benchmarks/online.py
 
 {online}
 
-A star marks rates that were timed on the first 2,000 rows only; values are of all rows for all. One row per call is
-`learn(x, ...)` and `decide(x)`, with an array or, for texts, a CSR matrix of one row (goal: 5 us). Goals are those of
-the tree; the regression asks k models for each decision, and is here for its values.
+A star marks rates timed on the first 2,000 rows only; all values are of all rows. The columns "learn" and "decide" are
+for one row per call, with an array or, for texts, a CSR matrix of one row (goal: 5 us). The goals are for the tree;
+the regression evaluates k models for each decision, and is listed for its values.
 
 {online_findings}
 """

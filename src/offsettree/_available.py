@@ -1,4 +1,4 @@
-"""Which actions there are to choose from: a truth value for every row and action, in an array or a CSR matrix."""
+"""Boolean masks of the available actions of each row, as an array or a CSR matrix."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ __all__ = [
     "pieces",
 ]
 
-VALUES_AT_ONCE = 1 << 24  # of a mask that is written out
+VALUES_AT_ONCE = 1 << 24  # entries of a dense mask held at a time
 
 
 class Available:
-    """The actions that each row may choose from, by their positions; a checked mask.
+    """A checked boolean mask: the actions that each row may choose from.
 
     Parameters
     ----------
     mask : boolean array or CSR array of shape (n_rows, n_actions)
-        In a CSR array, the entries stored are those available.
+        In a CSR array, the stored entries are the available actions.
     """
 
     def __init__(self, mask: Any) -> None:
         self.mask = mask
 
     def dense(self) -> NDArray[np.bool_]:
-        """Write the mask out."""
+        """Return the mask as a dense array."""
         return np.asarray(self.mask.toarray() if is_sparse(self.mask) else self.mask, dtype=bool)
 
     def take(self, rows: NDArray[np.intp]) -> Available:
-        """Return the actions of some rows."""
+        """Return the mask of some rows."""
         return Available(self.mask[rows])
 
     def in_order(self, order: NDArray[np.intp]) -> Available:
-        """Return the columns in another order, such as that of the leaves of a tree."""
+        """Return the mask with its columns in another order, such as that of a tree's leaves."""
         return Available(self.mask[:, order])
 
     def count(self) -> NDArray[np.intp]:
@@ -60,13 +60,13 @@ class Available:
         return np.asarray(np.ravel(self.mask.sum(axis=0)) / self.mask.shape[0])
 
     def any_of(self, rows: NDArray[np.intp], begin: int, end: int) -> NDArray[np.bool_]:
-        """Tell which of the rows may choose any of the columns from `begin` to `end` - 1."""
+        """Return which of the rows may choose any of the columns from `begin` to `end` - 1."""
         if is_sparse(self.mask):
             return np.asarray(np.diff(self.mask[rows][:, begin:end].indptr) > 0)
         return np.asarray(self.mask[:, begin:end][rows].any(axis=1))
 
     def has(self, position: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Tell for each row whether the action at its own position is available."""
+        """Return for each row whether the action at its own position is available."""
         if is_sparse(self.mask):
             own = sp.csr_array(
                 (np.ones(len(position), dtype=bool), position, np.arange(len(position) + 1)), shape=self.mask.shape
@@ -75,41 +75,41 @@ class Available:
         return np.asarray(self.mask[np.arange(len(position)), position])
 
     def part(self, rows: slice) -> NDArray[np.bool_]:
-        """Write out the mask of consecutive rows."""
+        """Return the dense mask of consecutive rows."""
         return Available(self.mask[rows]).dense()
 
 
 def pieces(n_rows: int, n_actions: int) -> Iterator[slice]:
-    """Cut rows into pieces of which a number for every action can be held."""
+    """Cut rows into pieces that are small enough for a dense mask."""
     step = max(1, VALUES_AT_ONCE // n_actions)
     for first in range(0, n_rows, step):
         yield slice(first, min(first + step, n_rows))
 
 
 def best_of(score: NDArray[np.float64], n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-    """Return the positions of the n largest scores among those that the mask leaves; of equals the first.
+    """Return the positions of the n largest scores among the available actions; the first of equal ones.
 
-    What is no number counts as the least score. No score brings back an action that the mask excludes, be it minus
-    infinity or no number at all.
+    NaN counts as the lowest score. Unavailable actions rank below all available ones, even those with NaN or minus
+    infinity.
     """
     loss = np.where(np.isnan(score), np.inf, -score)
     if mask is None:
         return np.argsort(loss, axis=1, kind="stable")[:, :n]
     best = np.argsort(np.where(mask, loss, np.inf), axis=1, kind="stable")[:, :n]
-    # An infinite loss ties with those excluded: such rows, which are rare, are sorted by the mask first.
-    torn = ~np.take_along_axis(mask, best, axis=1).all(axis=1)
-    if torn.any():
-        best[torn] = np.lexsort((loss[torn], ~mask[torn]), axis=1)[:, :n]
+    # An infinite loss ties with unavailable actions: the few rows that have one are sorted by the mask first.
+    tied = ~np.take_along_axis(mask, best, axis=1).all(axis=1)
+    if tied.any():
+        best[tied] = np.lexsort((loss[tied], ~mask[tied]), axis=1)[:, :n]
     return best
 
 
 def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted: int = 1) -> Available:
-    """Return the mask, checked: of the right shape, with at least `n_wanted` actions in every row."""
+    """Check that a mask has the right shape and at least `n_wanted` actions in every row, and return it."""
     n_actions = len(actions)
     if is_sparse(available):
         try:
             check_sparse(available)
-            mask: Any = sp.csr_array(available).astype(bool)  # a copy: the caller's stays as it is
+            mask: Any = sp.csr_array(available).astype(bool)  # a copy: the caller's is not changed
         except FeatureError as error:
             raise ActionError(f"available cannot be used: {error}") from None
         mask.sum_duplicates()
@@ -119,7 +119,7 @@ def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted
         mask = _as_array(available)
         if mask.dtype.kind != "b" and not (mask.dtype.kind in "iuf" and bool(((mask == 0) | (mask == 1)).all())):
             raise ActionError(
-                f"available must hold true or false for every row and action; got {_first_odd(mask)}. Make a mask of "
+                f"available must hold true or false for every row and action; got {_first_odd(mask)}. Pass a mask of "
                 "shape (n_rows, n_actions) in the order of actions_; only decide takes labels."
             )
         mask = mask.astype(bool, copy=False)
@@ -136,13 +136,13 @@ def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted
         raise ActionError(
             f"available must leave {wanted} to every row; row {row} has {int(sets.count()[row])} "
             f"({int(few.sum()):,} such rows in all). "
-            + ("Leave such rows out: nothing is to be decided there." if n_wanted == 1 else "Ask for fewer.")
+            + ("Leave such rows out: there is nothing to decide." if n_wanted == 1 else "Ask for fewer.")
         )
     return sets
 
 
 def check_available_to_log(sets: Available, position: NDArray[np.intp], actions: NDArray[Any]) -> None:
-    """Refuse a log in which an action was taken that was not to be had."""
+    """Refuse a log in which an unavailable action was taken."""
     missing = ~sets.has(position)
     if missing.any():
         row = int(missing.argmax())
@@ -154,7 +154,7 @@ def check_available_to_log(sets: Available, position: NDArray[np.intp], actions:
 
 
 def check_available_for_one(available: Any, actions: NDArray[Any]) -> Available:
-    """Return the mask of one context: of shape (1, n_actions), given as truth values or as labels."""
+    """Return the mask of one context, of shape (1, n_actions); it may be given as booleans or as labels."""
     if is_sparse(available):
         return check_available(available, 1, actions)
     values = _as_array(list(available) if isinstance(available, set | frozenset) else available)

@@ -1,7 +1,7 @@
-"""How kernels are compiled: machine code kept on disk where a place can be found, the interpreter's lock released.
+"""Compilation of kernels by numba, with a cache on disk if possible; kernels release the interpreter's lock.
 
-What is kept is known by the file a kernel stands in, and numba does not notice when a kernel changes that it calls from
-another file, or a constant. So what is older than the newest of these files is thrown away before anything is compiled.
+numba's cache of a kernel depends on that kernel's file only: it misses changes of kernels and constants in other files.
+So all cached code older than the newest kernel file is deleted before anything is compiled.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["forget_stale", "kernel", "kernel_reordering_sums", "part", "part_reo
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# An option of numba that it does not document: where it is gone, parts are slower and as right.
+# An undocumented option of numba: without it, parts are slower but equally correct.
 WITHOUT_COUNTS: dict[str, Any] = {"_nrt": False} if hasattr(numba.core.options.DefaultOptions, "_nrt") else {}
 
 
 def forget_stale(package: Path) -> None:
-    """Delete machine code that was kept before the last change of any kernel."""
-    with suppress(OSError):  # a package that cannot be written to keeps none
+    """Delete cached machine code that is older than the last change of any kernel."""
+    with suppress(OSError):  # a read-only package has no cache
         files = (file for name in ("_kernels*.py", "_layout.py", "_jit.py") for file in package.rglob(name))
         newest = max((file.stat().st_mtime for file in files), default=0.0)
         for kept in package.rglob("__pycache__/*.nb[ic]"):
@@ -37,12 +37,12 @@ def forget_stale(package: Path) -> None:
 
 
 def is_ours(folder: str) -> bool:
-    """Tell whether nobody else can write to a folder: machine code that is found there is run unseen."""
+    """Return whether nobody else can write to a folder: cached machine code is executed unchecked."""
     if not hasattr(os, "getuid"):
         return True
     try:
         found = Path(folder).stat()
-    except OSError:  # numba will make it, as our own
+    except OSError:  # numba will create it as our own
         return True
     return found.st_uid in (0, os.getuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
@@ -52,35 +52,35 @@ CACHE = os.environ.get("NUMBA_CACHE_DIR", "")
 KEEPS = is_ours(CACHE) if CACHE else True
 if not KEEPS:
     warnings.warn(
-        f"machine code must be kept where nobody else can write, as what is found there is run; NUMBA_CACHE_DIR="
-        f"{CACHE} is not such a folder. Nothing is kept or taken there: every process compiles for "
-        "itself. Name a folder of your own: chmod 700.",
+        f"the cache of machine code must be a folder where nobody else can write, as its content is executed; "
+        f"NUMBA_CACHE_DIR={CACHE} is not. The cache is not used: every process compiles for itself. "
+        "Use a folder of your own: chmod 700.",
         OffsetTreeWarning,
         stacklevel=2,
     )
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function of numbers and arrays on its first call for each combination of their types."""
+    """Compile a function of numbers and arrays on its first call with each combination of types."""
     return _compiled(function)
 
 
 def kernel_reordering_sums(function: Function) -> Function:
-    """Do as `kernel`, and let sums be added in any order, so that they use vector instructions."""
+    """Compile as `kernel` does, with sums in any order, so that they use vector instructions."""
     return _compiled(function, fastmath={"reassoc"})
 
 
 def part(function: Function) -> Function:
-    """Do as `kernel` for a part of others, put in the place of its calls: an array is seven words to pass along.
+    """Compile a part of other kernels, always inlined, as passing an array costs seven words.
 
-    A part may neither make nor return arrays: those that it is given are not counted as used, which took half the time
+    A part may neither create nor return arrays: its arguments are not reference-counted. Counting took half the time
     of kernels that do little per row.
     """
     return _compiled(function, forceinline=True, **WITHOUT_COUNTS)
 
 
 def part_reordering_sums(function: Function) -> Function:
-    """Do as `part`, let sums be added in any order, and products be added without rounding them first."""
+    """Compile as `part` does, with sums in any order and fused multiply-add."""
     return _compiled(function, forceinline=True, fastmath={"reassoc", "contract"}, **WITHOUT_COUNTS)
 
 
@@ -89,6 +89,6 @@ def _compiled(function: Function, **options: Any) -> Function:
     try:
         compiled: Function = numba.njit(cache=KEEPS, **options)(function)
     except RuntimeError:
-        # Neither beside this file nor in the user's cache may we write: every process compiles for itself.
+        # Neither this folder nor the user's cache is writable: every process compiles for itself.
         compiled = numba.njit(**options)(function)
     return compiled

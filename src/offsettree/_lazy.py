@@ -1,4 +1,4 @@
-"""Names that a folder exports, and files that a class needs, without importing any until someone asks for them."""
+"""Lazy imports: names of a package and modules of a class, imported on first use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["ModuleOnDemand", "names_on_demand"]
 
 
 def names_on_demand(package: str, files: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package, from its files and the names that each defines.
+    """Return a package's `__getattr__`, given its files and the names that each defines.
 
-    A saved policy decides by kernels that stand in several folders, and must not load scikit-learn with them.
+    A saved policy uses kernels from several folders, and must not import scikit-learn with them.
     """
     file_of = {name: file for file, names in files.items() for name in names}
 
@@ -28,7 +28,7 @@ def names_on_demand(package: str, files: Mapping[str, Sequence[str]]) -> Callabl
 
 
 class ModuleOnDemand:
-    """A class's attribute that is a module: imported when first asked for, and from then on found without delay."""
+    """A class attribute that is a module, imported on first access; later accesses cost nothing extra."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Packages that only some parts need: imported when needed, and where they are missing it is said how to get them."""
+"""Optional dependencies: imported when needed; the error for a missing one says how to install it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["require"]
 
 
 def require(module: str, *, extra: str) -> ModuleType:
-    """Import a module that comes with an extra of this package.
+    """Import a module that an extra of this package installs.
 
     Parameters
     ----------
     module : str
-        What to import, such as ``"pandas"``.
+        The module, such as ``"pandas"``.
     extra : str
-        The extra that brings it, such as ``"data"``.
+        The extra that installs it, such as ``"data"``.
 
     Returns
     -------
     module
-        As ``import`` would bind it.
+        The imported module.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def require(module: str, *, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        # The reason is told: a package that is there but broken needs another remedy than one that is not.
+        # The cause is included, as a broken package needs another remedy than a missing one.
         raise MissingExtraError(
-            f"this needs {module}, which cannot be imported ({error}). Get it: pip install offsettree[{extra}]"
+            f"this needs {module}, which cannot be imported ({error}). Install it: pip install offsettree[{extra}]"
         ) from error

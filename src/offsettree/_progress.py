@@ -1,4 +1,4 @@
-"""How far, and how long still: one line on a terminal, a line now and then elsewhere."""
+"""Progress with an estimate of the time left: one changing line on a terminal, a line at intervals elsewhere."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Self, TextIO
 
 __all__ = ["Progress"]
 
-INTERVAL = 10.0  # seconds between lines where they are kept
-TELLING = 0.05  # the share of the work from which on it tells how long the rest takes: first calls compile, and read
+INTERVAL = 10.0  # seconds between lines if the stream is not a terminal
+FIRST_ESTIMATE = 0.05  # share of the work done before a time left is shown: first calls compile and read files
 
 
 class Progress:
-    """Counts work done against work to do, both in the same unit, and estimates the time left.
+    """Shows the share of work done, and estimates the time left.
 
-    A terminal shows one line that changes. A pipe or a file gets a line after every `interval`, also while a single
-    task takes longer than that; work that is done before gets none, unless progress was asked for.
+    A terminal shows one changing line. A pipe or a file gets a line after every `interval`, also during a single long
+    task; work that ends before the first interval gets none, unless progress was asked for.
 
     Parameters
     ----------
     total : float
-        All the work, in any unit in which tasks can be compared.
+        The total work, in any unit.
     stream : text file, optional
         Where to write; standard error if not given.
     interval : float, optional
-        Seconds between lines where the stream is not a terminal; 10 if not given.
+        Seconds between lines if the stream is not a terminal; 10 if not given.
     asked_for : bool, default=False
         Write the first line at once.
     """
@@ -46,7 +46,7 @@ class Progress:
         if total and (self._live or asked_for):
             self._show()
         if total:
-            Thread(target=self._show_now_and_then, daemon=True).start()
+            Thread(target=self._show_at_intervals, daemon=True).start()
 
     def __enter__(self) -> Self:
         return self
@@ -55,23 +55,23 @@ class Progress:
         self.close()
 
     def begin(self, what: str) -> None:
-        """Say what is being done."""
+        """Show the task that begins."""
         self.advance(0.0, what)
 
     def advance(self, work: float, what: str) -> None:
-        """Count work as done, and say so."""
+        """Add to the work done, and show the current task."""
         self.done += work
         self._what = what
         if self._live:
             self._show()
 
     def close(self) -> None:
-        """Say nothing more; clear the line of a terminal."""
+        """Stop, and clear the line of a terminal."""
         self._closed.set()
         if self._live:
             self._write("\r\x1b[K")
 
-    def _show_now_and_then(self) -> None:
+    def _show_at_intervals(self) -> None:
         while not self._closed.wait(self._interval):
             self._show()
 
@@ -87,13 +87,13 @@ class Progress:
     def _line(self, now: float) -> str:
         share = min(self.done / self.total, 1.0) if self.total else 1.0
         elapsed = now - self._started
-        left = f", about {clock(elapsed / share - elapsed)} left" if share >= TELLING else ""
+        left = f", about {clock(elapsed / share - elapsed)} left" if share >= FIRST_ESTIMATE else ""
         done = "under 1 %" if share < 0.01 else f"{100 * share:3.0f} %"
         return f"{done}  {clock(elapsed)} gone{left}  ({self._what})"
 
 
 def clock(seconds: float) -> str:
-    """Write seconds as a person would."""
+    """Write a duration in hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

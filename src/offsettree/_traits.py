@@ -1,4 +1,4 @@
-"""What a learner says of itself, and what can be told by looking at it."""
+"""Capabilities of a learner, by its scikit-learn tags and its type."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = [
 
 
 def check_learner(learner: Any, kind: str, parameter: str) -> None:
-    """Refuse what cannot be a learner of the kind wanted, "classifier" or "regressor"."""
+    """Refuse anything but a learner of the kind wanted, "classifier" or "regressor"."""
     if isinstance(learner, type):
-        raise ParameterError(f"{parameter} must be an instance, not a class: write {learner.__name__}(), not its name.")
+        raise ParameterError(f"{parameter} must be an instance, not a class; write {learner.__name__}().")
     tags = tags_of(learner)
     if not hasattr(learner, "fit") or (tags is not None and tags.estimator_type not in (kind, None)):
         raise ParameterError(
@@ -32,7 +32,7 @@ def check_learner(learner: Any, kind: str, parameter: str) -> None:
 
 
 def tags_of(learner: Any) -> Tags | None:
-    """Return what a learner says of itself; None where it is not a scikit-learn estimator and says nothing."""
+    """Return a learner's scikit-learn tags; None if it is not a scikit-learn estimator."""
     from sklearn.utils import get_tags
 
     try:
@@ -42,7 +42,7 @@ def tags_of(learner: Any) -> Tags | None:
 
 
 def take_over_input_tags(tags: Tags, learner: Any) -> None:
-    """Let an estimator say of its input what the learner inside it says."""
+    """Copy the input tags of the inner learner to an estimator's tags."""
     inner = tags_of(learner)
     if inner is not None:
         tags.input_tags.sparse = inner.input_tags.sparse
@@ -50,7 +50,7 @@ def take_over_input_tags(tags: Tags, learner: Any) -> None:
 
 
 def may_pick_columns(learner: Any) -> bool:
-    """Tell whether some part of the learner may refer to the columns of a frame by name."""
+    """Return whether some part of the learner may refer to the columns of a frame by name."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -67,19 +67,18 @@ def _names_columns(value: Any) -> bool:
 
 
 def takes_missing(learner: Any, *, sparse: bool = False) -> bool:
-    """Tell whether NaN in X can be left to the learner.
+    """Return whether the learner takes NaN in X.
 
-    The word of scikit-learn's trees and boosting that they take missing values is for dense rows.
+    scikit-learn's trees and boosting do so for dense rows only, which their tags do not say.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import FeatureUnion, Pipeline
 
-    if (
-        isinstance(learner, Pipeline) and learner.steps
-    ):  # what comes after the first step need not take what the first step mends
+    if isinstance(learner, Pipeline) and learner.steps:
+        # The first step may impute missing values for the later ones.
         return takes_missing(learner.steps[0][1], sparse=sparse)
     if isinstance(learner, ColumnTransformer | FeatureUnion):
-        return True  # its parts will speak for themselves
+        return True  # its parts raise errors of their own
     tags = tags_of(learner)
     if sparse and any(
         kind.__module__.startswith(("sklearn.tree", "sklearn.ensemble")) for kind in type(learner).__mro__
@@ -89,10 +88,10 @@ def takes_missing(learner: Any, *, sparse: bool = False) -> bool:
 
 
 def takes_nominal(learner: Any) -> bool:
-    """Tell whether columns that are not numbers can be left to the learner.
+    """Return whether the learner may take columns that are not numeric.
 
-    scikit-learn's own cannot take them, but for compositions, which may encode them, and for boosting, which knows
-    categories; others may.
+    Of scikit-learn's learners only compositions, which may encode them, and boosting, which takes categories, can do
+    so. Others may.
     """
     if may_pick_columns(learner) or hasattr(learner, "categorical_features"):
         return True
@@ -103,7 +102,7 @@ def takes_nominal(learner: Any) -> bool:
 
 
 def weight_keyword(estimator: Any) -> str | None:
-    """Name the argument by which `fit` takes sample weights; None where it takes none."""
+    """Return the name of `fit`'s argument for sample weights; None if it has none."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 

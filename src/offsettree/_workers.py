@@ -1,4 +1,4 @@
-"""Worker processes: none outlives the process that started it."""
+"""Worker processes end when the process that started them ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SECONDS = 1.0
 
 
 def end_with_parent() -> None:
-    """In a worker process of joblib, end when its parent has ended: if that was killed, it could not tell its workers.
+    """End a joblib worker process when its parent has ended, even if that was killed.
 
-    A thread looks for it. The signal that Linux can send comes at the end of the thread that started the worker, which
-    may be long before that of the process.
+    A thread polls for it. Linux's parent-death signal is no substitute: it is sent when the parent's thread ends that
+    started the worker, which may be long before the process does.
     """
     if multiprocessing.current_process().name.startswith("LokyProcess"):
         threading.Thread(target=_watch, args=(os.getppid(),), daemon=True, name="end with parent").start()

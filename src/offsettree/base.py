@@ -1,4 +1,4 @@
-"""What every policy is: a scikit-learn estimator that learns from a log and chooses among actions."""
+"""The base class of policies: a scikit-learn estimator that learns from a log and chooses among actions."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ __all__ = ["BasePolicy", "snips"]
 
 
 class BasePolicy(BaseEstimator, ABC):
-    """Checks the log once, then hands it to `_fit` with actions as positions and rewards scaled to [0, 1].
+    """Checks the log, then hands it to `_fit` with actions as positions and rewards scaled to [0, 1].
 
     A subclass has the parameters `estimator`, `reward_range` and `actions`, and defines `_fit` and `_choose`. To
-    scikit-learn a policy is a classifier of contexts into actions, so that cross-validation spreads every action over
-    the folds; its `score` is not accuracy but the estimated value of the policy.
+    scikit-learn a policy is a classifier of contexts into actions, so that cross-validation is stratified by action;
+    its `score` is not accuracy but the estimated value of the policy.
     """
 
     estimator: Any
@@ -57,9 +57,9 @@ class BasePolicy(BaseEstimator, ABC):
     actions_: NDArray[Any]
 
     _remembers_rows = True
-    _trained_on: Fingerprint | None = None  # by which `evaluate` notices rows that were learned from
+    _trained_on: Fingerprint | None = None  # lets `evaluate` notice rows that were trained on
     _learner_kind = "classifier"
-    _largest_size: float | None = None  # that a number in X may have; None where any may
+    _largest_size: float | None = None  # largest absolute value allowed in X; None for any
     _default_learner: Callable[[], Any]
 
     # Requested by default, so that GridSearchCV and Pipeline pass them on once metadata routing is enabled.
@@ -82,27 +82,27 @@ class BasePolicy(BaseEstimator, ABC):
         Parameters
         ----------
         X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            What was known when each decision was taken.
+            The contexts: what was known when each decision was taken.
         action : array of shape (n_rows,)
-            What was chosen: integers or strings. Must be given.
+            The chosen actions: integers or strings. Required.
         reward : array of shape (n_rows,)
-            What the chosen action earned, within `reward_range`. Must be given.
+            The reward of each chosen action, within `reward_range`. Required.
         propensity : array of shape (n_rows,) or float
-            The probability with which the logging policy chose it, in (0, 1]. Must be given.
+            The probability with which the logging policy chose the action, in (0, 1]. Required.
         available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            Which actions there were to choose from in each row, in the order of `actions_` (see `actions`). The logged
-            one must be among them. By default all.
+            The actions available in each row, in the order of `actions_` (see `actions`). The logged one must be
+            among them. By default all.
         """
         refuse_scoring_without_log()
         with self._all_or_nothing():
             log = self._check_log(X, action, reward, propensity, available)
-            # Handed over, not held here: what _fit has used up can be freed while it goes on.
+            # No references are held here, so that _fit can free what it no longer needs.
             self._fit(log.pop(), log.pop(), log.pop(), log.pop(), log.pop())
         return self
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Let a fit that fails leave the policy as it was, not half of the new one on half of the old."""
+        """Restore the policy's former state if a fit fails."""
         before = dict(self.__dict__)
         try:
             yield
@@ -123,9 +123,9 @@ class BasePolicy(BaseEstimator, ABC):
         checked: bool = False,
         numbers: bool = True,
     ) -> list[Any]:
-        """Return what `_fit` takes, in reverse. The `first` log settles columns and actions for those that follow.
+        """Return the arguments of `_fit`, in reverse. The `first` log fixes columns and actions for later ones.
 
-        What is `checked` is X, which then is taken as it is; without `numbers` those of an array are not looked at.
+        `checked` says that X has been checked already; `numbers=False` skips the check of an array's values.
         """
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
@@ -143,7 +143,7 @@ class BasePolicy(BaseEstimator, ABC):
         check_reward_within(reward, self.reward_range)
         if first:
             self.actions_ = find_actions(labels, self.actions)
-            # For `decide` with a mapping: the columns and kinds of a fitted frame, None where the learners see arrays.
+            # For `decide` with a mapping: the columns and dtypes of the fitted frame; None if learners get arrays.
             self._frame_like = take_rows(X, np.arange(0)) if is_frame(X) else None
         position = encode_actions(labels, self.actions_)
         sets = None
@@ -163,24 +163,23 @@ class BasePolicy(BaseEstimator, ABC):
         X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
             The contexts.
         available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            Which actions there are to choose from, in the order of `actions_`: at least one in every row. By default
-            all.
+            The available actions, in the order of `actions_`: at least one in every row. By default all.
         """
         position = self._positions(X) if available is None else self._positions_among(X, available)
         return np.asarray(self.actions_[position])
 
     def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
-        """Return the probability with which each action is taken, in the order of `actions_`.
+        """Return the probability of each action, in the order of `actions_`.
 
         This policy is deterministic: 1 for the action of `predict`, 0 for all others. The array has n_rows times
-        n_actions numbers; prefer `predict` where there are many actions.
+        n_actions numbers; prefer `predict` if there are many actions.
 
         Parameters
         ----------
         X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
             The contexts.
         available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            Which actions there are to choose from, as in `predict`.
+            The available actions, as in `predict`.
         """
         position = self._positions(X) if available is None else self._positions_among(X, available)
         probability = np.zeros((len(position), len(self.actions_)))
@@ -188,14 +187,14 @@ class BasePolicy(BaseEstimator, ABC):
         return probability
 
     def decide(self, x: Any, available: Any = None) -> Any:
-        """Return the action for one context: the same as `predict` on a table of that one row.
+        """Return the action for one context, as `predict` does for a table of one row.
 
         Parameters
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context.
-        available : labels, or truth values in the order of `actions_`, optional
-            The actions there are to choose from. By default all.
+        available : labels, or booleans in the order of `actions_`, optional
+            The available actions. By default all.
 
         Returns
         -------
@@ -216,8 +215,7 @@ class BasePolicy(BaseEstimator, ABC):
     def rank(self, X: Features, n: int, available: Any = None) -> NDArray[Any]:
         """Return the n best actions for each row, best first.
 
-        The first is that of `predict`; each of the others is the one that the policy would choose if those before it
-        were not available.
+        The first is that of `predict`; each later one is the policy's choice if those before it were not available.
 
         Parameters
         ----------
@@ -226,12 +224,12 @@ class BasePolicy(BaseEstimator, ABC):
         n : int
             How many, from 1 to the number of actions.
         available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            Which actions there are to choose from, as in `predict`: at least n in every row.
+            The available actions, as in `predict`: at least n in every row.
 
         Returns
         -------
         ndarray of shape (n_rows, n)
-            Labels of `actions_`, no two of a row the same.
+            Labels of `actions_`, distinct within a row.
         """
         check_is_fitted(self)
         n_actions = len(self.actions_)
@@ -258,12 +256,11 @@ class BasePolicy(BaseEstimator, ABC):
         sample_weight: ArrayLike | None = None,
         available: Any = None,
     ) -> float:
-        """Estimate the policy's value, its mean reward per decision, on a log it has not seen.
+        """Estimate the policy's value, its mean reward per decision, on a log it was not trained on.
 
-        The self-normalised inverse-propensity estimate: the mean reward of the rows whose logged action is the one
-        this policy chooses, each weighted by 1 / propensity. In the units of the reward. A row's `sample_weight`, 1
-        if not given, says how many rows it stands for. `available` says which actions there were to choose from, as in
-        `fit`.
+        The estimate is self-normalised inverse propensity (SNIPS): the mean reward of the matched rows, in which the
+        policy chooses the logged action, weighted by 1 / propensity. A row's `sample_weight`, 1 by default, is the
+        number of rows it stands for. `available` is as in `fit`.
         """
         check_is_fitted(self)
         n_rows = count_rows(X)
@@ -278,7 +275,7 @@ class BasePolicy(BaseEstimator, ABC):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The actions, by the name under which scikit-learn's tools look for them."""
+        """The actions, under the name that scikit-learn's tools expect."""
         return self.actions_
 
     def _positions(self, X: Features) -> NDArray[np.intp]:
@@ -290,7 +287,7 @@ class BasePolicy(BaseEstimator, ABC):
         return self._choose_among(X, check_available(available, count_rows(X), self.actions_))
 
     def _choose_among(self, X: Features, sets: Available) -> NDArray[np.intp]:
-        """Do as `_choose`, each row among its own actions, in pieces of which the mask can be written out."""
+        """Choose for each row among its available actions, in pieces small enough for a dense mask."""
         position = np.empty(count_rows(X), dtype=np.intp)
         for rows in pieces(*sets.mask.shape):
             whole = rows.stop - rows.start == len(position)
@@ -299,14 +296,14 @@ class BasePolicy(BaseEstimator, ABC):
         return position
 
     def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Return the position of each row's action, one of those that its mask leaves; X is checked."""
+        """Return the position of each row's action, which its mask allows; X is checked."""
         raise ParameterError(
-            f"available must be None for {type(self).__name__}, which cannot yet choose among some of its actions. "
+            f"available must be None for {type(self).__name__}, which does not support masks. "
             "Use OffsetTree, OffsetForest or another policy learned by fit."
         )
 
     def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        """Return the positions of the n best actions; without a mask, of all."""
+        """Return the positions of the n best actions, among all if there is no mask."""
         first = self._choose(X) if mask is None else self._choose_within(X, mask)
         position = np.empty((len(first), n), dtype=np.intp)
         position[:, 0] = first
@@ -321,8 +318,8 @@ class BasePolicy(BaseEstimator, ABC):
         as_frame = self._frame_like is not None
         if as_frame and not is_frame(X):
             raise FeatureError(
-                f"the policy was fitted on a {type(self._frame_like).__name__} whose columns its learners may pick by "
-                "name; pass such a frame (or, to decide, a mapping of names to values)."
+                f"X must be a frame, as the policy was fitted on a {type(self._frame_like).__name__} whose columns its "
+                "learners may pick by name. Pass such a frame (or, to decide, a mapping of names to values)."
             )
         return check_features(
             self,
@@ -336,7 +333,7 @@ class BasePolicy(BaseEstimator, ABC):
         )
 
     def _learner(self) -> Any:
-        """Return the estimator given, or the default: its needs decide what X may hold."""
+        """Return the estimator, or the default one; it determines what X may contain."""
         return self._default_learner() if self.estimator is None else self.estimator
 
     @abstractmethod
@@ -352,7 +349,7 @@ class BasePolicy(BaseEstimator, ABC):
 
     @abstractmethod
     def _choose(self, X: Features) -> NDArray[np.intp]:
-        """Return the position in `actions_` of each row's action, X being checked."""
+        """Return the position in `actions_` of each row's action; X is checked."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -364,9 +361,9 @@ class BasePolicy(BaseEstimator, ABC):
 
 
 def _warn_of_leaks(X: Features, reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> None:
-    """Tell of the commonest slip with one big table: the outcome left among the features."""
+    """Warn of the most common mistake: the outcome left among the features."""
     if len(reward) < 64:
-        return  # too short to tell a slip from an accident
+        return  # in so few rows it may be chance
     for name, values in (("reward", reward), ("propensity", propensity)):
         if values.strides != (0,) and (values != values[0]).any() and (column := equal_column(X, values)) is not None:
             warnings.warn(
@@ -378,7 +375,7 @@ def _warn_of_leaks(X: Features, reward: NDArray[np.float64], propensity: NDArray
 
 
 def snips(matched: NDArray[np.bool_], reward: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
-    """Self-normalised inverse-propensity estimate from the rows on which policy and log agree."""
+    """Return the self-normalised inverse-propensity estimate from the matched rows."""
     if not weight[matched].any():
         raise LogError(
             f"the policy's value cannot be estimated: in none of the {len(matched):,} rows was the action logged that "

@@ -3,22 +3,22 @@
 ::
 
     OffsetTreeError
-    ├── DatasetError        (ValueError)   a dataset that cannot be downloaded, or a file that is not one
+    ├── DatasetError        (ValueError)   a failed download, or a file that is not a dataset
     ├── LogError            (ValueError)   rows that cannot be learned from or scored on
     │   ├── ActionError                    labels of the wrong kind, unknown, or too few
     │   ├── RewardError                    rewards missing, not finite, or outside ``reward_range``
     │   └── PropensityError                propensities missing or outside (0, 1]
     ├── FeatureError        (ValueError)   X of the wrong shape, names or content
-    │   └── FeatureTypeError (TypeError)   X that holds, or is, something else than numbers
-    ├── JavaError           (RuntimeError) no Java to run Weka, or Java that cannot go on
-    ├── MissingExtraError   (ImportError)  a package that only some parts need, and that is not installed
-    ├── ParameterError      (ValueError)   an argument that cannot be meant
-    ├── PolicyFileError     (ValueError)   a policy that cannot be written to a file, or a file that holds none
-    ├── ScratchError        (OSError)      no room for files that are needed for a while
+    │   └── FeatureTypeError (TypeError)   X that is not numeric
+    ├── JavaError           (RuntimeError) Java is missing or failed while running Weka
+    ├── MissingExtraError   (ImportError)  an optional dependency that is not installed
+    ├── ParameterError      (ValueError)   an invalid argument
+    ├── PolicyFileError     (ValueError)   a policy that cannot be saved, or a file that is not a policy
+    ├── ScratchError        (OSError)      no disk space for temporary files
     └── TopologyError       (ValueError)   a tree that is not a binary tree over the actions
-    OffsetTreeWarning       (UserWarning)  what is more likely a slip than meant
+    OffsetTreeWarning       (UserWarning)  valid input that is probably a mistake
 
-All that judge input are also ``ValueError``, so that scikit-learn's tools treat them as they treat their own.
+All errors on input are also ``ValueError``, so that scikit-learn's tools treat them as they treat their own.
 """
 
 __all__ = [
@@ -45,7 +45,7 @@ class OffsetTreeError(Exception):
 
 
 class OffsetTreeWarning(UserWarning):
-    """Something can be meant as it stands, but is more likely a slip, and would spoil the result."""
+    """The input is valid but probably a mistake that would spoil the result."""
 
 
 class DatasetError(OffsetTreeError, ValueError):
@@ -73,23 +73,23 @@ class FeatureError(OffsetTreeError, ValueError):
 
 
 class FeatureTypeError(FeatureError, TypeError):
-    """X holds, or is, something else than numbers, which scikit-learn's tools expect to be a ``TypeError``."""
+    """X is not numeric; scikit-learn's tools expect a ``TypeError`` for that."""
 
 
 class MissingExtraError(OffsetTreeError, ImportError):
-    """A package that only some parts of this one need cannot be imported."""
+    """An optional dependency cannot be imported."""
 
 
 class ParameterError(OffsetTreeError, ValueError):
-    """An argument cannot be meant as it stands."""
+    """An argument is invalid."""
 
 
 class PolicyFileError(OffsetTreeError, ValueError):
-    """A policy cannot be written to a file, or a file is damaged, forged, too new, or no policy at all."""
+    """A policy cannot be saved, or a file is damaged, forged, too new, or not a policy."""
 
 
 class ScratchError(OffsetTreeError, OSError):
-    """The disk has no room for the files that a fit out of core needs for a while."""
+    """The disk has no space for the temporary files of an out-of-core fit."""
 
 
 class TopologyError(OffsetTreeError, ValueError):

@@ -54,7 +54,7 @@ def test_no_learner_has_a_verdict_beside_a_leak(learner: list[str], tmp_path: Pa
     code, out, _ = call(capsys, *learn, "--require", "better")
     assert code == 3
     assert "Warning: column 'cents' is the reward in other units" in out
-    assert "No verdict stands while a serious warning does" in out
+    assert "No verdict while a serious warning stands" in out
     told = json.loads(call(capsys, *learn, "--json")[1])
     assert told["use"] == "open"
     assert any("'cents'" in text for text in told["estimate"]["serious"])
@@ -91,7 +91,7 @@ def test_a_constant_picked_by_these_rows_settles_nothing_but_one_that_is_named_d
     evaluate = ["evaluate", tmp_path / "own.ot", log]
     code, out, _ = call(capsys, *evaluate, "--require", "better")
     assert code == 3
-    assert "as that was picked by these very rows" in out
+    assert "as that was picked on the same rows" in out
     told = json.loads(call(capsys, *evaluate, "--json")[1])
     assert (told["constant"]["picked_on"], told["use"], told["is_better"]) == ("these rows", "learned", False)
     assert told["constant"]["gain"]["low"] > 0  # which would be a verdict, had it been picked elsewhere
@@ -126,7 +126,7 @@ def test_equal_rewards_have_no_interval_and_the_remedy_is_named(
     _, out, _ = call(capsys, "learn", log, *learner, "-o", tmp_path / "p.ot", "--report", tmp_path / "r.html")
     assert "earns 1.000 per decision [no interval]" in out
     assert "--reward-range low high" in out
-    assert "No verdict stands" in out
+    assert "No verdict while a serious warning stands" in out
     assert "nan" not in (tmp_path / "r.html").read_text().lower()
 
 
@@ -135,7 +135,8 @@ def test_what_an_online_learner_cannot_do_is_refused(option: list[str], tmp_path
     log = written(make_log(1200, 0), tmp_path / "log.csv")
     code, _, err = call(capsys, "learn", log, "--learner", "online", *option, "-o", tmp_path / "p.ot")
     assert code == 2
-    assert ("level must be between 0 and 1" if "--level" in option else f"{option[0]} is not for --learner") in err
+    refusal = f"{option[0]} cannot be used with --learner"
+    assert ("level must be between 0 and 1" if "--level" in option else refusal) in err
     assert not (tmp_path / "p.ot").exists()
 
 
@@ -175,7 +176,7 @@ def test_a_distilled_tree_is_written_with_its_loss(tmp_path: Path, capsys: Captu
     code, out, _ = call(capsys, *learn)
     assert code == 0
     assert "Learned: offset tree distilled from RewardRegression" in out
-    assert "The tree decides as its teacher, RewardRegression, would" in out
+    assert "The tree imitates its teacher, RewardRegression, in fewer steps" in out
     facts = offsettree.load(tmp_path / "p.ot").manifest["facts"]
     assert facts["policy"]["learner"] == "OffsetTree"
     assert "Beside its teacher" in (tmp_path / "r.html").read_text()

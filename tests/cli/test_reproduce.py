@@ -78,7 +78,7 @@ def test_an_interrupted_run_keeps_what_was_done_and_goes_on(
 
     monkeypatch.setattr(table1, "run_one", interrupted)
     assert main(command) == 130
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "run the same command again to resume" in capsys.readouterr().err
     assert len((tmp_path / "table1-sklearn.jsonl").read_text().splitlines()) == 1
     assert main(command) == 0
     assert calls == [0, 1, 1, 2]

@@ -63,7 +63,7 @@ def test_an_svmlight_file_is_run_by_its_path_and_written_by_its_name(
         (["--seeds", "0"], "--seeds and --jobs must be at least 1; got 0"),
         (["--jobs", "0"], "--seeds and --jobs must be at least 1"),
         (["--data", "mnist"], "data must be synsep, synnonsep, rcv1 or an svmlight file; 'mnist' is none of these"),
-        (["--data", "no/such.svm"], "'no/such.svm' is none of these names, and no such file is there"),
+        (["--data", "no/such.svm"], "'no/such.svm' is none of these names, and there is no such file"),
         (["--data", __file__], "is not in svmlight format (label index:value ...): line 1 begins with 'from'"),
     ],
 )
@@ -86,7 +86,7 @@ def test_rcv1_that_cannot_be_downloaded_is_explained_in_a_line(
     monkeypatch.setattr(downloaded, "fetch_rcv1", fail)
     assert main(["reproduce", "banditron", "--data", "rcv1", "--out", str(tmp_path / "none")]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("offsettree: RCV1 must be there or be downloadable")
+    assert error.startswith("offsettree: RCV1 must be on disk or downloadable")
     assert error.count("\n") == 1
 
 
@@ -113,7 +113,7 @@ def test_an_interrupted_run_keeps_what_was_done_and_goes_on(
 
     monkeypatch.setattr(banditron, "run_one", interrupted)
     assert main(command) == 130
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "run the same command again to resume" in capsys.readouterr().err
     assert len((tmp_path / "banditron-synsep.jsonl").read_text().splitlines()) == 2
     assert main(command) == 0
     methods = list(banditron.METHODS)
@@ -125,7 +125,7 @@ def test_a_file_is_no_folder_to_write_to(capsys: pytest.CaptureFixture[str], tmp
     file.write_text("kept")
     for out in (file, file / "within"):
         assert main(["reproduce", "banditron", "--rows", "50", "--out", str(out)]) != 0
-        assert f"--out must name a folder, there or to be made; {out} is a file" in capsys.readouterr().err
+        assert f"--out must be a folder, existing or new; {out} is a file" in capsys.readouterr().err
     assert file.read_text() == "kept"
 
 

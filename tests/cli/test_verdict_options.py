@@ -107,7 +107,7 @@ def test_a_file_that_names_no_constant_gets_the_best_of_these_rows(
     offsettree.save(policy, tmp_path / "own.ot")
     code, out, _ = call(capsys, "evaluate", tmp_path / "own.ot", folder / "next.csv")
     assert code == 0
-    assert "best one of these very rows, which is generous to it" in out
+    assert "picked as the best on these same rows" in out
 
 
 def test_a_baseline_may_be_an_action_or_a_policy(folder: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -202,7 +202,7 @@ def test_estimated_propensities_are_said_to_be_and_how_good(folder: Path, tmp_pa
     learn = ["learn", folder / "log.csv", *FAST, "-o", tmp_path / "p.ot", "--propensity-estimated"]
     code, out, _ = call(capsys, *learn)
     assert code == 0
-    assert "The propensities were estimated from the features, not recorded: log loss 1.09" in out.replace(
+    assert "The propensities were estimated from the features, not recorded. Log loss 1.09" in out.replace(
         "loss 1.10", "loss 1.09"
     )
     facts = json.loads(call(capsys, *learn, "--json")[1])
@@ -223,10 +223,10 @@ def test_an_offset_is_passed_on(folder: Path, tmp_path: Path, capsys: Capture) -
     assert "'middle'" in err
     code, _, err = call(capsys, *learn, "--learner", "constant", "--offset", "0.5")
     assert code == 2
-    assert "an offset is for offset-tree and offset-forest" in err
+    assert "only offset-tree and offset-forest take an offset" in err
     code, _, err = call(capsys, "learn", folder / "log.csv", "--learner", "online", "--offset", "0.5")
     assert code == 2
-    assert "--offset is not for --learner online" in err
+    assert "--offset cannot be used with --learner online" in err
 
 
 def test_a_file_without_a_header_is_read_on_demand(folder: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -255,7 +255,7 @@ def test_an_option_is_named_once(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "log.csv").write_text("x,y\n1,2\n3,4\n")
     code, _, err = call(capsys, "inspect", tmp_path / "log.csv")
     assert code == 2
-    assert err.endswith("Say which it is: --action")
+    assert err.endswith("Name the column: --action")
 
 
 def test_leaks_are_noticed_by_name(folder: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -268,7 +268,7 @@ def test_leaks_are_noticed_by_name(folder: Path, tmp_path: Path, capsys: Capture
         assert code == 0
         assert "Warning: column 'cents' is the reward in other units" in out
         assert "Warning: column 'bought' names the logged action only where it paid" in out
-        assert "leave it out by --features" in out
+        assert "leave it out with --features" in out
     code, out, _ = call(capsys, "inspect", folder / "log.csv")
     assert "Warning" not in out
 

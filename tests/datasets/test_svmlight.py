@@ -40,12 +40,12 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (b"1 1:2\n1,2 1:3\n", "line 2 has several labels, '1,2'. Keep the rows with one"),
-        (b"age,income\n1,2\n", "line 1 begins with 'age,income', which is no number"),
-        (b"# head\n\n1 1:2\n2 1:2 income\n", "line 4 has 'income', which is no index:value pair"),
-        (b"1 2:1 1:1\n2 1:1\n", "line 1 has '1:1' where indices must rise"),
-        (b"1 1:1 1:1\n2 1:1\n", "line 1 has '1:1' where indices must rise"),
-        (b"1 3000000000:1\n2 1:1\n", "line 1 has '3000000000:1' where indices must rise, and be below"),
-        (b"1 -1:1\n2 1:1\n", "line 1 has '-1:1', which is no index:value pair"),
+        (b"age,income\n1,2\n", "line 1 begins with 'age,income', which is not a number"),
+        (b"# head\n\n1 1:2\n2 1:2 income\n", "line 4 has 'income', which is not an index:value pair"),
+        (b"1 2:1 1:1\n2 1:1\n", "line 1 has '1:1'; indices must increase"),
+        (b"1 1:1 1:1\n2 1:1\n", "line 1 has '1:1'; indices must increase"),
+        (b"1 3000000000:1\n2 1:1\n", "line 1 has '3000000000:1'; indices must increase and be below"),
+        (b"1 -1:1\n2 1:1\n", "line 1 has '-1:1', which is not an index:value pair"),
         (b"\x00\xff\xfe\n", "line 1 begins with"),
         (b"1.5 1:2\n2 1:3\n", "one whole number per row as its label, the class; data row 1 has 1.5"),
         (b"1 1:2\nnan 1:3\n", "one whole number per row as its label, the class; data row 2 has nan"),
@@ -71,7 +71,7 @@ def test_a_packed_file_that_is_broken_is_said_to_be(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_said_not_to_be(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"none\.svm must be a file in svmlight format; it is not there"):
+    with pytest.raises(DatasetError, match=r"none\.svm must be a file in svmlight format; it is missing"):
         load_svmlight(tmp_path / "none.svm")
     with pytest.raises(DatasetError, match="it is a folder"):
         load_svmlight(tmp_path)

@@ -29,7 +29,7 @@ def test_a_line_is_the_mean_over_the_seeds_and_its_band_their_range() -> None:
 
     axes = Figure().subplots()
     error_curves._lines(axes, {"falling": FALLING, "flat": FLAT}, {"c": FLAT, "d": FLAT})
-    error_curves._dress(axes, "One pass")
+    error_curves._format_axes(axes, "One pass")
     grey, [falling, flat] = axes.lines[:2], axes.lines[2:]
     assert [line.get_color() for line in grey] == ["0.78", "0.78"]
     np.testing.assert_allclose(

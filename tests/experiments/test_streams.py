@@ -75,7 +75,7 @@ def test_what_cannot_be_shown_is_refused(file: Path, tmp_path: Path) -> None:
         open_stream("synsep", 0)
     with pytest.raises(ParameterError, match=r"rows must be at most the 60 of documents\.svm; got 61"):
         open_stream(str(file), 61)
-    with pytest.raises(ParameterError, match="'mnist' is none of these names, and no such file is there"):
+    with pytest.raises(ParameterError, match="'mnist' is none of these names, and there is no such file"):
         open_stream("mnist")
     with pytest.raises(DatasetError, match="it is a folder"):
         open_stream(str(tmp_path))

@@ -29,7 +29,7 @@ def test_the_good_file_is_one(tmp_path: Path) -> None:
     ("content", "error", "message"),
     [
         (b"", LogError, r"log\.csv is empty"),
-        (b"\n \n\n", LogError, r"log\.csv holds nothing but blanks"),
+        (b"\n \n\n", LogError, r"log\.csv holds only white space"),
         (GOOD.split(b"\n")[0], LogError, r"log\.csv has its columns \(x, action, reward, propensity\) but no row"),
         (GOOD.split(b"\n")[0] + b"\n", LogError, r"log\.csv has its columns"),
         (GOOD + b"1,2,abc,0.5\n", RewardError, r"column 'reward', row 41 of .*log\.csv.*'abc'.*reward=\.\.\."),
@@ -47,7 +47,11 @@ def test_the_good_file_is_one(tmp_path: Path) -> None:
         (GOOD + b"1,caf\xe9,1,0.5\n", LogError, r"column 'action', row 41 of .*log\.csv.*encoding=\"latin-1\""),
         (b"caf\xe9," + GOOD, LogError, r"the header of .*log\.csv.*encoding=\"latin-1\""),
         (GOOD.replace(b"x,", b"reward,", 1), LogError, r"log\.csv has 'reward' more than once"),
-        (GOOD.replace(b"reward,", b"gain,", 1), LogError, r"tell the reward.*It has x, action, gain.*reward=\.\.\."),
+        (
+            GOOD.replace(b"reward,", b"gain,", 1),
+            LogError,
+            r"column for the reward.*It has x, action, gain.*reward=\.\.\.",
+        ),
         (GOOD.replace(b"x,", b"click,", 1).replace(b"reward,", b"visit,", 1), LogError, r"several .*'click', 'visit'"),
         (GOOD.replace(b",propensity", b",chance", 1), PropensityError, r"no column of .*log\.csv looks like it"),
         (GOOD.partition(b"\n")[2], LogError, r"first line of a CSV file must name the columns.*log\.csv"),
@@ -111,7 +115,7 @@ def test_files_of_a_folder_must_agree(tmp_path: Path) -> None:
 
 
 def test_what_is_not_the_format_that_its_name_says(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match=r"not what its name says: it does not begin as parquet does"):
+    with pytest.raises(LogError, match=r"must be parquet, as its name says; it does not begin as such files do"):
         LoggedData.read(write(tmp_path, GOOD, "log.parquet"))
     assert len(LoggedData.read(tmp_path / "log.parquet", format="csv")) == 40
     with pytest.raises(LogError, match=r"every line must be one JSON object; row 2 of .*log\.ndjson.*cut off"):

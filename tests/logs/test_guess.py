@@ -26,21 +26,19 @@ def test_names_that_tell(names: list[str], found: tuple[str, str, str | None]) -
 def test_what_was_guessed_is_said() -> None:
     guess = guess_columns(["sent", "visit", "p"], action="sent")
     assert guess.statement == (
-        "Guessed by name: the reward is column 'visit', the propensity is column 'p' (say otherwise by reward=..., "
+        "Guessed by name: the reward is column 'visit', the propensity is column 'p' (if wrong, give reward=..., "
         "propensity=...)."
     )
     assert guess_columns(["a", "b", "c"], action="a", reward="b", propensity=0.5).statement == ""
 
 
 def test_several_candidates_are_listed() -> None:
-    with pytest.raises(
-        LogError, match=r"several columns look like it: 'visit', 'conversion'\. Say which it is: reward=\.\.\."
-    ):
+    with pytest.raises(LogError, match=r"several look like it: 'visit', 'conversion'\. Name the column: reward=\.\.\."):
         guess_columns(["action", "visit", "conversion"])
 
 
 def test_no_candidate_is_said_with_the_columns_there_are() -> None:
-    with pytest.raises(LogError, match=r"tell the action.*It has age, reward\. Say which it is: action=\.\.\."):
+    with pytest.raises(LogError, match=r"column for the action.*It has age, reward\. Name the column: action=\.\.\."):
         guess_columns(["age", "reward"])
 
 

@@ -143,7 +143,7 @@ def test_one_action_is_said_plainly() -> None:
 def test_a_pipe_is_refused_with_what_to_do(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("-", tmp_path / "pipe", "/dev/null"):
-        with pytest.raises(LogError, match=r"a pipe cannot be read twice\. Write it to a file first"):
+        with pytest.raises(LogError, match=r"which cannot be read twice\. Write it to a file first"):
             LoggedData.read(path)
 
 

@@ -147,7 +147,7 @@ def test_partitions_may_be_missing_or_text(tmp_path: Path) -> None:
         (tmp_path / name / "part.csv").write_text("x\n1\n")
     assert pa.concat_tables(scan_tables(tmp_path)).to_pydict() == {"x": [1, 1], "lang": [None, "de CH"]}
     (tmp_path / "stray.csv").write_text("x\n1\n")
-    with pytest.raises(LogError, match=r"under the same names"):
+    with pytest.raises(LogError, match=r"the same partition columns"):
         list(scan_tables(tmp_path))
 
 

@@ -91,7 +91,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(ParameterError, match="must not be a folder"):
         write_table(tmp_path / "folder.csv", [])
-    with pytest.raises(ParameterError, match="in a folder that is there"):
+    with pytest.raises(ParameterError, match="in an existing folder"):
         write_table(tmp_path / "nowhere" / "table.csv", [])
 
 

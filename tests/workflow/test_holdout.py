@@ -66,7 +66,7 @@ def test_times_may_be_numbers_dates_or_text(times: Any) -> None:
     [
         ([1.0, np.nan, 2.0], "missing in row 1 \\(1 in all\\)"),
         (["2026-11-03", None, "2026-11-02"], "missing in row 1"),
-        ([5, 5, 5], "all 3 rows have the same, 5"),
+        ([5, 5, 5], "all 3 rows have 5"),
         (["soon", "later", "now"], "numbers, dates or times"),
     ],
 )

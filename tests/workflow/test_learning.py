@@ -147,7 +147,7 @@ def test_a_customer_is_on_one_side_on_demand_and_is_no_feature(log: LoggedData) 
     assert learned.test_encoder is not None
     assert "shop" not in learned.test_encoder.names_in
     assert len(learned.test) == 600
-    assert any("left out: it tells the groups apart" in note for note in learned.notes)
+    assert any("left out of the features: it identifies the groups" in note for note in learned.notes)
     assert learned.estimate.n_groups == 30
     beside = evaluate(learned.decisions, **learned.test.arrays(), group=frame["shop"][held_out_rows(learned, grouped)])
     assert (learned.estimate.low, learned.estimate.high) == (beside.low, beside.high)
@@ -194,7 +194,7 @@ def test_a_search_holds_rows_out_as_it_is_said_to_be(log: LoggedData, way: str) 
 
 @pytest.mark.parametrize("settings", [{"base": "ridge"}, {"offset": 0.5}, {"time_budget": 3.0}])
 def test_what_a_policy_has_of_its_own_is_not_silently_ignored(log: LoggedData, settings: Any) -> None:
-    with pytest.raises(ParameterError, match=f"{next(iter(settings))}=.* must not be given beside a policy"):
+    with pytest.raises(ParameterError, match=f"{next(iter(settings))}=.* must not be given together with a policy"):
         learn_policy(log, learner=OffsetTree(), **settings)
 
 
@@ -287,5 +287,7 @@ def test_every_learner_has_a_name_and_offsets_are_for_some() -> None:
             make_policy(name)
     assert make_policy("offset-tree").offset == "mean"
     assert make_policy("offset-forest", offset=0.25).offset == 0.25
-    with pytest.raises(ParameterError, match="an offset is for offset-tree and offset-forest; got one for 'constant'"):
+    with pytest.raises(
+        ParameterError, match="only offset-tree and offset-forest take an offset; got one for 'constant'"
+    ):
         make_policy("constant", offset="median")

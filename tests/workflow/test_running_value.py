@@ -47,7 +47,7 @@ def test_few_rewards_that_differ_forbid_a_verdict() -> None:
     clicks = (np.arange(N) == 5).astype(float)
     running.add(decision == action, action == 2, clicks, propensity)
     found = running.compared(2, 0.95)
-    assert any("differ from the usual one, 0" in text for text in found.estimate.serious)
+    assert any("differ from the most common one, 0" in text for text in found.estimate.serious)
     assert found.doubts
 
 

@@ -18,52 +18,52 @@ from offsettree.exceptions import OffsetTreeError, OffsetTreeWarning
 __all__ = ["COMMANDS", "main", "read_options"]
 
 COMMANDS = {
-    "learn": "learn a policy from a log, and say what it is worth",
-    "evaluate": "estimate what a policy is worth on another log",
+    "learn": "learn a policy from a log, and estimate its value",
+    "evaluate": "estimate the value of a policy on another log",
     "decide": "write the decisions of a policy, row by row",
     "inspect": "look into a log or a policy file",
     "compare": "compare policies on the same log",
-    "simulate": "write a log of which the truth is known",
+    "simulate": "write a log with known true rewards",
     "reproduce": "run the paper's experiments again",
 }
-# What a command leaves behind when it is interrupted; all others write a file whole or not at all.
-RESUMED = ("reproduce",)
+# An interrupted run of these commands can be resumed; all others write a file whole or not at all.
+RESUMABLE = ("reproduce",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0 if all is well, 2 on wrong input, 3 if --require is not met, 130 if interrupted."""
+    """Run a command; return 0 on success, 2 on wrong input, 3 if --require is not met, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = read_options(given)
-    with suppress(ValueError):  # called in a thread, which signals do not reach
+    with suppress(ValueError):  # only the main thread may set signal handlers
         signal.signal(signal.SIGTERM, _stop)
     try:
         with warnings.catch_warnings():
-            _speak_plainly()
+            _show_only_our_warnings()
             return int(options.run(options))
-    except BrokenPipeError:  # the reader of our output has gone
+    except BrokenPipeError:  # whoever read our output has closed it
         sys.stdout = None
         return 0
     except (OffsetTreeError, OSError) as error:
         sys.stderr.write(f"offsettree: {printable(as_options(str(error)))}\n")
         return 2
     except KeyboardInterrupt:
-        kept = "what was done is kept, the same command goes on from there"
-        sys.stderr.write(f"\noffsettree: interrupted; {kept if given[0] in RESUMED else 'nothing was written'}\n")
+        kept = "finished runs are kept; run the same command again to resume"
+        sys.stderr.write(f"\noffsettree: interrupted; {kept if given[0] in RESUMABLE else 'nothing was written'}\n")
         return 130
 
 
 def _stop(*_: Any) -> None:
-    # As an exception, so that what was begun is tidied up.
+    # An exception, so that unfinished files are cleaned up.
     raise SystemExit(128 + signal.SIGTERM)
 
 
 def read_options(given: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; only the command that is called is imported."""
+    """Parse a command line; import only the command that is called."""
     parser = argparse.ArgumentParser(
         prog="offsettree",
-        description="Policies from logs of decisions.",
-        epilog="offsettree COMMAND --help tells more, with an example. "
-        "Exit codes: 0 done, 2 wrong input, 3 what --require asks for does not hold, 130 interrupted.",
+        description="Learn policies from logs of decisions, and evaluate them.",
+        epilog="offsettree COMMAND --help shows the options and an example. "
+        "Exit codes: 0 success, 2 wrong input, 3 the condition of --require is not met, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"offsettree {offsettree.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -83,8 +83,8 @@ def read_options(given: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _speak_plainly() -> None:
-    """Show our warnings as lines, and none of the libraries', which are for developers."""
+def _show_only_our_warnings() -> None:
+    """Print our warnings, one per line; hide those of libraries, which are for developers."""
     warnings.simplefilter("ignore")
     warnings.simplefilter("default", OffsetTreeWarning)
 

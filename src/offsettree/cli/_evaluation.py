@@ -1,4 +1,4 @@
-"""Policies from files, and constant actions by their labels, evaluated on logs from files."""
+"""Evaluation of policy files and of constant actions on a log file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from offsettree.cli._options import column_types, log_arguments
 from offsettree.cli._policy_text import mapping
-from offsettree.cli._rows import encoder_for
+from offsettree.cli._row_encoder import encoder_for
 from offsettree.evaluation import Estimate, estimate_propensity, evaluate
 from offsettree.exceptions import ActionError, OffsetTreeWarning
 from offsettree.logs import LogColumns, LoggedData, TableEncoder, read_columns
@@ -22,29 +22,37 @@ from offsettree.workflow.comparison import Comparison, best_constant, compare_wi
 from offsettree.workflow.facts import propensity_note
 from offsettree.workflow.leaks import find_leaks
 
-__all__ = ["Contender", "compare_saved", "contenders", "evaluate_one", "find_label", "say_if_both", "settings"]
+__all__ = [
+    "Contender",
+    "compare_saved",
+    "contenders",
+    "evaluate_one",
+    "evaluation_arguments",
+    "find_label",
+    "note_ambiguous",
+]
 
 ROLES = ("action", "reward", "propensity")
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A policy of a file, or always one action, beside the log as it needs to be read for it.
+    """A policy file or a constant action, with the log encoded for it.
 
     Parameters
     ----------
     name : str
-        As it was given.
+        The path or the action's label, as given on the command line.
     policy : policy or None
-        Loaded; None for a constant action.
+        The loaded policy; None for a constant action.
     decisions : array of shape (n_rows,)
-        What it does in the rows of the log.
+        The action it takes in each row of the log.
     log : LoggedData
-        The rows, encoded for it.
+        The rows, encoded for the policy.
     notes : list of str
-        What was noticed while reading.
+        Remarks on the log from reading it.
     doubts : list of str
-        What forbids any verdict on this log: features that tell the outcome, poorly estimated propensities.
+        Reasons not to trust any verdict on this log: features that leak the outcome, poorly estimated propensities.
     """
 
     name: str
@@ -55,22 +63,22 @@ class Contender:
     doubts: list[str]
 
     @property
-    def words(self) -> str:
-        """What a sentence calls it."""
+    def described(self) -> str:
+        """The name for use in a sentence."""
         return f"always {self.name!r}" if self.policy is None else self.name
 
 
 def contenders(given: list[str], loaded: dict[str, Any], options: argparse.Namespace) -> list[Contender]:
-    """Read the log for each policy, and find the labels among its actions.
+    """Read the log once per policy, and find the given labels among its actions.
 
     Parameters
     ----------
     given : list of str
-        Files of policies, and labels of actions.
+        Paths of policy files, and labels of actions.
     loaded : dict
-        The policies of the files, by what was given; whatever is not in it is a label.
+        The loaded policy of each path; names that are not in it are labels.
     options : argparse.Namespace
-        Of the command.
+        The command's options.
     """
     found: dict[str, Contender] = {}
     for name, policy in loaded.items():
@@ -88,7 +96,7 @@ def contenders(given: list[str], loaded: dict[str, Any], options: argparse.Names
 
 
 def find_label(text: str, actions: NDArray[Any], where: object) -> Any:
-    """Return the action that a word of the command line names; whole numbers where those of the log are."""
+    """Return the action whose label is written as `text`, as the type it has in the log."""
     for label in actions.tolist():
         if str(label) == text:
             return label
@@ -96,15 +104,15 @@ def find_label(text: str, actions: NDArray[Any], where: object) -> Any:
     raise ActionError(f"{text!r} is neither a policy file nor an action of {where}, which has {shown}.")
 
 
-def say_if_both(loaded: dict[str, Any], actions: NDArray[Any]) -> None:
-    """Say so where a file is called as an action is: the file was taken."""
+def note_ambiguous(loaded: dict[str, Any], actions: NDArray[Any]) -> None:
+    """Print a note where a name is both a file and an action: the file is used."""
     for name in loaded:
         if name in set(map(str, actions.tolist())):
             sys.stderr.write(f"offsettree: {name!r} is a file and an action; taken as the file.\n")
 
 
 def known_columns(policy: Any) -> dict[str, Any]:
-    """Return which columns were the action, the reward and the propensity when the policy was learned."""
+    """Return the columns of action, reward and propensity that the policy was learned from."""
     columns = mapping(mapping(mapping(policy.manifest.get("facts")).get("log")).get("columns"))
     known = {role: columns[role] for role in ROLES if isinstance(columns.get(role), str)}
     propensity = columns.get("propensity")  # a column, or one number for all rows
@@ -112,7 +120,7 @@ def known_columns(policy: Any) -> dict[str, Any]:
 
 
 def _read_for(policy: Any, path: Path, options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
-    """Read a log with the columns that the policy needs, called as in its training unless it is said otherwise."""
+    """Read the columns that the policy needs; their names are those of its training unless options say otherwise."""
     arguments = log_arguments(options, known_columns(policy))
     encoder = encoder_for(policy, path)
     if arguments["features"] is None:
@@ -127,24 +135,24 @@ def _read_for(policy: Any, path: Path, options: argparse.Namespace) -> tuple[Log
 
 
 def _read_alone(options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
-    """Read a log for which there is no policy: constant actions need nothing but its rows."""
+    """Read a log for constant actions only, which need no particular columns."""
     log = read_columns(options.log, without_propensity=options.propensity_estimated, **log_arguments(options))
     X = log.X if hasattr(log.X, "toarray") else TableEncoder.learn([log.X]).encode(log.X)
     return _with_propensity(X, log, options)
 
 
 def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
-    """Return the rows, what is to be noted of their propensities, and what speaks against these."""
+    """Return the rows, notes on their propensities, and reasons not to trust these."""
     if log.propensity is not None:
         return LoggedData(X, log.action, log.reward, log.propensity), [], []
     found = estimate_propensity(X, log.action, random_state=options.seed)
     return LoggedData(X, log.action, log.reward, found), [propensity_note(found)], list(found.warnings)
 
 
-def settings(options: argparse.Namespace, policy: Any, log: LoggedData) -> dict[str, Any]:
-    """Return how `evaluate` is to be called; the range of rewards is by default that of the policy's training.
+def evaluation_arguments(options: argparse.Namespace, policy: Any, log: LoggedData) -> dict[str, Any]:
+    """Return the arguments for `evaluate`; the default reward range is that of the policy's training.
 
-    That one may have been taken from the training log: where rewards of this log leave it, it is not the true one.
+    That range may be the one observed in the training log, so it is dropped if rewards of this log lie outside it.
     """
     trained: Any = None if policy is None else mapping(policy.manifest.get("training")).get("reward_range")
     is_pair = isinstance(trained, list) and len(trained) == 2 and all(isinstance(end, int | float) for end in trained)
@@ -159,20 +167,23 @@ def settings(options: argparse.Namespace, policy: Any, log: LoggedData) -> dict[
     }
 
 
-def evaluate_one(contender: Contender, how: dict[str, Any], baseline: Any = "logging") -> Estimate:
-    """Evaluate a policy or a constant action; what speaks against the estimate is in it, and not said twice."""
-    own = contender.policy if contender.policy is not None else contender.decisions
+def evaluate_one(contender: Contender, arguments: dict[str, Any], baseline: Any = "logging") -> Estimate:
+    """Evaluate a policy or a constant action; warnings are in the estimate and are not printed as well."""
+    policy = contender.policy if contender.policy is not None else contender.decisions
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
-        return with_doubts(evaluate(own, **contender.log.arrays(), baseline=baseline, **how), contender.doubts)
+        estimate = evaluate(policy, **contender.log.arrays(), baseline=baseline, **arguments)
+    return with_doubts(estimate, contender.doubts)
 
 
-def compare_saved(contender: Contender, how: dict[str, Any], named: Contender | None = None) -> tuple[Comparison, str]:
-    """Value a policy beside what was logged and the best constant action; say by which rows that one was picked.
+def compare_saved(
+    contender: Contender, arguments: dict[str, Any], named: Contender | None = None
+) -> tuple[Comparison, str]:
+    """Compare a policy with the logged decisions and the best constant action; also return how that one was picked.
 
-    It is the one that was the best when the policy was learned. Where the policy file does not tell, or the log does
-    not have it, it is the action `named` by the user; or else the best one of this very log, which is generous to it:
-    it is picked by the rows it is valued on, and nothing definite is said of it.
+    It is the best constant action of the policy's training. If the policy file does not name it, or the log does not
+    have it, it is the action `named` by the user. Failing that, it is the best one of this log: that estimate is
+    optimistic, as the same rows pick and value the action, so no verdict rests on it.
     """
     log, facts = contender.log, mapping(contender.policy.manifest.get("facts"))
     action, picked_on = mapping(facts.get("constant")).get("action"), "training rows"
@@ -181,5 +192,5 @@ def compare_saved(contender: Contender, how: dict[str, Any], named: Contender | 
             action, picked_on = named.decisions[0].item(), "named"
         else:
             action, picked_on = best_constant(log), "these rows"
-    found = compare_with_constant(contender.policy, contender.decisions, log, action, **how)
+    found = compare_with_constant(contender.policy, contender.decisions, log, action, **arguments)
     return replace(found, picked_here=picked_on == "these rows").doubted(contender.doubts), picked_on

@@ -10,10 +10,10 @@ __all__ = ["make_folder"]
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder that --out names, unless it is there."""
+    """Create the folder that --out names, unless it exists."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise ParameterError(
-            f"--out must name a folder, there or to be made; {path} is a file, or within one. Name another."
+            f"--out must be a folder, existing or new; {path} is a file or inside a file. Give another path."
         ) from error

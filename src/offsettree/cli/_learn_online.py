@@ -11,13 +11,13 @@ from offsettree.exceptions import ParameterError
 
 __all__ = ["learn_online"]
 
-# It holds no rows out, for it decides on each chunk before it learns from it, and learns from all of them once.
+# No rows are held out: the policy decides on each chunk before it learns from it (progressive validation).
 NOT_ONLINE = ("base", "time_budget", "method", "offset", "split_by_time", "group", "test_size")
 
 
 def learn_online(options: argparse.Namespace) -> dict[str, Any]:
-    """Learn from the chunks of a log, each decided on before it is learned from."""
-    from offsettree.cli.learn import command_line, write_report_of
+    """Learn from a log chunk by chunk; decide on each chunk before learning from it."""
+    from offsettree.cli.learn import command_line, write_report_if_asked
     from offsettree.persistence import save
     from offsettree.workflow.streaming import learn_from_stream
 
@@ -25,7 +25,7 @@ def learn_online(options: argparse.Namespace) -> dict[str, Any]:
     for name, is_given in (given | {"no_refit": not options.refit, "distill": options.distill}).items():
         if is_given:
             option = "--" + name.replace("_", "-")
-            raise ParameterError(f"{option} is not for --learner {options.learner}: leave it out.")
+            raise ParameterError(f"{option} cannot be used with --learner {options.learner}: leave it out.")
     if options.propensity_estimated:
         raise ParameterError("--propensity-estimated needs all rows in memory: use another --learner.")
     if options.interval not in (None, "normal"):
@@ -41,5 +41,5 @@ def learn_online(options: argparse.Namespace) -> dict[str, Any]:
     facts["reproduce"]["command"] = command_line(options)
     facts["log"]["notes"] = [as_options(note) for note in facts["log"]["notes"]]
     save(policy, options.out, encoder=encoder, facts=facts, estimate=estimate)
-    write_report_of(facts, options.report)
+    write_report_if_asked(facts, options.report)
     return facts

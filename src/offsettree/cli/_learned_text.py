@@ -1,4 +1,4 @@
-"""What ``offsettree learn`` prints for people."""
+"""The text that ``offsettree learn`` prints."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from offsettree.cli._output import as_options, columns, paragraph, print_line, print_notes, shown
 
-__all__ = ["ONLINE", "tell"]
+__all__ = ["ONLINE", "print_learned"]
 
 ONLINE = ("online", "online-regression")
 
 
-def tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
-    """Print what came out."""
+def print_learned(facts: dict[str, Any], options: argparse.Namespace) -> None:
+    """Print the log's size, the candidates, the estimate, the verdict and the files written."""
     from offsettree.workflow.rules import rule_lines
 
     log, policy = facts["log"], facts["policy"]
@@ -34,9 +34,9 @@ def tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
     print_line(paragraph(facts["verdict"]))
     print_line(paragraph(facts["basis"]))
     if policy.get("teacher") is not None:
-        print_line(paragraph(_lost(policy)))
+        print_line(paragraph(_distillation_note(policy)))
     if policy["refit"]:
-        print_line(paragraph(_kept(facts)))
+        print_line(paragraph(_refit_note(facts)))
     if lines := rule_lines(facts.get("rules")):
         print_line()
         print_line("The rules of the policy kept:")
@@ -54,8 +54,8 @@ def tell(facts: dict[str, Any], options: argparse.Namespace) -> None:
     sys.stdout.flush()
 
 
-def _kept(facts: dict[str, Any]) -> str:
-    """Say of which policy the estimate is, and which one is kept."""
+def _refit_note(facts: dict[str, Any]) -> str:
+    """Say which policy was evaluated and which one is saved."""
     n_rows, n_train = facts["log"]["rows"], facts["log"]["train_rows"]
     return (
         f"These figures are of the policy learned from {n_train:,} rows ({100 * n_train / n_rows:.0f} %). The one kept "
@@ -63,16 +63,16 @@ def _kept(facts: dict[str, Any]) -> str:
     )
 
 
-def _lost(policy: dict[str, Any]) -> str:
-    """Say what a distilled tree earns beside its teacher."""
+def _distillation_note(policy: dict[str, Any]) -> str:
+    """Compare a distilled tree with its teacher."""
     from offsettree.evaluation.estimate import Interval
     from offsettree.workflow.verdict import decimals, with_interval
 
     loss = Interval(**policy["loss"])
     gain = with_interval(loss, decimals(loss), sign=True)
     return (
-        f"The tree decides as its teacher, {policy['teacher']}, would, in fewer steps; on the rows held out it earns "
-        f"{gain} per decision beside it."
+        f"The tree imitates its teacher, {policy['teacher']}, in fewer steps. Its value on the held-out rows minus the "
+        f"teacher's is {gain} per decision."
     )
 
 
@@ -82,7 +82,7 @@ def _candidate_table(candidates: list[dict[str, Any]]) -> str:
         value = "" if each["value"] is None else f"{each['value']:.4f}"
         interval = "" if each["value"] is None else f"{each['low']:.4f} to {each['high']:.4f}"
         seconds = "" if each["seconds"] is None else f"{each['seconds']:.1f}"
-        said = ["" if each["outcome"] == "compared" else each["outcome"], each["reason"], each["error"]]
-        outcome = ": ".join(f"{part:.60}" for part in said if part)
+        parts = ["" if each["outcome"] == "compared" else each["outcome"], each["reason"], each["error"]]
+        outcome = ": ".join(f"{part:.60}" for part in parts if part)
         rows.append([each["name"], value, interval, seconds, outcome])
     return columns(rows, right=(1, 3))

@@ -1,4 +1,4 @@
-"""What commands print: for people in lines and columns, for machines as JSON."""
+"""Output of the commands: lines, aligned columns, or JSON."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ OPTIONS = (
     "baseline|group|split_by_time|offset|test_size|max_line_bytes|max_nesting|max_ratio"
 )
 LONGEST = 2000
-# What moves a cursor, colours, reorders or breaks lines, or cannot be written at all: labels may come from a stranger.
+# Labels are untrusted. These characters move the cursor, colour, reorder or break lines, or cannot be encoded.
 CONTROLS = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def print_line(text: str = "") -> None:
-    """Print a line, or several; control characters are written out."""
+    """Print one or more lines, with control characters escaped."""
     sys.stdout.write(f"{printable(text)}\n")
 
 
 def printable(text: str) -> str:
-    """Write out control characters, such as those that begin a colour, but for the ends of lines."""
+    """Escape control characters, such as terminal colours; keep line ends."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def shown(value: Any) -> str:
-    """Return a value on one line, of a length that can be read."""
+    """Return a value as one line of limited length."""
     text = str(value)
     return printable(text[:LONGEST]).replace("\n", "\\n") + "..." * (len(text) > LONGEST)
 
@@ -44,13 +44,13 @@ def paragraph(text: str, indent: str = "") -> str:
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """Print what was noticed."""
+    """Print notes as a list."""
     for note in notes:
         print_line(paragraph(f"  - {as_options(note)}", "    "))
 
 
 def as_options(text: str) -> str:
-    """Write what Python calls ``reward=...`` as the option that it is on the command line."""
+    """Rewrite Python arguments in a message, such as ``reward=...``, as options of the command line."""
     text = text.replace("header=False", "--no-header")
     text = re.sub(rf"\b({OPTIONS})=(\.\.\.|\[\.\.\.\])", lambda found: "--" + found[1].replace("_", "-"), text)
     return re.sub(
@@ -61,7 +61,7 @@ def as_options(text: str) -> str:
 
 
 def print_json(answer: Any) -> None:
-    """Print an answer as JSON; what is not finite is null, as JSON knows no such numbers."""
+    """Print JSON; numbers that are not finite become null."""
     text = json.dumps(finite(answer), indent=2, ensure_ascii=False, default=_plain, allow_nan=False)
     sys.stdout.write(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:
 
 
 def columns(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Return rows as aligned columns, those named in `right` aligned to the right."""
+    """Return rows as aligned columns; the columns numbered in `right` are right-aligned."""
     rows = [[printable(cell).replace("\n", "\\n") for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []

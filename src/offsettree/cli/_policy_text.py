@@ -1,4 +1,4 @@
-"""What is to be said of a policy file: its manifest says what it likes, so that nothing in it is relied on."""
+"""Text about a policy file. Its manifest is untrusted: any value may be missing or of another type."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from offsettree.cli._output import shown
 
 __all__ = ["base_learner", "features_of", "learner_of", "listed", "mapping", "number", "text", "tree_lines", "worth_of"]
 
-# What every policy has, and says nothing of how it learned.
+# Parameters that every policy has; they are not listed among its settings.
 COMMON = ("actions", "estimator", "n_jobs", "random_state", "reward_range")
 LONGEST_VALUE = 40
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """Return a mapping, empty where it is none."""
+    """Return the value if it is a dict, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a list, empty where it is none."""
+    """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def text(value: Any) -> str:
-    """Return text that can be shown, empty where it is none."""
+    """Return the value as one printable line if it is a string, else an empty string."""
     return shown(value) if isinstance(value, str) else ""
 
 
 def number(value: Any, form: str = ",") -> str:
-    """Return a number as it is to be shown, and a question mark where it is none."""
+    """Return a number in the given format; a question mark if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "?"
     try:
@@ -41,7 +41,7 @@ def number(value: Any, form: str = ",") -> str:
 
 
 def learner_of(manifest: dict[str, Any]) -> tuple[str, str]:
-    """Return the name of the policy with that of its base learner, and its settings in a line."""
+    """Return the policy's name with its base learner, and its settings on one line."""
     search = mapping(mapping(manifest.get("training")).get("search"))
     learner = mapping(search.get("chosen_policy")) or mapping(manifest.get("learner"))
     parameters = {name: value for name, value in mapping(learner.get("parameters")).items() if isinstance(value, str)}
@@ -60,14 +60,14 @@ def learner_of(manifest: dict[str, Any]) -> tuple[str, str]:
 
 
 def base_learner(described: str) -> str:
-    """Return the class that a learner's description begins with; of a pipeline, that of its last step."""
-    within = re.match(r"Pipeline\(steps=\[", described)
+    """Return the class name that a learner's repr begins with; for a pipeline, that of its last step."""
+    pipeline = re.match(r"Pipeline\(steps=\[", described)
     start = 0
-    if within:
+    if pipeline:
         depth = 0
-        for found in re.finditer(r"[(\[{}\])]|'[^']*'", described[within.end() :]):
+        for found in re.finditer(r"[(\[{}\])]|'[^']*'", described[pipeline.end() :]):
             if found[0] == "(" and depth == 0:
-                start = within.end() + found.end()
+                start = pipeline.end() + found.end()
             depth += (found[0] in "([{") - (found[0] in ")]}")
             if depth < 0:
                 break
@@ -76,14 +76,14 @@ def base_learner(described: str) -> str:
 
 
 def features_of(manifest: dict[str, Any]) -> list[Any]:
-    """Return the names of the raw columns, where there are some."""
+    """Return the names of the raw columns, if the manifest has them."""
     log = mapping(mapping(manifest.get("facts")).get("log"))
     columns = [mapping(each).get("name") for each in listed(mapping(manifest.get("encoder")).get("columns"))]
     return listed(log.get("features")) or columns or listed(mapping(manifest.get("features")).get("names"))
 
 
 def worth_of(manifest: dict[str, Any]) -> str:
-    """Return what the policy was found to be worth; nothing where it is not said."""
+    """Return the verdict on the policy, or its estimate; an empty string if there is neither."""
     estimate = mapping(manifest.get("estimate"))
     if verdict := text(mapping(manifest.get("facts")).get("verdict")):
         return verdict
@@ -94,32 +94,32 @@ def worth_of(manifest: dict[str, Any]) -> str:
 
 
 def tree_lines(tree: Any, labels: Sequence[Any], learned_from: Any, facts: Any, most: int) -> list[str]:
-    """Draw a tree over the actions, or, where there is none, the one that the facts tell of.
+    """Draw the policy's tree over the actions; without one, the tree recorded in the facts.
 
-    Beside each contest stand the rows that it learned from and, out of the facts, the rows held out that it decided.
+    Beside each contest stand the number of its training rows and, from the facts, of the held-out rows it decided.
     """
     rows = listed(learned_from) if tree is not None and len(listed(learned_from)) == tree.n_nodes else []
     lines: list[str] = []
-    # A stack and not recursion: facts may nest as they like.
-    open_ends: list[tuple[int | None, Any, str, str]] = [(None if tree is None else 0, facts, "", "")]
-    while open_ends:
+    # A stack, not recursion: untrusted facts may be nested arbitrarily deep.
+    pending: list[tuple[int | None, Any, str, str]] = [(None if tree is None else 0, facts, "", "")]
+    while pending:
         if len(lines) == most:
             return [*lines, "..."]
-        node, told, indent, mark = open_ends.pop()
-        told = mapping(told)
+        node, recorded, indent, mark = pending.pop()
+        recorded = mapping(recorded)
         if node is not None and node < 0:
             lines.append(f"{mark}{shown(labels[~node])}")
             continue
-        if node is None and not {"left", "right"} <= set(told):
-            lines.append(f"{mark}{shown(told.get('action', '...'))}")
+        if node is None and not {"left", "right"} <= set(recorded):
+            lines.append(f"{mark}{shown(recorded.get('action', '...'))}")
             continue
-        said = [f"learned from {number(rows[node])} rows"] if node is not None and rows else []
-        if "rows" in told:
-            share = told.get("strength")
+        parts = [f"learned from {number(rows[node])} rows"] if node is not None and rows else []
+        if "rows" in recorded:
+            share = recorded.get("strength")
             percent = number(100.0 * share if isinstance(share, float) else share, ".0f")
-            said.append(f"{number(told['rows'])} rows held out, {percent} % to one side")
-        lines.append(f"{mark}contest{': ' if said else ''}{'; '.join(said)}")
+            parts.append(f"{number(recorded['rows'])} rows held out, {percent} % to one side")
+        lines.append(f"{mark}contest{': ' if parts else ''}{'; '.join(parts)}")
         left, right = (None, None) if node is None else (int(tree.left[node]), int(tree.right[node]))
-        open_ends.append((right, told.get("right"), indent + "   ", indent + "└─ "))
-        open_ends.append((left, told.get("left"), indent + "│  ", indent + "├─ "))
+        pending.append((right, recorded.get("right"), indent + "   ", indent + "└─ "))
+        pending.append((left, recorded.get("left"), indent + "│  ", indent + "├─ "))
     return lines

@@ -1,4 +1,4 @@
-"""``offsettree compare``: several policies, and constant actions, on the same rows."""
+"""``offsettree compare``: several policies and constant actions on the same rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ EXAMPLE = 'offsettree compare next-week.csv old.ot new.ot "free-shipping"'
 
 def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files, not learned from")
+    command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files, not used for training")
     command.add_argument(
         "policies",
         metavar="POLICY|ACTION",
         nargs="+",
-        help="policy files, and actions, which are then always taken (what is both is the file); the first is compared "
-        "to, unless --baseline names another",
+        help="policy files, and actions as constant policies (a name that is both is taken as the file); the others "
+        "are compared with the first, unless --baseline names another",
     )
     add_log_options(command)
     add_evaluation_options(command)
@@ -32,27 +32,28 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Evaluate each policy; differences are to the baseline, or else to the first."""
+    """Evaluate each policy; differences are from the baseline, or else from the first."""
     require_files(options.log)
     given = list(options.policies) + ([] if options.baseline is None else [options.baseline])
     files = policy_files(given)
-    from offsettree.cli._evaluation import contenders, evaluate_one, say_if_both, settings
+    from offsettree.cli._evaluation import contenders, evaluate_one, evaluation_arguments, note_ambiguous
     from offsettree.persistence import load
     from offsettree.workflow.facts import estimate_facts, interval_facts
 
     loaded = {name: load(name) for name in files}
     found = contenders(given, loaded, options)
-    say_if_both(loaded, found[0].log.actions)
-    how = settings(options, next(iter(loaded.values()), None), found[0].log)
-    first = found[0 if options.baseline is None else -1]
+    note_ambiguous(loaded, found[0].log.actions)
+    default_arguments = evaluation_arguments(options, next(iter(loaded.values()), None), found[0].log)
+    reference = found[0 if options.baseline is None else -1]
     if options.baseline is not None:
         found.pop()
     rows: list[dict[str, Any]] = []
     for place, each in enumerate(found):
-        own = settings(options, each.policy, each.log) if each.policy is not None else how
-        estimate = evaluate_one(each, own)
+        is_constant = each.policy is None
+        arguments = default_arguments if is_constant else evaluation_arguments(options, each.policy, each.log)
+        estimate = evaluate_one(each, arguments)
         is_first = options.baseline is None and place == 0
-        to_first = None if is_first else evaluate_one(each, own, first.decisions).difference
+        to_first = None if is_first else evaluate_one(each, arguments, reference.decisions).difference
         rows.append({"policy": each.name, "estimate": estimate, "to_first": to_first})
     if options.json:
         print_json(
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
             ]
         )
         return 0
-    _print_table(rows, "the first" if options.baseline is None else first.name)
+    _print_table(rows, "the first" if options.baseline is None else reference.name)
     print_notes(found[0].notes)
     for row in rows:
         for warning in row["estimate"].warnings:
@@ -74,9 +75,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_table(rows: list[dict[str, Any]], first: str) -> None:
+def _print_table(rows: list[dict[str, Any]], reference: str) -> None:
     logged = rows[0]["estimate"].baseline
-    table = [["policy", "value", "interval", "gain on the log", f"gain on {first}"]]
+    table = [["policy", "value", "interval", "gain on the log", f"gain on {reference}"]]
     table.append(["(as logged)", f"{logged.value:.4f}", _ends(logged), "", ""])
     for row in rows:
         estimate, to_first = row["estimate"], row["to_first"]

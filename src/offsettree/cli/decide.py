@@ -1,4 +1,4 @@
-"""``offsettree decide``: the decisions of a policy, for as many rows as there are."""
+"""``offsettree decide``: a policy's decisions for the rows of a file of any size."""
 
 from __future__ import annotations
 
@@ -33,10 +33,13 @@ def configure(command: argparse.ArgumentParser) -> None:
     command.add_argument("policy", type=Path, metavar="POLICY", help="a policy file")
     command.add_argument("data", type=Path, metavar="DATA", help="rows to decide on: a file, or a folder of files")
     command.add_argument(
-        "-o", "--out", type=Path, help="where to: .csv, .csv.gz, .parquet, .ndjson or .arrow (default: CSV, printed)"
+        "-o",
+        "--out",
+        type=Path,
+        help="file to write: .csv, .csv.gz, .parquet, .ndjson or .arrow (default: print as CSV)",
     )
-    command.add_argument("--keep", metavar="COL", nargs="+", default=[], help="columns of DATA to write beside")
-    command.add_argument("--rank", type=int, metavar="N", help="the N best actions, in order, in columns of their own")
+    command.add_argument("--keep", metavar="COL", nargs="+", default=[], help="columns of DATA to copy to the output")
+    command.add_argument("--rank", type=int, metavar="N", help="write the N best actions, best first, one per column")
     add_reading_options(command)
     add_common_options(command)
     command.set_defaults(run=run)
@@ -47,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     require_files(options.policy, options.data)
     import pyarrow as pa
 
-    from offsettree.cli._rows import encoder_for
+    from offsettree.cli._row_encoder import encoder_for
     from offsettree.logs import write_table
     from offsettree.logs.readers import table_of
     from offsettree.logs.writers import check_output
@@ -61,9 +64,11 @@ def run(options: argparse.Namespace) -> int:
     policy = load(options.policy)
     encoder = encoder_for(policy, options.policy)
     names = encoder.names_in
-    own = {"row", "decision", *(f"decision_{place + 1}" for place in range(options.rank or 0))}
-    if clash := [name for name in options.keep if name in own]:
-        raise ParameterError(f"--keep must not name {clash[0]!r}, which the decisions' own column is called.")
+    reserved = {"row", "decision", *(f"decision_{place + 1}" for place in range(options.rank or 0))}
+    if clash := [name for name in options.keep if name in reserved]:
+        raise ParameterError(
+            f"--keep must not name {clash[0]!r}: the output has a column of that name. Rename it in the data."
+        )
     counts: dict[Any, int] = {}
     n_rows = 0
 
@@ -106,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chunks(options: argparse.Namespace, encoder: Any, columns: list[str]) -> Iterator[Chunk]:
-    """Read the columns that matter; words that are digits are words, as in training."""
+    """Read the given columns; nominal columns are read as text even if all their values look like numbers."""
     from offsettree.logs.readers import open_reader
 
     types = column_types(options, options.data, encoder)

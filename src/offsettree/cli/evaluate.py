@@ -1,4 +1,4 @@
-"""``offsettree evaluate``: what a policy is worth, on a log that it has not seen."""
+"""``offsettree evaluate``: a policy's value on a log that it was not trained on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INTERVALS = ["mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein"
 def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     command.add_argument("policy", type=Path, metavar="POLICY", help="a policy file")
-    command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files, not learned from")
+    command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files, not used for training")
     add_log_options(command)
     group = add_evaluation_options(command)
     add_require_option(group)
@@ -29,47 +29,53 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 
 def add_evaluation_options(command: argparse.ArgumentParser) -> Any:
-    """Add how values are estimated; return the group of options."""
+    """Add the options for estimating values; return their group."""
     group = command.add_argument_group("evaluation")
     group.add_argument(
         "--baseline",
         metavar="ACTION|POLICY",
-        help="what to compare with: an action, which is then always taken, or a policy file",
+        help="what to compare with: an action, always taken, or a policy file",
     )
-    group.add_argument("--method", choices=METHODS, default="snips", help="(default: snips)")
-    group.add_argument("--interval", choices=INTERVALS, help=f"(default: {INTERVALS[0]})")
+    group.add_argument("--method", choices=METHODS, default="snips", help="estimator of the value (default: snips)")
+    group.add_argument("--interval", choices=INTERVALS, help=f"kind of confidence interval (default: {INTERVALS[0]})")
     group.add_argument(
         "--reward-range",
         type=float,
         nargs=2,
         metavar=("LOW", "HIGH"),
-        help="smallest and largest possible reward (default: that of the policy's training)",
+        help="smallest and largest possible reward (default: those of the policy's training)",
     )
     group.add_argument(
         "--propensity-estimated",
         action="store_true",
-        help="the log does not tell propensities: estimate them from what was chosen",
+        help="the log has no propensities: estimate them from the logged actions",
     )
-    group.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    group.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
     return group
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load, read, estimate, and say what came out."""
+    """Load the policy, read the log, estimate the value and print the result."""
     require_files(options.policy, options.log)
     given = [str(options.policy)] + ([] if options.baseline is None else [options.baseline])
     files = policy_files(given)
-    from offsettree.cli._evaluation import compare_saved, contenders, evaluate_one, say_if_both, settings
+    from offsettree.cli._evaluation import (
+        compare_saved,
+        contenders,
+        evaluate_one,
+        evaluation_arguments,
+        note_ambiguous,
+    )
     from offsettree.persistence import load
     from offsettree.workflow import advice
     from offsettree.workflow.facts import constant_facts, estimate_facts
 
     found = contenders(given, {name: load(name) for name in files}, options)
     own, other = found[0], found[1] if len(found) > 1 else None
-    say_if_both({} if other is None or other.policy is None else {other.name: other.policy}, own.log.actions)
-    how = settings(options, own.policy, own.log)
-    compared, picked_on = compare_saved(own, how, other)
-    against = None if other is None else evaluate_one(own, how, other.decisions)
+    note_ambiguous({} if other is None or other.policy is None else {other.name: other.policy}, own.log.actions)
+    arguments = evaluation_arguments(options, own.policy, own.log)
+    compared, picked_on = compare_saved(own, arguments, other)
+    against = None if other is None else evaluate_one(own, arguments, other.decisions)
     advised = advice(compared)
     is_better = advised.is_better
     if against is not None and against.difference is not None:
@@ -89,12 +95,11 @@ def run(options: argparse.Namespace) -> int:
             }
         )
     else:
-        _tell(compared, against, own, other)
+        _print_result(compared, against, own, other)
     return exit_code(options, is_better=is_better)
 
 
-def _tell(compared: Any, against: Any, own: Any, other: Any) -> None:
-    """Print what came out."""
+def _print_result(compared: Any, against: Any, own: Any, other: Any) -> None:
     from offsettree.workflow import advice, conclusion, verdict
     from offsettree.workflow.verdict import basis
 
@@ -102,15 +107,16 @@ def _tell(compared: Any, against: Any, own: Any, other: Any) -> None:
     if compared.picked_here:
         print_line(
             paragraph(
-                "That constant action is the best one of these very rows, which is generous to it: the policy file "
-                "names none that this log has. Nothing definite is said of it; name one by --baseline."
+                "That constant action was picked as the best on these same rows, because the policy file names none "
+                "that this log has. Its value is therefore optimistic, and no verdict rests on it; name one with "
+                "--baseline."
             )
         )
     print_line(paragraph(basis(compared.estimate)))
     if against is not None:
         print_line()
-        print_line(paragraph(verdict(against, baseline=other.words)))
-        print_line(paragraph(conclusion(against, baseline=other.words)))
+        print_line(paragraph(verdict(against, baseline=other.described)))
+        print_line(paragraph(conclusion(against, baseline=other.described)))
     print_line()
     print_line(paragraph(advice(compared).sentence))
     print_notes(own.notes)

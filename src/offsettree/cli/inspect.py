@@ -1,4 +1,4 @@
-"""``offsettree inspect``: what is in a log, or in a policy file."""
+"""``offsettree inspect``: a summary of a log or of a policy file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree inspect campaign.csv"
 MOST_SHOWN = 20
-MOST_ALIKE = 10  # features of the same kind, with as many missing, that are named one by one
+MOST_ALIKE = 10  # more features than this with the same kind, encoding and share missing are shown as one line
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -27,28 +27,28 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look into the file, whichever it is."""
+    """Print a summary of a policy file or of a log."""
     require_files(options.path)
     if is_policy_file(options.path):
         from offsettree.persistence import load
 
         policy = load(options.path)
         facts = _policy_facts(options.path, policy)
-        tell = partial(_tell_policy, policy=policy)
+        print_facts = partial(_print_policy, policy=policy)
     else:
         from offsettree.workflow.inspection import inspect_log
 
         facts = inspect_log(options.path, **log_arguments(options))
-        tell = partial(_tell_log)
+        print_facts = partial(_print_log)
     if options.json:
         print_json(facts)
     else:
-        tell(facts)
+        print_facts(facts)
     return 0
 
 
 def is_policy_file(path: Path) -> bool:
-    """Tell a policy file, which is a zip, from a log."""
+    """Return whether a file is a policy file: those are zip archives."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -60,13 +60,13 @@ def _policy_facts(path: Path, policy: Any) -> dict[str, Any]:
     return own | {key: value for key, value in policy.manifest.items() if key not in {"members", *own}}
 
 
-def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
+def _print_policy(manifest: dict[str, Any], policy: Any) -> None:
     from offsettree.workflow.rules import rule_lines
 
     known, labels = mapping(manifest.get("facts")), policy.actions_.tolist()
     log, training = mapping(known.get("log")), mapping(manifest.get("training"))
     print_line(f"{manifest['path']}: a policy of {manifest['bytes']:,} bytes, {len(labels):,} actions")
-    print_line(paragraph(f"  actions   {_some(labels)}", " " * 12))
+    print_line(paragraph(f"  actions   {_first_few(labels)}", " " * 12))
     title, settings = learner_of(manifest)
     seconds = number(mapping(known.get("policy")).get("seconds"), ".1f")
     if title:
@@ -76,13 +76,13 @@ def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
     if log:
         part, whole, path = number(log.get("train_rows")), number(log.get("rows")), text(log.get("path")) or "?"
         if mapping(known.get("policy")).get("refit") is True:
-            said = f"from all {whole} rows of {path}; figures are of the policy learned from {part} of them"
+            source = f"from all {whole} rows of {path}; figures are of the policy learned from {part} of them"
         else:
-            said = f"from {part} of {whole} rows of {path}"
-        print_line(paragraph(f"  learned   {said}", " " * 12))
+            source = f"from {part} of {whole} rows of {path}"
+        print_line(paragraph(f"  learned   {source}", " " * 12))
     elif "n_rows_seen" in training:
         print_line(f"  learned   from {number(training['n_rows_seen'])} rows")
-    features = _some(features_of(manifest)) or f"{policy.n_features_in_:,} numbers without names"
+    features = _first_few(features_of(manifest)) or f"{policy.n_features_in_:,} numbers without names"
     print_line(paragraph(f"  features  {features}", " " * 12))
     if worth := worth_of(manifest):
         print_line(paragraph(f"  worth     {worth}", " " * 12))
@@ -99,24 +99,24 @@ def _tell_policy(manifest: dict[str, Any], policy: Any) -> None:
         print_line("The rules:")
         for line in rules:
             print_line(f"  {shown(line)}")
-    tree, told = _tree_of(policy), known.get("tree")
-    if tree is not None or mapping(told):
+    tree, recorded = _tree_of(policy), known.get("tree")
+    if tree is not None or mapping(recorded):
         print_line()
-        print_line("The tree of actions, and beside each contest the rows that are known of.")
-        for line in tree_lines(tree, labels, training.get("node_rows"), told, 4 * MOST_SHOWN):
+        print_line("The tree of actions, with the rows of each contest.")
+        for line in tree_lines(tree, labels, training.get("node_rows"), recorded, 4 * MOST_SHOWN):
             print_line(line)
     for warning in listed(known.get("warnings")):
         print_line(paragraph(f"Warning: {shown(warning)}", "  "))
 
 
 def _tree_of(policy: Any) -> Any:
-    """Return the one tree that a policy decides by; of a forest the facts tell, if anything does."""
+    """Return the policy's tree over actions; None if it has none or several."""
     model = policy._model
     trees = getattr(model, "trees", None) or [getattr(model, "tree", None)]
     return trees[0] if len(trees) == 1 else None
 
 
-def _tell_log(facts: dict[str, Any]) -> None:
+def _print_log(facts: dict[str, Any]) -> None:
     print_line(f"{facts['path']}: a log of {facts['rows']:,} decisions among {len(facts['actions']):,} actions")
     print_notes(facts["notes"])
     reward, propensity = facts["reward"], facts["propensity"]
@@ -152,20 +152,20 @@ def _tell_log(facts: dict[str, Any]) -> None:
 
 
 def _feature_rows(features: list[dict[str, Any]]) -> list[list[str]]:
-    """Return a line per feature; those of which all the same is to be said share one, where there are several."""
+    """Return a line per feature; more than `MOST_ALIKE` features with the same description share one line."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for each in features:
-        said = (each["kind"], f"{100 * each['missing']:.1f} %", each["encoded"])
-        alike.setdefault(said, []).append(each["name"])
+        description = (each["kind"], f"{100 * each['missing']:.1f} %", each["encoded"])
+        alike.setdefault(description, []).append(each["name"])
     rows = []
-    for said, names in alike.items():
+    for (kind, missing, encoded), names in alike.items():
         if len(names) > MOST_ALIKE:
             first = ", ".join(map(shown, names[:3]))
-            rows.append([f"{first}, ... ({len(names):,} columns)", said[0], said[1], f"{said[2]} each"])
+            rows.append([f"{first}, ... ({len(names):,} columns)", kind, missing, f"{encoded} each"])
         else:
-            rows += [[name, *said] for name in names]
+            rows += [[name, kind, missing, encoded] for name in names]
     return rows
 
 
-def _some(labels: list[Any], most: int = 30) -> str:
+def _first_few(labels: list[Any], most: int = 30) -> str:
     return ", ".join(map(shown, labels[:most])) + (f", ... ({len(labels):,} in all)" if len(labels) > most else "")

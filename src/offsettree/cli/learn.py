@@ -1,4 +1,4 @@
-"""``offsettree learn``: from a log on disk to a policy file, with what it is worth."""
+"""``offsettree learn``: from a log on disk to a policy file and an estimate of its value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from offsettree.cli._learned_text import ONLINE, tell
+from offsettree.cli._learned_text import ONLINE, print_learned
 from offsettree.cli._options import (
     add_common_options,
     add_log_options,
@@ -38,11 +38,20 @@ def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files")
     add_log_options(command)
-    group = command.add_argument_group("learning")
+    _add_learning_options(command.add_argument_group("learning"))
+    _add_evaluation_options(command.add_argument_group("evaluation"))
+    group = command.add_argument_group("output")
+    group.add_argument("-o", "--out", type=Path, default=Path("policy.ot"), help="policy file (default: policy.ot)")
+    group.add_argument("--report", type=Path, metavar="HTML", help="also write a report as one HTML page")
+    add_common_options(command, seed=True, jobs=True)
+    command.set_defaults(run=run)
+
+
+def _add_learning_options(group: Any) -> None:
     group.add_argument(
         "--propensity-estimated",
         action="store_true",
-        help="the log does not tell propensities: estimate them from what was chosen",
+        help="the log has no propensities: estimate them from the logged actions",
     )
     group.add_argument(
         "--learner",
@@ -54,26 +63,26 @@ def configure(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--base",
         metavar="NAME",
-        help=f"what a learner's parts learn with: for reward-regression {REGRESSORS}; for offset-tree, offset-forest "
-        f"and importance-weighted {CLASSIFIERS} (j48, m5p and reptree need Java)",
+        help=f"base learner: for reward-regression {REGRESSORS}; for offset-tree, offset-forest and "
+        f"importance-weighted {CLASSIFIERS} (j48, m5p and reptree need Java)",
     )
     group.add_argument(
         "--offset",
         metavar="OFFSET",
-        help="of offset-tree and offset-forest: mean, median, or a share of the reward range from 0 to 1; rewards of "
-        "at least the offset are votes for the action taken, lower ones against it (default: mean)",
+        help="offset of offset-tree and offset-forest: mean, median, or a share of the reward range from 0 to 1; a "
+        "reward of at least the offset votes for the action taken, a lower one against it (default: mean)",
     )
     group.add_argument(
         "--no-refit",
         dest="refit",
         action="store_false",
-        help="keep the policy that was evaluated, and do not learn it again from all rows",
+        help="save the policy that was evaluated; do not train it again on all rows",
     )
     group.add_argument(
         "--distill",
         action="store_true",
-        help="keep an offset tree that decides as the policy learned does, in fewer steps; the estimate is of the "
-        "tree, and what it loses is said",
+        help="save an offset tree that imitates the learned policy in fewer steps; the estimate is of that tree, and "
+        "its loss against the learned policy is reported",
     )
     group.add_argument(
         "--reward-range",
@@ -82,38 +91,39 @@ def configure(command: argparse.ArgumentParser) -> None:
         metavar=("LOW", "HIGH"),
         help="smallest and largest possible reward (default: 0 1 if all are within, else those of the log)",
     )
-    group.add_argument("--time-budget", type=float, metavar="SECONDS", help="start no further candidate after that")
-    group = command.add_argument_group("evaluation")
+    group.add_argument("--time-budget", type=float, metavar="SECONDS", help="start no candidate after this time")
+
+
+def _add_evaluation_options(group: Any) -> None:
     group.add_argument("--test-size", type=float, help=f"share of rows held out (default: {TEST_SIZE})")
     group.add_argument(
-        "--method", choices=METHODS, help="(default: doubly_robust; snips where more than 20,000 rows are held out)"
+        "--method",
+        choices=METHODS,
+        help="estimator of the value (default: doubly_robust; snips if more than 20,000 rows are held out)",
     )
     held_out = group.add_mutually_exclusive_group()
     held_out.add_argument(
         "--split-by-time",
         metavar="COL",
-        help="hold out the latest rows by this column of dates or numbers, and learn from those before (default: at "
-        "random)",
+        help="hold out the latest rows by this column of dates or numbers, and learn from the earlier ones (default: "
+        "hold out random rows)",
     )
     held_out.add_argument(
-        "--group", metavar="COL", help="hold out whole groups, such as all rows of a customer; COL is then no feature"
+        "--group",
+        metavar="COL",
+        help="hold out whole groups, such as all rows of a customer; COL is then not a feature",
     )
     group.add_argument(
         "--interval",
         choices=INTERVALS,
-        help=f"(default: {INTERVALS[0]}; online and online-regression have normal only)",
+        help=f"kind of confidence interval (default: {INTERVALS[0]}; online and online-regression have only normal)",
     )
-    group.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    group.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
     add_require_option(group)
-    group = command.add_argument_group("output")
-    group.add_argument("-o", "--out", type=Path, default=Path("policy.ot"), help="policy file (default: policy.ot)")
-    group.add_argument("--report", type=Path, metavar="HTML", help="write a page that tells all about it")
-    add_common_options(command, seed=True, jobs=True)
-    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, learn, evaluate, save, and say what came out."""
+    """Read the log; learn, evaluate and save a policy; print the result."""
     require_files(options.log)
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
@@ -127,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(facts)
     else:
-        tell(facts, options)
+        print_learned(facts, options)
     return exit_code(options, is_better=facts["is_better"])
 
 
@@ -178,7 +188,7 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
     )
     facts["log"]["notes"] = [as_options(note) for note in facts["log"]["notes"]]
     save(learned.policy, options.out, encoder=learned.encoder, facts=facts, estimate=learned.estimate)
-    write_report_of(facts, options.report)
+    write_report_if_asked(facts, options.report)
     return facts
 
 
@@ -192,16 +202,16 @@ def _offset(given: str | None) -> float | str | None:
 
 
 def refuse_wide(X: Any, path: Path) -> None:
-    """Refuse rows that name thousands of features: a policy file of the command line knows its columns by name."""
+    """Refuse sparse rows with thousands of features: the command line encodes each feature as a named column."""
     if hasattr(X, "toarray"):
         raise LogError(
-            f"the rows of {path} name {X.shape[1]:,} features, more than the 1,024 that the command line makes columns "
-            "of. Learn in Python: OnlineOffsetTree(n_bits=20) or another policy, on LoggedData.read(...)."
+            f"the command line takes rows of at most 1,024 named features; those of {path} name {X.shape[1]:,}. "
+            "Learn in Python: OnlineOffsetTree(n_bits=20) or another policy, on LoggedData.read(...)."
         )
 
 
-def write_report_of(facts: dict[str, Any], path: Path | None) -> None:
-    """Write the page, if one is wanted."""
+def write_report_if_asked(facts: dict[str, Any], path: Path | None) -> None:
+    """Write the report to `path`, unless that is None."""
     if path is not None:
         from offsettree.report import write_report
 
@@ -209,12 +219,12 @@ def write_report_of(facts: dict[str, Any], path: Path | None) -> None:
 
 
 def command_line(options: argparse.Namespace) -> str:
-    """Return the command that does the same again."""
+    """Return the command line that repeats this run."""
     return " ".join(["offsettree", "learn", *map(shlex.quote, options.arguments[1:])])
 
 
 def _check_paths(options: argparse.Namespace) -> None:
-    """Fail before hours of learning, not after."""
+    """Check the output paths before hours of learning, not after."""
     for path, option in ((options.out, "--out"), (options.report, "--report")):
         if path is None:
             continue
@@ -226,6 +236,4 @@ def _check_paths(options: argparse.Namespace) -> None:
     if options.report is not None and options.report.resolve() == options.out.resolve():
         raise ParameterError(f"--out and --report must differ; both are {options.out}.")
     if options.out.exists() and not is_policy_file(options.out):
-        raise ParameterError(
-            f"--out must not replace what is no policy file; {options.out} is none. Name another file."
-        )
+        raise ParameterError(f"--out may overwrite policy files only; {options.out} is not one. Name another file.")

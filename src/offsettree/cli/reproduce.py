@@ -1,4 +1,4 @@
-"""``offsettree reproduce``: the paper's experiments, a file per result."""
+"""``offsettree reproduce``: the paper's experiments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXAMPLE = "offsettree reproduce table1 --learners sklearn --datasets glass vowel
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this command."""
+    """Declare the command's options."""
     results = parser.add_subparsers(dest="result", metavar="RESULT", required=True)
     reproduce_table1.configure(results)
     reproduce_banditron.configure(results)

@@ -23,11 +23,12 @@ EXAMPLE = """examples:
 
 
 def configure(results: Any) -> None:
-    """Add this result to those that can be reproduced."""
+    """Declare this subcommand and its options."""
     parser = results.add_parser(
         "banditron",
         help="error rates of the Banditron and of two offset trees, online (section 7.2)",
-        description="One pass over labelled rows: decide, be told whether that was right, learn. Perceptrons all.",
+        description="One pass over labelled rows: decide, see whether the decision was right, learn. All methods are "
+        "perceptrons.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -37,16 +38,16 @@ def configure(results: Any) -> None:
         metavar="NAME|FILE",
         help="synsep, synnonsep (both generated), rcv1 (downloaded, the paper's) or an svmlight file (default: synsep)",
     )
-    parser.add_argument("--rows", type=int, metavar="N", help="rows shown (default: all, or a million if generated)")
-    parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs with rows of their own (default: 5)")
+    parser.add_argument("--rows", type=int, metavar="N", help="number of rows (default: all; a million if generated)")
+    parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs, each on its own rows (default: 5)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of records, table and figure")
-    parser.add_argument("--json", action="store_true", help="print the records as JSON, for machines")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for records, table and figure")
+    parser.add_argument("--json", action="store_true", help="print the records as JSON")
     parser.set_defaults(run=run_banditron)
 
 
 def run_banditron(options: argparse.Namespace) -> int:
-    """Run what the records lack; write the table and the figure, and print the table with a verdict."""
+    """Run what the records lack; write the table and the figure; print the table with a verdict."""
     if options.seeds < 1 or options.jobs < 1:
         raise ParameterError(f"--seeds and --jobs must be at least 1; got {options.seeds} and {options.jobs}.")
     require("matplotlib", extra="plots")
@@ -56,7 +57,7 @@ def run_banditron(options: argparse.Namespace) -> int:
     banditron.run(records, stream, n_seeds=options.seeds, n_jobs=options.jobs)
     done = banditron.select(records, stream.identity, stream.n_rows, options.seeds)
     text = banditron_report.page(done, stream.name)
-    # A part of the rows does not take the place of all of them.
+    # Results on part of the rows must not overwrite those on all rows.
     stem = f"banditron-{stream.name}" + ("" if stream.whole else f"-{stream.n_rows}-rows")
     path = options.out / f"{stem}.md"
     path.write_text(text, encoding="utf-8")

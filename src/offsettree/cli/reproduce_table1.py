@@ -25,27 +25,29 @@ EXAMPLE = """examples:
 
 
 def configure(results: Any) -> None:
-    """Add this result to those that can be reproduced."""
+    """Declare this subcommand and its options."""
     table = results.add_parser(
         "table1",
         help="test errors on the 13 datasets (Table 1) and the scatter plots (Figure 1)",
-        description="Random splits, two thirds to learn from; of every row one reward is revealed, the same to all.",
+        description="Random splits with two thirds for training; each row reveals one reward, the same to all methods.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    table.add_argument("--learners", choices=table1.LEARNERS, default="sklearn", help="weka: as in the paper")
+    table.add_argument(
+        "--learners", choices=table1.LEARNERS, default="sklearn", help="base learners; weka: those of the paper"
+    )
     table.add_argument("--datasets", nargs="+", metavar="NAME", default=list(datasets.NAMES), help="default: all 13")
     table.add_argument("--methods", nargs="+", metavar="NAME", help="columns or readings to run; default: all columns")
-    table.add_argument("--readings", action="store_true", help="run the other readings of the protocol")
+    table.add_argument("--readings", action="store_true", help="run the alternative readings of the paper's protocol")
     table.add_argument("--splits", type=int, default=10, help="random splits (default: 10)")
     table.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
-    table.add_argument("--out", type=Path, default=Path("results"), help="folder of records, table and figure")
-    table.add_argument("--json", action="store_true", help="print the mean errors as JSON, for machines")
+    table.add_argument("--out", type=Path, default=Path("results"), help="folder for records, table and figure")
+    table.add_argument("--json", action="store_true", help="print the mean errors as JSON")
     table.set_defaults(run=run_table1)
 
 
 def run_table1(options: argparse.Namespace) -> int:
-    """Run what the records lack; write the table and the figure, and print the table with a summary."""
+    """Run what the records lack; write the table and the figure; print the table with a summary."""
     known, columns = table1.policies(options.learners), list(table1.COLUMNS[options.learners])
     others = [name for name in known if name not in (*columns, table1.NEAREST)]
     methods = list(dict.fromkeys(options.methods or (others if options.readings else columns)))
@@ -56,7 +58,7 @@ def run_table1(options: argparse.Namespace) -> int:
         raise ParameterError(f"--splits and --jobs must be at least 1; got {options.splits} and {options.jobs}.")
     regressions = [method for method in methods if method.startswith("separate")]
     draws_figure = "offset tree" in methods and "weighting" in methods and bool(regressions)
-    _check_means(options, draws_figure)
+    _check_prerequisites(options, draws_figure)
     records = table1.open_records(options.out, options.learners)
     table1.run(
         records,
@@ -73,7 +75,7 @@ def run_table1(options: argparse.Namespace) -> int:
     )
     title = f"Mean test error over {options.splits} splits; the paper's figure in brackets"
     text = f"{title}\n\n{report.markdown(errors, methods)}\n\n{report.summary(errors, methods)}\n"
-    # A part of the table does not take the place of the whole.
+    # Part of the table must not overwrite the whole.
     whole = methods == columns and len(names) == len(datasets.NAMES)
     part = "" if whole else "-readings" if options.readings and not options.methods else "-part"
     path = options.out / f"table1-{options.learners}{part}.md"
@@ -95,8 +97,8 @@ def _nested(errors: dict[tuple[str, str], float]) -> dict[str, dict[str, float]]
     return nested
 
 
-def _check_means(options: argparse.Namespace, draws_figure: bool) -> None:
-    """Fail now rather than after hours: the folder, the plots, and Java."""
+def _check_prerequisites(options: argparse.Namespace, draws_figure: bool) -> None:
+    """Check the folder, matplotlib and Java before hours of work, not after."""
     make_folder(options.out)
     if draws_figure:
         require("matplotlib", extra="plots")

@@ -1,4 +1,4 @@
-"""``offsettree simulate``: a log of which the truth is known, to try things on."""
+"""``offsettree simulate``: a log with known true rewards, to try things on."""
 
 from __future__ import annotations
 
@@ -19,15 +19,20 @@ EXAMPLE = "offsettree simulate campaign --rows 20000 -o campaign.csv"
 def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     command.add_argument(
-        "dataset", metavar="DATASET", help="campaign (made up), or one of the paper's: ecoli, flare, glass, letter, ..."
+        "dataset",
+        metavar="DATASET",
+        help="campaign (synthetic), or one of the paper's datasets: ecoli, flare, glass, letter, ...",
     )
-    command.add_argument("-o", "--out", type=Path, required=True, help=".csv, .csv.gz, .parquet, .ndjson or .arrow")
-    command.add_argument("--rows", type=int, help="how many decisions (default: 20,000; of the paper's datasets all)")
+    command.add_argument(
+        "-o", "--out", type=Path, required=True, help="file to write: .csv, .csv.gz, .parquet, .ndjson or .arrow"
+    )
+    command.add_argument("--rows", type=int, help="number of rows (default: 20,000; the paper's datasets: all)")
     command.add_argument(
         "--logging",
         choices=["uniform", "skewed"],
         default="uniform",
-        help="of the paper's datasets: all actions alike, or some up to ten times as often (default: uniform)",
+        help="for the paper's datasets: every action equally likely, or some up to ten times as likely (default: "
+        "uniform)",
     )
     add_common_options(command, seed=True)
     command.set_defaults(run=run)
@@ -80,9 +85,9 @@ def _labelled(options: argparse.Namespace) -> dict[str, Any]:
     random = np.random.default_rng(options.seed)
     logging: Any = "uniform"
     if options.logging == "skewed":
-        # Streams of their own: who is logged often must not depend on how many rows are drawn.
-        often = np.random.default_rng([options.seed, 1]).permutation(data.n_actions) / max(1, data.n_actions - 1)
-        logging = 10**often / (10**often).sum()
+        # A random stream of its own: the frequent actions must not depend on the number of rows drawn.
+        exponents = np.random.default_rng([options.seed, 1]).permutation(data.n_actions) / max(1, data.n_actions - 1)
+        logging = 10**exponents / (10**exponents).sum()
     log = simulate_log(data.X, data.y, logging, int(random.integers(2**31)))
     if options.rows is not None:
         if options.rows > len(log):

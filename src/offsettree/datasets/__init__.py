@@ -1,4 +1,4 @@
-"""The datasets of the paper, in the package, generated or of one's own, and a made-up campaign."""
+"""The paper's datasets (packaged, generated or downloaded), svmlight files, and a simulated campaign."""
 
 from offsettree.datasets.campaign import Campaign, make_campaign
 from offsettree.datasets.dataset import Dataset

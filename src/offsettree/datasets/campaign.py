@@ -1,4 +1,4 @@
-"""A made-up e-mail campaign: customers with numbers, names, dates and gaps, and a logging policy that explored."""
+"""A simulated e-mail campaign: mixed features with missing values, and a logging policy that explores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANNELS = ("app", "organic", "paid-search", "partner", "social")
 
 @dataclass(frozen=True, eq=False)
 class Campaign:
-    """A log of a campaign, and what a simulation knows besides.
+    """The log of a campaign, with the true rewards that a real log lacks.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Campaign:
         The log as a file would have it: features, then `mail`, `visited` and `propensity`. Ready for
         ``pandas.DataFrame(columns)``.
     expected : array of shape (n_rows, n_actions)
-        The probability of a visit after each mail: what no real log tells.
+        The probability of a visit after each mail.
     actions : array of shape (n_actions,)
         The mails, in the order of the columns of `expected`.
     """
@@ -43,19 +43,19 @@ class Campaign:
 
 
 def make_campaign(n_rows: int = 20_000, *, random_state: int | None = None) -> Campaign:
-    """Simulate six mails to customers, and who visited.
+    """Simulate the choice among six mails to each customer, and the visits that follow.
 
-    What works depends on the customer: those long gone answer to a win-back mail, small baskets to free shipping, the
-    young on a phone to new arrivals, those who never bought to a discount, and some visit more if left alone. The
-    logging policy is a marketer's rule, followed six times in ten; otherwise a mail is drawn at random, as all must be
-    from time to time if anything is to be learned.
+    The best mail depends on the customer: inactive ones respond to a win-back mail, small baskets to free shipping,
+    young people on a phone to new arrivals, those who never bought to a discount, and some visit more without mail.
+    The logging policy follows a marketer's rule in 60 % of the rows; in the others it draws a mail at random, so that
+    every mail is explored.
 
     Parameters
     ----------
     n_rows : int, default=20_000
-        How many decisions.
+        Number of decisions.
     random_state : int or None, default=None
-        Decides everything.
+        Seed.
 
     Returns
     -------

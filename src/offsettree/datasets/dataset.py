@@ -1,4 +1,4 @@
-"""A labelled dataset: every row's right label is known, so that every action's reward is."""
+"""A labelled dataset: the label of a row gives the reward of every action."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["Dataset"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Rows with their right labels, which become actions when a log is made of them by `simulate_log`.
+    """Rows with their labels; `simulate_log` turns the labels into actions.
 
     Parameters
     ----------
     name : str
-        As the paper's Table 1 has it.
+        The name in the paper's Table 1.
     X : array of shape (n_rows, n_features) or pandas frame
-        An array of floats where all features are numbers. A frame where some are nominal: those are categorical
-        columns of strings, the others floats; what is missing is missing.
+        An array of floats if all features are numeric; else a frame with categorical columns of strings for the
+        nominal features and floats for the others. Missing values are kept.
     y : array of str, of shape (n_rows,)
-        The right label of each row.
+        The label of each row.
     feature_names : tuple of str
         The names of the columns of X.
     nominal : tuple of str
-        Those among them whose values are names, even where the names are digits.
+        The nominal features, including those coded by digits.
     source : str
         Where the rows come from.
 
@@ -57,7 +57,7 @@ class Dataset:
 
     @property
     def n_actions(self) -> int:
-        """How many labels occur: the paper's k."""
+        """Number of labels: the paper's k."""
         return len(self.classes)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""RCV1, the news stories of the paper's section 7.2: downloaded once, by scikit-learn."""
+"""RCV1, the news stories of the paper's section 7.2; scikit-learn downloads them once."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TOPICS = ("CCAT", "ECAT", "GCAT", "MCAT")
 def load_rcv1_topics() -> tuple[csr_matrix, NDArray[np.str_]]:
     """Load the stories of RCV1 that have exactly one of the four top-level topics.
 
-    scikit-learn downloads them, hundreds of megabytes, into the folder that `sklearn.datasets.get_data_home` names, and
-    finds them there from then on. Its words are weighted by tf-idf and each story scaled to length 1; the Banditron's
-    authors made bags of words of 673,768 stories themselves: near to this, but not the same.
+    scikit-learn downloads them once, hundreds of megabytes, into the folder of `sklearn.datasets.get_data_home`. Words
+    are weighted by tf-idf and each story has length 1. The Banditron's authors built their own bags of words of
+    673,768 stories: similar to this, but not the same.
 
     Returns
     -------
@@ -32,13 +32,13 @@ def load_rcv1_topics() -> tuple[csr_matrix, NDArray[np.str_]]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns of every attempt; what counts is whether the last succeeds
+            warnings.simplefilter("ignore")  # it warns of every failed attempt, even if a later one succeeds
             stories = fetch_rcv1()
     except (OSError, EOFError, ValueError) as error:
         raise DatasetError(
-            f"RCV1 must be there or be downloadable; scikit-learn's fetch_rcv1 failed ({error}). Connect to the "
+            f"RCV1 must be on disk or downloadable; scikit-learn's fetch_rcv1 failed ({error}). Connect to the "
             "internet, copy the folder RCV1 of sklearn.datasets.get_data_home() from a machine that has it, or use "
-            "data that is generated: synsep or synnonsep."
+            "generated data: synsep or synnonsep."
         ) from error
     column = [list(stories.target_names).index(topic) for topic in TOPICS]
     topics = stories.target.tocsc()[:, column].toarray().astype(bool)

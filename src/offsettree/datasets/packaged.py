@@ -1,4 +1,4 @@
-"""The thirteen datasets that come with the package; `tools/build_datasets.py` made their files."""
+"""The thirteen datasets inside the package; `tools/build_datasets.py` makes their files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from offsettree.exceptions import ParameterError
 
 __all__ = ["NAMES", "load"]
 
-# Creators and years as the UCI repository gives them; data/README.md says more.
+# Creators and years as in the UCI repository; data/README.md has details.
 SOURCES = {
     "ecoli": "Ecoli (K. Nakai, 1996)",
     "flare": "Solar Flare (G. Bradshaw, 1989)",
@@ -35,8 +35,8 @@ SOURCES = {
 
 NAMES = tuple(sorted(SOURCES))
 
-# The datasets with nominal features, and which of their features are numbers all the same. A feature is nominal where
-# its source declares it so, or where it is the code of a person: the speaker of vowel, and the speaker's sex.
+# Numeric features of the datasets that have nominal ones. A feature is nominal if its source declares it so, or if it
+# identifies a person: the speaker of vowel, and the speaker's sex.
 NUMBERS: dict[str, tuple[str, ...]] = {
     "flare": (),
     "lymph": ("Lym_nodes_dimin", "Lym_nodes_enlar", "No_of_nodes_in"),
@@ -53,7 +53,7 @@ def load(name: str, *, as_frame: bool = False) -> Dataset:
     name : str
         One of `NAMES`.
     as_frame : bool, default=False
-        Whether X is a pandas frame even where all features are numbers. With nominal features it always is.
+        Whether X is a pandas frame even if all features are numeric. With nominal features it always is.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def _as_frame(columns: dict[str, tuple[str, ...]], nominal: list[str]) -> Any:
     pandas = require("pandas", extra="data")
     return pandas.DataFrame(
         {
-            # What is missing is written as nothing; None keeps it from becoming a category.
+            # Missing values are empty strings in the file; None keeps them from becoming a category.
             name: pandas.Categorical([value or None for value in values])
             if name in nominal
             else np.array(values, dtype=np.float64)

@@ -1,1 +1,1 @@
-"""The paper's results, run again: one file per table or figure."""
+"""The paper's experiments: one file per table or figure."""

@@ -1,4 +1,4 @@
-"""Section 7.2: the Banditron, the agnostic offset tree and the realizable one, online, over one pass."""
+"""Section 7.2: the Banditron, the agnostic and the realizable offset tree, online in one pass."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ __all__ = [
     "select",
 ]
 
-# Shares of exploration around those that the Banditron's authors chose, by trying, for data such as this.
+# Shares of exploration around those that the Banditron's authors tuned for data such as this.
 GAMMAS = (0.002, 0.006, 0.014, 0.03, 0.05, 0.1, 0.2)
-# Next to no exploration: not what the algorithm promises anything for, and not chosen from, but told.
+# Almost no exploration: reported, but not eligible as the best, as the algorithm's guarantee does not cover it.
 BELOW = (0.0001, 0.001)
 AGNOSTIC, REALIZABLE = "offset tree, agnostic", "offset tree, realizable"
 HINGE_AGNOSTIC, HINGE_REALIZABLE = f"{AGNOSTIC}, hinge", f"{REALIZABLE}, hinge"
@@ -60,7 +60,7 @@ METHODS: Mapping[str, Make] = {
     **{name: partial(_banditron, gamma=gamma) for name, gamma in {**NEARLY_GREEDY, **BANDITRONS}.items()},
     AGNOSTIC: partial(_tree, loss="perceptron", realizable=False),
     REALIZABLE: partial(_tree, loss="perceptron", realizable=True),
-    # Not the paper's: the default of our own online tree.
+    # Not in the paper: the default of our online tree.
     HINGE_AGNOSTIC: partial(_tree, loss="hinge", realizable=False),
     HINGE_REALIZABLE: partial(_tree, loss="hinge", realizable=True),
 }
@@ -69,9 +69,9 @@ METHODS: Mapping[str, Make] = {
 def run(
     records: Records, stream: Stream, *, methods: Sequence[str] = tuple(METHODS), n_seeds: int = 5, n_jobs: int = 1
 ) -> None:
-    """Do what the records do not have yet, seed by seed, and add each result as it comes.
+    """Run the tasks that the records lack, seed by seed; add each result as it comes.
 
-    A seed's rows, and their order, are the same for all methods.
+    All methods see a seed's rows in the same order.
     """
     tasks: list[dict[str, Any]] = [
         {"data": stream.identity, "rows": stream.n_rows, "seed": seed, "method": method}
@@ -83,7 +83,7 @@ def run(
     try:
         for seed in dict.fromkeys(task["seed"] for task in pending):
             X, y = stream.draw(seed)
-            # Threads: the kernels let go of the interpreter, and the rows, the largest thing here, are there once.
+            # Threads: the kernels release the interpreter's lock, and the rows are in memory only once.
             results: Iterator[Record] = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator_unordered")(
                 delayed(run_one)(stream, X, y, seed, task["method"]) for task in pending if task["seed"] == seed
             )
@@ -95,9 +95,9 @@ def run(
 
 
 def run_one(stream: Stream, X: Any, y: NDArray[Any], seed: int, method: str) -> Record:
-    """Let a method decide, observe and learn row by row; return its error so far along the way."""
+    """Let a method decide, observe and learn row by row; return its error curve."""
     started = time.perf_counter()
-    # Streams of random numbers of their own: the same seed would tie what is explored to the rows drawn with it.
+    # Another seed than that of the rows, so that exploration is independent of them.
     learner = METHODS[method](stream.actions, LEARNER_SEEDS + seed)
     result = progressive_validation(learner, X, y, progress=False)
     return {
@@ -128,7 +128,7 @@ def select(records: Records, stream_identity: str, n_rows: int, n_seeds: int) ->
 
 
 def _thin(curve: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Keep points that are about equally far apart on a logarithmic axis, the last among them."""
+    """Keep points about equally spaced on a logarithmic axis, including the last."""
     wanted = np.geomspace(1, curve[-1, 0], N_POINTS)
     kept: NDArray[np.intp] = np.unique(np.searchsorted(curve[:, 0], wanted - 1e-9).clip(max=len(curve) - 1))
     return curve[kept]

@@ -1,4 +1,4 @@
-"""Section 7.2 for people: the error rates beside the paper's, the Banditron's grid in full, and who won."""
+"""Report on section 7.2: error rates beside the paper's, the Banditron's full grid, and which method won."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Errors = dict[str, list[float]]
 
 
 def page(records: Sequence[Record], name: str) -> str:
-    """Write all there is to say about a run: the table, the grid, and who won."""
+    """Write the report of a run: the table, the grid, and which method won."""
     errors, rows = errors_by_method(records), records[0]["rows"]
     n_seeds = len(next(iter(errors.values())))
     origin = (
@@ -42,7 +42,7 @@ def page(records: Sequence[Record], name: str) -> str:
 
 
 def draw(records: Sequence[Record], name: str, folder: str | Path, stem: str) -> list[Path]:
-    """Draw the curves of the methods in the table, and behind them those of the other gammas; return the files."""
+    """Draw the curves of the methods in the table, with the other gammas in the background; return the files."""
     best, curves = best_banditron(errors_by_method(records)), _by_method(records, "curve")
     compared = (best, AGNOSTIC, REALIZABLE, HINGE_AGNOSTIC, HINGE_REALIZABLE)
     shown = {method: curves.pop(method) for method in compared}
@@ -57,17 +57,17 @@ def draw(records: Sequence[Record], name: str, folder: str | Path, stem: str) ->
 
 
 def errors_by_method(records: Iterable[Record]) -> Errors:
-    """List the errors of each method, seed by seed."""
+    """Return the errors of each method, by seed."""
     return _by_method(records, "error")
 
 
 def best_banditron(errors: Errors) -> str:
-    """Name the Banditron whose mean error is the lowest: chosen in hindsight, as in its paper."""
+    """Return the Banditron with the lowest mean error: chosen in hindsight, as in its paper."""
     return min((method for method in errors if method in BANDITRONS), key=lambda method: np.mean(errors[method]))
 
 
 def table(errors: Errors) -> str:
-    """Draw the three methods and our own two as a table, the paper's figures beside them."""
+    """Write the table of the paper's three methods and our two, with the paper's figures."""
     best = best_banditron(errors)
     paper = {
         best: f"{100 * BANDITRON_RCV1['Banditron']:g} %",
@@ -83,7 +83,7 @@ def table(errors: Errors) -> str:
 
 
 def grid(errors: Errors) -> str:
-    """Draw the Banditron's errors for all gammas that were tried, the best in bold."""
+    """Write the table of the Banditron's errors for all gammas, the best in bold."""
     best = best_banditron(errors)
     lines = ["| Banditron's gamma | error | over the seeds |", "|---|---|---|"]
     for method, gamma in {**NEARLY_GREEDY, **BANDITRONS}.items():
@@ -95,7 +95,7 @@ def grid(errors: Errors) -> str:
 
 
 def verdict(errors: Errors) -> str:
-    """Say on how many seeds each beat the others, and whether the grid was wide enough."""
+    """Say on how many seeds each method beat the others, and whether the grid was wide enough."""
     best = best_banditron(errors)
     duels = (
         ("realizable tree", REALIZABLE, "Banditron with its best gamma", best),
@@ -116,7 +116,7 @@ def verdict(errors: Errors) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number of things."""
+    """Write a number with its noun."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 

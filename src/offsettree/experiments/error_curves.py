@@ -1,4 +1,4 @@
-"""Errors of online learners as they go: one line per method over the rows seen, both axes logarithmic."""
+"""Error curves of online learners: one line per method over the rows seen, on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from offsettree._optional import require
 
 __all__ = ["draw"]
 
-# Told apart by people who see colours differently, and in print by the dashes.
+# Distinguishable with colour blindness, and in print by the dashes.
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#56b4e9", "#b5a100")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (2, 1)))
-# Before that the error of a few rows is all chance.
+# The error of fewer rows is mostly chance.
 FIRST_ROW = 100
 OTHERS = "Banditron, other gammas"
 
@@ -32,9 +32,9 @@ def draw(
     floor: float | None = None,
     stem: str = "error-curves",
 ) -> list[Path]:
-    """Draw the mean over the seeds and the band between the lowest and the highest; return the PNG and the SVG.
+    """Draw the mean over the seeds and the band from the lowest to the highest; return the PNG and the SVG.
 
-    `background` are curves that only give an idea, all in grey; `floor` is an error below which nobody can go.
+    `background` curves are drawn in grey; `floor` is the lowest possible error.
     """
     matplotlib = require("matplotlib", extra="plots")
     figure = require("matplotlib.figure", extra="plots").Figure(figsize=(8, 5.8), layout="constrained")
@@ -46,11 +46,11 @@ def draw(
             "label noise", (0.01, 100 * floor), xycoords=("axes fraction", "data"), xytext=(0, 4),
             textcoords="offset points", color="0.35", fontsize=9,
         )  # fmt: skip
-    _dress(axes, title)
-    # Below the axes: within them there is no place that no line crosses.
+    _format_axes(axes, title)
+    # Below the axes, as lines cross every place within them.
     figure.legend(handles=_by_last_error(axes), loc="outside lower center", ncols=2, frameon=False)
     paths = [Path(folder) / f"{stem}.{suffix}" for suffix in ("png", "svg")]
-    # The same records give the same files, so that committed ones change only with the results.
+    # Deterministic files, so that committed ones change only with the results.
     with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
         for path, metadata in zip(paths, ({"Software": None}, {"Date": None}), strict=True):
             figure.savefig(path, dpi=150, metadata=metadata, bbox_inches="tight")
@@ -69,7 +69,7 @@ def _lines(axes: Any, methods: Mapping[str, Curves], background: Mapping[str, Cu
         axes.plot(rows, mean, color=colour, linestyle=dash, linewidth=2, zorder=4, label=label)
 
 
-def _dress(axes: Any, title: str) -> None:
+def _format_axes(axes: Any, title: str) -> None:
     ticker = require("matplotlib.ticker", extra="plots")
     axes.set(xscale="log", yscale="log")
     axes.margins(x=0)
@@ -77,7 +77,7 @@ def _dress(axes: Any, title: str) -> None:
     axes.set_ylabel("mean error so far (%)")
     axes.set_title(title)
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda rows, _: f"{rows:,.0f}"))
-    # Errors seldom span many decades: 1, 2 and 5 of each are written out.
+    # Errors span few decades, so each gets the labels 1, 2 and 5.
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda error, _: f"{error:g}"))
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
@@ -88,17 +88,17 @@ def _dress(axes: Any, title: str) -> None:
 
 
 def _by_last_error(axes: Any) -> list[Any]:
-    """List the lines of the legend as they end, the highest first, and those in grey last."""
+    """Return the lines of the legend by their last error, the highest first; the grey ones are last."""
     handles, labels = axes.get_legend_handles_labels()
     named = [line for line, label in zip(handles, labels, strict=True) if label != OTHERS]
     return sorted(named, key=lambda line: -line.get_ydata()[-1]) + [line for line in handles if line not in named]
 
 
 def _over_seeds(curves: Curves) -> tuple[NDArray[np.float64], ...]:
-    """Return the rows, and the mean, lowest and highest error in percent; the curves have their points in common."""
+    """Return the rows, and the mean, lowest and highest error in percent; all curves have the same rows."""
     points = np.array(curves)
     rows = points[0, :, 0]
     shown = rows >= min(FIRST_ROW, rows[-1])
-    # A logarithmic axis has no place for 0: who has made no mistake yet is drawn as if it were half a one.
+    # A logarithmic axis has no 0: no mistakes so far are drawn as half a mistake.
     errors = 100 * np.maximum(points[:, shown, 1], 0.5 / rows[shown])
     return rows[shown], errors.mean(axis=0), errors.min(axis=0), errors.max(axis=0)

@@ -23,7 +23,7 @@ def draw(
     _panel(left, errors, regressions, "regression")
     _panel(right, errors, ["weighting"], "importance weighting")
     paths = [Path(folder) / f"{stem}.{suffix}" for suffix in ("png", "svg")]
-    # The same errors give the same files, so that committed ones change only with the results.
+    # Deterministic files, so that committed ones change only with the results.
     with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
         for path, metadata in zip(paths, ({"Software": None}, {"Date": None}), strict=True):
             figure.savefig(path, dpi=150, metadata=metadata, bbox_inches="tight")

@@ -1,4 +1,4 @@
-"""The figures that the paper prints."""
+"""The results that the paper reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results on disk, one line of JSON each, appended as they come: an interrupted run goes on where it was."""
+"""Results on disk, one line of JSON each, appended as they come, so that an interrupted run can resume."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Records:
     Parameters
     ----------
     path : path
-        The file; made with its folder when the first record is added.
+        The file; created with its folder when the first record is added.
     key : iterable of str
-        The fields that tell one record from another.
+        The fields that identify a record.
     """
 
     def __init__(self, path: str | Path, key: Iterable[str]) -> None:
@@ -58,7 +58,7 @@ class Records:
             return
         text = self.path.read_text(encoding="utf-8")
         if text and not text.endswith("\n"):
-            # The run was cut off while it wrote: the torn line is dropped, and its task done again.
+            # The run was killed while writing: drop the incomplete line, so that its task runs again.
             text = text[: text.rfind("\n") + 1]
             os.truncate(self.path, len(text.encode()))
         for number, line in enumerate(text.splitlines(), start=1):
@@ -68,6 +68,6 @@ class Records:
             except (json.JSONDecodeError, KeyError, TypeError):
                 raise OffsetTreeError(
                     f"{self.path} must hold one JSON record per line, with {', '.join(self.key)}; line {number} is "
-                    f"{line[:60]!r}. Remove that line, or the file to start anew."
+                    f"{line[:60]!r}. Remove that line, or the file to start over."
                 ) from None
             yield record

@@ -1,4 +1,4 @@
-"""Table 1 for people: the paper's figure beside each of ours, and a summary."""
+"""Report on Table 1: our errors beside the paper's, and a summary."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def mean_errors(records: Iterable[Record]) -> dict[tuple[str, str], float]:
 
 
 def paper_error(dataset: str, column: str) -> float | None:
-    """Return the figure that the paper prints, where it has that column."""
+    """Return the paper's error; None if it has no such column."""
     if column not in TABLE_1_COLUMNS:
         return None
     return TABLE_1[dataset][TABLE_1_COLUMNS.index(column)]
 
 
 def distance(errors: dict[tuple[str, str], float], method: str, column: str = "offset tree") -> float:
-    """Mean absolute difference between a method's errors and a column of the paper, over the datasets at hand."""
+    """Return the mean absolute difference between a method's errors and a column of the paper."""
     differences = [
         abs(error - TABLE_1[dataset][TABLE_1_COLUMNS.index(column)])
         for (dataset, run), error in errors.items()
@@ -39,7 +39,7 @@ def distance(errors: dict[tuple[str, str], float], method: str, column: str = "o
 
 
 def markdown(errors: dict[tuple[str, str], float], columns: Sequence[str]) -> str:
-    """Draw the table: ours, and the paper's in brackets."""
+    """Write the table of our errors, with the paper's in brackets."""
     names = sorted({dataset for dataset, _ in errors})
     lines = ["| dataset | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for name in names:
@@ -55,7 +55,7 @@ def markdown(errors: dict[tuple[str, str], float], columns: Sequence[str]) -> st
 
 
 def summary(errors: dict[tuple[str, str], float], columns: Sequence[str], hero: str = "offset tree") -> str:
-    """Say for each column how far it is from the paper's, and how the offset tree fares against it."""
+    """Say for each column how far it is from the paper's, and how often the offset tree beats it."""
     names = sorted({dataset for dataset, _ in errors})
     lines = []
     for column in columns:

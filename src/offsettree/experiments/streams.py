@@ -1,4 +1,4 @@
-"""Labelled rows in an order, which the seed decides: what the online learners of section 7.2 are shown."""
+"""Streams of labelled rows in random order, for the online learners of section 7.2."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ N_GENERATED = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A source of rows to be shown once, in the order of a seed.
+    """A source of labelled rows, in an order drawn by a seed.
 
     Parameters
     ----------
     name : str
-        What files are called after.
+        Used in file names.
     identity : str
-        What tells its records from those of other rows, even of a file with the same name.
+        Identifies the rows in records; differs even for files of the same name.
     n_rows : int
-        How many rows are shown.
+        Number of rows.
     whole : bool
-        Whether these are all there are, or as many as the experiment has.
+        Whether these are all rows of the source, or the default number if they are generated.
     actions : array
         The labels.
     draw : callable
@@ -50,7 +50,7 @@ class Stream:
 
 
 def open_stream(data: str, n_rows: int | None = None) -> Stream:
-    """Open a source by name: synsep, synnonsep, rcv1, or the path of an svmlight file; n_rows of it, or all."""
+    """Open a source by name: synsep, synnonsep, rcv1 or the path of an svmlight file; take n_rows of it, or all."""
     if n_rows is not None and n_rows < 1:
         raise ParameterError(f"rows must be at least 1; got {n_rows}. Leave it out for all rows.")
     if data in GENERATED:
@@ -60,8 +60,8 @@ def open_stream(data: str, n_rows: int | None = None) -> Stream:
     path = Path(data)
     if not path.exists():
         raise ParameterError(
-            f"data must be {', '.join(GENERATED)}, rcv1 or an svmlight file; {data!r} is none of these names, and no "
-            "such file is there."
+            f"data must be {', '.join(GENERATED)}, rcv1 or an svmlight file; {data!r} is none of these names, and "
+            "there is no such file."
         )
     X, y = datasets.load_svmlight(path)
     content = 0

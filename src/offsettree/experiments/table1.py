@@ -37,8 +37,8 @@ Policies = Mapping[str, Callable[[], BasePolicy]]
 class HalfDraws(Costing):
     """Costing with twice the largest weight as its bound, so that equal weights still give different draws.
 
-    A reading of the paper: with rewards 0 and 1 and the offset 1/2 every weight is k / 2, where without the offset the
-    largest would be k. Drawing with the bound k keeps half of the rows each time, and averaging has a point.
+    A reading of the paper: with rewards 0 and 1 and the offset 1/2 every weight is k / 2; without the offset the
+    largest would be k. Drawing with the bound k keeps half of the rows each time, so that averaging has an effect.
     """
 
     def _bound(self, weight: NDArray[np.float64]) -> float:
@@ -46,7 +46,7 @@ class HalfDraws(Costing):
 
 
 def _offset_trees(classifier: Callable[[], Any]) -> Policies:
-    """List the readings of how the paper's offset tree was run; docs/experiments.md compares them."""
+    """Return the possible readings of how the paper ran its offset tree; docs/experiments.md compares them."""
     return {
         "offset 1/2": lambda: OffsetTree(classifier()),
         "offset 1/2, random order": lambda: OffsetTree(classifier(), tree="random"),
@@ -61,7 +61,7 @@ def _offset_trees(classifier: Callable[[], Any]) -> Policies:
 
 
 def _weightings(classifier: Callable[[], Any]) -> Policies:
-    """List the other readings of importance weighting."""
+    """Return the other possible readings of importance weighting."""
     return {
         "weighting, one multiclass tree": lambda: ImportanceWeighted(classifier(), n_draws=N_DRAWS, all_pairs=False),
         "weighting, half draws": lambda: ImportanceWeighted(HalfDraws(classifier(), n_draws=N_DRAWS), n_draws=None),
@@ -114,9 +114,9 @@ def run(
     n_splits: int = 10,
     n_jobs: int = 1,
 ) -> None:
-    """Do what the records do not have yet, the longest first, and add each result as it comes.
+    """Run the tasks that the records lack, the longest first; add each result as it comes.
 
-    Every split, and the log drawn from it, is the same for all methods.
+    All methods share the splits and the logs drawn from them.
     """
     tasks: list[dict[str, Any]] = [
         {"learners": learners, "dataset": name, "split": split, "method": method}
@@ -145,7 +145,7 @@ def run_one(learners: str, dataset: str, split: int, method: str) -> Record:
     classes = _load(dataset).classes
     policy = policies(learners)[method]().set_params(actions=classes, random_state=POLICY_SEEDS + split)
     with warnings.catch_warnings():
-        # Of few rows and many actions some are never logged, and rewards are rare: so is the paper's protocol.
+        # In the paper's protocol some logs are short: actions are never logged, and rewards are rare.
         warnings.simplefilter("ignore", OffsetTreeWarning)
         error = float((policy.fit(**log.arrays()).predict(X_test) != y_test).mean())
     seconds = time.perf_counter() - started
@@ -160,9 +160,9 @@ def run_one(learners: str, dataset: str, split: int, method: str) -> Record:
 
 
 def reveal(dataset: str, split: int) -> tuple[LoggedData, Features, NDArray[np.str_]]:
-    """Make the log of a split, two thirds of the rows with one reward each; return it and the rows to test on.
+    """Return the log of a split, two thirds of the rows with one reward each, and the test rows with their labels.
 
-    Splits and logs have streams of their own: the same seed would tie the actions to the rows drawn with it.
+    Splits and logs have different seeds, so that the actions drawn are independent of the split.
     """
     data = _load(dataset)
     train, test = train_test_split(np.arange(len(data)), test_size=1 / 3, random_state=split)
@@ -171,7 +171,7 @@ def reveal(dataset: str, split: int) -> tuple[LoggedData, Features, NDArray[np.s
 
 
 def policies(learners: str) -> Policies:
-    """Return all methods that can be run with a family of learners: the columns of the table, and the readings."""
+    """Return all methods of a family of learners: the columns of the table, and the alternative readings."""
     if learners not in LEARNERS:
         raise ParameterError(f"learners must be one of {', '.join(LEARNERS)}; got {learners!r}.")
     return {**COLUMNS[learners], **READINGS[learners], **WEIGHTINGS[learners]}
@@ -188,9 +188,9 @@ def _load(name: str) -> datasets.Dataset:
 
 
 def _work(name: str, method: str) -> float:
-    """Guess how long a task takes relative to others, for the longest to go first and the time left to be told."""
+    """Estimate a task's relative duration, to start the longest first and to show the time left."""
     data = _load(name)
     k = data.n_actions
-    # Importance weighting asks all pairs about every row, a single regressor all actions.
+    # Importance weighting predicts all pairs for every row, a single regressor all actions.
     factor = k if method.startswith("weighting") else k / 4 if method.startswith("single") else 2
     return len(data) * len(data.feature_names) * factor

@@ -1,8 +1,7 @@
-"""CSV and its kin: values between delimiters, without types.
+"""CSV and similar text formats: delimited values without types.
 
-Arrow takes the types from the first block. A column that is numbers there may be text a million rows later, so that
-the types are tried on all rows first, and are widened where they do not hold: whole numbers to numbers, anything
-else to text.
+Arrow infers the types from the first block, but a numeric column may become text a million rows later. So the types
+are first tried on all rows, and widened where they fail: integers to floats, anything else to text.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ BLOCK_SIZE = 1 << 20
 class CsvReader(Reader):
     """A log in CSV files of one header."""
 
-    nests = False  # bytes are text in another encoding, which is refused with its row
+    nests = False  # a binary column is text in another encoding, refused with its row
 
     def __init__(self, sources: list[Source], options: Options) -> None:
         super().__init__(sources, options)
@@ -48,7 +47,7 @@ class CsvReader(Reader):
         self._types: dict[str, pa.DataType] | None = None
 
     def file_names(self) -> list[str]:
-        """List the names of the header, which must be the same in all files."""
+        """Return the names of the header, which must be the same in all files."""
         if self._names is None:
             self._names = self._header(self.sources[0])
             for source in self.sources[1:]:
@@ -83,7 +82,7 @@ class CsvReader(Reader):
         return names
 
     def _numbered(self, source: Source) -> list[str]:
-        """Name the columns of a file without a header: column_1, column_2 and so on."""
+        """Return column names for a file without a header: column_1, column_2 and so on."""
         head = read_head(source, 1 << 20).decode(self.options.encoding, errors="replace")
         first: list[str] = next(csv.reader(io.StringIO(head), delimiter=self.delimiter), [])
         return [f"column_{place + 1}" for place in range(len(first))]
@@ -93,14 +92,14 @@ class CsvReader(Reader):
         yield from self._typed_tables(source, columns, self.types())
 
     def head(self, n_rows: int) -> pa.Table:
-        """Read the first rows, with the types that they have themselves."""
+        """Read the first rows, with types inferred from them."""
         source = self.sources[0]
         with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
             first = next(iter(reader), None)
         return reader.schema.empty_table() if first is None else plain(pa.Table.from_batches([first]).slice(0, n_rows))
 
     def all_chunks(self, columns: Sequence[str] | None) -> list[Chunk]:
-        """Read all files into memory: in one pass where the types of the first block hold in all of them."""
+        """Read all files into memory, in one pass if the types of the first block hold everywhere."""
         if self._types is None:
             self._types = self._first_types()
             try:
@@ -110,7 +109,7 @@ class CsvReader(Reader):
         return super().all_chunks(columns)
 
     def types(self) -> dict[str, pa.DataType]:
-        """Tell the types of the columns, by a pass over all rows unless told not to."""
+        """Return the types of the columns, by a pass over all rows unless `first_pass` is off."""
         if self._types is None:
             self._types = self._first_types()
             if self.options.first_pass and not self._hold():
@@ -118,18 +117,18 @@ class CsvReader(Reader):
         return self._types
 
     def _first_types(self) -> dict[str, pa.DataType]:
-        """Tell the types of the first block of the first file, or those that the caller knows."""
+        """Return the types of the first block of the first file, overridden by those the caller gave."""
         source = self.sources[0]
         with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
             types = dict(zip(reader.schema.names, reader.schema.types, strict=True))
         for name, kind in types.items():
-            if pa.types.is_binary(kind):  # text that is not UTF-8: found below
+            if pa.types.is_binary(kind):  # text that is not UTF-8: a later check names the row
                 types[name] = pa.string()
         known = {"number": pa.float64(), "text": pa.string()}
         return types | {name: known[kind] for name, kind in self.options.types.items() if name in types}
 
     def _hold(self) -> bool:
-        """Tell whether the types hold in all rows."""
+        """Return whether the types hold in all rows."""
         for source in self.sources:
             try:
                 with reading(source), self._open(source, self._types or {}, None, threads=True) as reader:
@@ -156,7 +155,7 @@ class CsvReader(Reader):
         return types
 
     def _try_values(self, source: Source, types: dict[str, pa.DataType], on_failure: Callable[..., None]) -> None:
-        """Read all values as they are written, and report the columns of blocks that are not of their type."""
+        """Read all values as raw text; call `on_failure` for each column of a block that does not fit its type."""
         first_row = 1
         as_written = dict.fromkeys(types, pa.binary())
         with (
@@ -175,7 +174,7 @@ class CsvReader(Reader):
     def _typed_tables(
         self, source: Source, columns: list[str] | None, types: dict[str, pa.DataType]
     ) -> Iterator[pa.Table]:
-        # Arrow would make all times with an offset those of Greenwich.
+        # Arrow would convert times with an offset to UTC; local time is kept.
         zoned = [name for name, kind in types.items() if pa.types.is_timestamp(kind) and kind.tz is not None]
         as_read = types | dict.fromkeys(zoned, pa.string())
         try:
@@ -187,7 +186,7 @@ class CsvReader(Reader):
                         table = table.set_column(place, name, on_the_wall(table.column(place)))
                     yield table
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            # Threads do not know the rows: look for the first bad one again, in order.
+            # The threaded reader does not number the rows: read again in order to find the first bad one.
             def refuse(name: str, column: pa.ChunkedArray, source: Source, first_row: int) -> None:
                 if columns is None or name in columns:
                     refuse_value(name, column, types[name], source, first_row, self.options)

@@ -1,4 +1,4 @@
-"""What is wrong with a CSV file, said with the row; and what can be told of one from its first lines."""
+"""Errors of CSV files with their rows, and detection of the delimiter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 DELIMITERS = (",", "\t", ";", "|")
 ENCODING_REMEDY = (
     'If the whole file is in another encoding, pass it: encoding="latin-1" reads any file. A file of mixed encodings '
-    "must be mended where it is written."
+    "must be corrected by the program that writes it."
 )
 
 
@@ -40,7 +40,7 @@ class UnlikeFirstError(LogError):
 
 @contextmanager
 def explained(source: Source, options: Options, delimiter: str) -> Iterator[None]:
-    """Turn Arrow's complaints about the form of a file into errors that name the row."""
+    """Turn Arrow's parse errors into errors that name the row."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -56,25 +56,25 @@ def explained(source: Source, options: Options, delimiter: str) -> Iterator[None
 def _reason(message: str, source: Source, options: Options, delimiter: str) -> str | None:
     if "Empty CSV" in message:
         header = read_head(source).decode(options.encoding, errors="replace").strip()
-        names = ", ".join(header.split(delimiter))  # Arrow finds none if not even a new line follows them
+        names = ", ".join(header.split(delimiter))  # Arrow finds none if the header has no line end
         return f"a log must have rows; {source} has its columns ({names}) but no row. Was it written to the end?"
     if "straddling" in message:
         return (
-            f"a row must not be longer than a block of the file; {source} has a longer one, most likely by a quotation "
-            "mark that is never closed. Look for it, and double those that are part of a value. If rows are that long, "
-            "pass max_line_bytes=..., the bytes of the longest."
+            f"a row must not be longer than a block of the file; {source} has a longer one, most likely because of a "
+            "quotation mark that is never closed. Find it, and double those that are part of a value. If rows are "
+            "really that long, pass max_line_bytes=..., the bytes of the longest."
         )
     if "CSV parse error" in message:
         return (
             f"every row must have a value for every column of the first line; {_ragged(message, options.header)} of "
-            f"{source} (rows are counted from 1, without the header). Quote values that hold the delimiter "
-            f"{delimiter!r} or a new line, or pass delimiter=... if it is another."
+            f"{source} (rows are counted from 1, without the header). Quote values that contain the delimiter "
+            f"{delimiter!r} or a line break, or pass delimiter=... if it is another."
         )
     return None
 
 
 def _ragged(message: str, header: bool) -> str:
-    """Tell Arrow's "Row #18: Expected 2 columns, got 3: 1,2,3" in our words; its rows count the header."""
+    """Rewrite Arrow's "Row #18: Expected 2 columns, got 3: 1,2,3", whose rows count the header."""
     found = re.search(r"Row #(\d+): Expected (\d+) columns?, got (\d+)(?:: (.*))?", message, re.DOTALL)
     if found is None:
         return message.removeprefix("CSV parse error: ")
@@ -84,7 +84,7 @@ def _ragged(message: str, header: bool) -> str:
 
 
 def decoded(column: pa.ChunkedArray, name: str, source: Source, first_row: int, encoding: str) -> pa.ChunkedArray:
-    """Make text of bytes, or name the row that is none."""
+    """Decode bytes to text; the error names the row that fails."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
@@ -100,7 +100,7 @@ def decoded(column: pa.ChunkedArray, name: str, source: Source, first_row: int, 
 
 
 def converts(column: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> bool:
-    """Tell whether text can be read as a type, as Arrow's CSV reader does."""
+    """Return whether Arrow's CSV reader can read text as a type."""
     column = as_numerals(column, decimal)
     if pa.types.is_null(kind):
         return bool(column.null_count == len(column))
@@ -114,7 +114,7 @@ def converts(column: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> bool:
 def refuse_value(
     name: str, column: pa.ChunkedArray, kind: pa.DataType, source: Source, first_row: int, options: Options
 ) -> None:
-    """Name the first row of a column that cannot be read as its type."""
+    """Raise an error that names the first row of a column that cannot be read as its type."""
     row = bisect_left(
         range(len(column)), True, key=lambda row: not converts(column.slice(0, row + 1), kind, options.decimal)
     )
@@ -122,7 +122,7 @@ def refuse_value(
         error, remedy = LogError, "Correct the value, or leave the column out."
     else:
         error = UnlikeFirstError
-        remedy = f'Pass types={{"{name}": "text"}}, or leave first_pass on: then the type is one that all rows have.'
+        remedy = f'Pass types={{"{name}": "text"}}, or leave first_pass on, which finds a type that fits all rows.'
     raise error(
         f"column {name!r} must be {_words(kind)} as at the beginning; row {first_row + row} of {source} has "
         f"{column[row].as_py()!r} (rows are counted from 1, without the header). {remedy}"
@@ -138,9 +138,9 @@ def _words(kind: pa.DataType) -> str:
 
 
 def sniff_delimiter(head: str) -> str:
-    """Tell the delimiter that cuts the first lines into the most parts, as many in each."""
+    """Return the delimiter that cuts the first lines into the most parts, equally many in each."""
     lines = head.splitlines()[:20]
-    lines = lines[: max(1, len(lines) - 1)]  # the last may be cut off
+    lines = lines[: max(1, len(lines) - 1)]  # the last may be incomplete
     best, best_score = ",", (False, 1)
     for delimiter in DELIMITERS:
         try:
@@ -153,7 +153,7 @@ def sniff_delimiter(head: str) -> str:
 
 
 def is_numeral(text: str) -> bool:
-    """Tell whether text is a number."""
+    """Return whether text is a number."""
     try:
         float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Decision service logs (dsjson): a JSON object per decision, with the context and all actions that were at hand."""
+"""Decision service logs (dsjson): a JSON object per decision, with the context and all available actions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["DsjsonReader"]
 class DsjsonReader(SparseReader):
     """A log as ``vw --dsjson --cb_explore_adf`` reads it.
 
-    The features are those of the context that all actions share, by dotted names. An action is called by its id or
-    tag where it has one, else by its number. Lines that hold no decision, or one marked not to be learned from, are
-    passed over, as Vowpal Wabbit does.
+    The features are those of the shared context, by dotted names. An action's label is its id or tag if it has one,
+    else its number. Lines without a decision, or with one marked as not to be learned from, are skipped, as Vowpal
+    Wabbit does.
     """
 
     absent: ClassVar[float] = math.nan
@@ -57,7 +57,7 @@ def _number(value: Any, name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} must be a number; it is {value!r:.60}.")  # noqa: TRY004 - told with its row above
+        raise ValueError(f"{name} must be a number; it is {value!r:.60}.")  # noqa: TRY004 - the caller adds the row
     return _finite(value, name)
 
 
@@ -68,7 +68,7 @@ def _finite(value: float, name: str) -> float:
 
 
 def _label(number: Any, actions: Any) -> int | str:
-    if type(number) is not int or number < 1:  # nor true, which is an int as well
+    if type(number) is not int or number < 1:  # not isinstance: true is an int as well
         raise ValueError(f"_label_Action must be a whole number from 1 on; it is {number!r:.60}.")
     if number > LARGEST_LABEL:
         raise ValueError(f"_label_Action must be at most {LARGEST_LABEL}; it is {number!r:.60}.")
@@ -82,20 +82,20 @@ def _label(number: Any, actions: Any) -> int | str:
         for part in parts:
             for key, value in part.items():
                 if key.lower().strip("_") in ("id", "tag", "actionid", "action_id") and type(value) in (int, str):
-                    # Beyond what an array of whole numbers holds it is a name.
+                    # A number too large for an integer array becomes text.
                     return str(value) if isinstance(value, int) and abs(value) > LARGEST_LABEL else value
     return number
 
 
 def _walk(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float | str]]:
-    """Walk the features; keys that begin with an underscore are the service's own."""
+    """Yield the features; keys that begin with an underscore belong to the service."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if not key.startswith("_"):
                 yield from _walk(inner, (*keys, key))
     elif isinstance(value, list):
         for place, inner in enumerate(value):
-            if isinstance(inner, str):  # a set of words
+            if isinstance(inner, str):  # a list of words becomes one-hot features
                 yield (*keys[:-1], f"{keys[-1]}={inner}"), 1.0
             else:
                 yield from _walk(inner, keys if len(value) == 1 else (*keys, str(place)))

@@ -1,4 +1,4 @@
-"""How much a file may ask for: a small one must neither fill the memory nor run out of stack."""
+"""Limits on input files, so that a small one can neither exhaust the memory nor overflow the stack."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from offsettree.exceptions import LogError, ParameterError
 __all__ = ["Limits"]
 
 LINE_BYTES = 1 << 24
-FREE_BYTES = 1 << 26  # that any file may become, however small it is
+FREE_BYTES = 1 << 26  # any file may grow to this size
 STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 OPEN, CLOSE = b"[{", b"]}"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is read of a file at most; whoever knows the file may raise them.
+    """Limits of reading a file; raise them for files that you trust.
 
     Attributes
     ----------
     max_line_bytes : int, optional
-        The longest line of text, about. By default 16 MiB, and 1 MiB in CSV.
+        The longest line of text, approximately. By default 16 MiB, and 1 MiB in CSV.
     max_nesting : int
-        How deep JSON may nest; the object of a line is the first level.
+        The depth of nested JSON; the object of a line is the first level.
     max_ratio : float
-        How many times as large as its file a log may become when it is decompressed, or written out as a table; the
-        first 64 MiB are free.
+        The ratio of a log's size, decompressed or as a table, to that of its file; not applied below 64 MiB.
     """
 
     max_line_bytes: int | None = None
@@ -50,7 +49,7 @@ class Limits:
         return LINE_BYTES if self.max_line_bytes is None else self.max_line_bytes
 
     def check_line(self, n_bytes: int, where: object) -> None:
-        """Refuse a line that does not end."""
+        """Refuse a line that is too long."""
         if n_bytes > self.line_bytes:
             raise LogError(
                 f"a line must not be longer than {self.line_bytes:,} bytes; {where} has one of {n_bytes:,} or more. Is "
@@ -58,7 +57,7 @@ class Limits:
             )
 
     def check_ratio(self, n_bytes: int, file_bytes: int, where: object) -> None:
-        """Refuse a file that becomes far larger than it is."""
+        """Refuse a file that grows too much, such as a decompression bomb."""
         if n_bytes > FREE_BYTES and n_bytes > self.max_ratio * file_bytes:
             raise LogError(
                 f"a log must not become more than {self.max_ratio:g} times as large as its file; {where} has "
@@ -67,7 +66,7 @@ class Limits:
             )
 
     def check_nesting(self, block: bytes, n_lines: int, where: object, first_row: int) -> None:
-        """Refuse lines of JSON that nest too deep, before any parser, which calls itself for each level, sees them."""
+        """Refuse JSON that is nested too deep, before it reaches a recursive parser."""
         if block.count(OPEN[:1]) + block.count(OPEN[1:]) < n_lines + self.max_nesting:
             return
         for row, line in enumerate(filter(bytes.strip, block.split(b"\n")), start=first_row):
@@ -79,9 +78,9 @@ class Limits:
 
 
 def _depth(line: bytes) -> int:
-    """Return how deep a line of JSON nests; brackets in text do not count."""
+    """Return the nesting depth of a line of JSON; brackets in strings do not count."""
     letters = np.frombuffer(STRING.sub(b"", line), dtype=np.uint8)
     steps = np.isin(letters, list(OPEN)).astype(np.int32) - np.isin(letters, list(CLOSE))
     level = np.cumsum(steps)
-    # Of what closes before it was opened no parser gets further: it must not hide what opens after it.
+    # Unmatched closing brackets must not offset the opening ones after them.
     return int((level - np.minimum(np.minimum.accumulate(level), 0)).max(initial=0))

@@ -1,7 +1,7 @@
-"""NDJSON: one object per line, in any order of keys, without a promise of types.
+"""NDJSON: one object per line, with keys in any order and without declared types.
 
-Blocks of lines are parsed by Arrow, with the types that a first pass found; a block of which Arrow says that its
-types are mixed is parsed by Python, slowly, and gives the same table.
+Arrow parses blocks of lines with the types that a first pass found. A block of mixed types takes the slow path through
+Python's parser, which gives the same table.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from offsettree.logs._tables import on_the_wall
 
 __all__ = ["NdjsonReader", "as_float", "parse_lines"]
 
-PIECE = 1 << 16  # of lines whose keys are not known yet: each may bring others, and a column has a cell in every row
+PIECE = 1 << 16  # bytes parsed at a time in the first pass, so that rows with ever new keys are noticed early
 CELL_BYTES = 8
-HALF_NAMED = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character, as JSON can name it
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # an escaped surrogate, half of a character
 
 Keys = tuple[str, ...]  # ("user", "age") is the column user.age
 
 
 class NdjsonReader(Reader):
-    """A log in files of JSON objects, one per line; nested objects are columns of dotted names."""
+    """A log in files of JSON objects, one per line; nested objects become columns with dotted names."""
 
     def __init__(self, sources: list[Source], options: Options) -> None:
         super().__init__(sources, options)
         self._types: dict[Keys, pa.DataType] | None = None
 
     def file_names(self) -> list[str]:
-        """List the keys that occur, in order of appearance."""
+        """Return the keys that occur, in order of appearance."""
         return [".".join(keys) for keys in self.types()]
 
     def types(self) -> dict[Keys, pa.DataType]:
-        """Tell the types that hold in all rows; the pass over all files is needed to know even the keys."""
+        """Return the types that hold in all rows; even the keys are known only after a pass over all files."""
         if self._types is None:
             types: dict[Keys, pa.DataType] = {}
             for source in self.sources:
                 size = source.file.stat().st_size
                 for block, first_row in _numbered(source, self.options.encoding, PIECE):
                     for keys, kind in _types_of(block, source, first_row, self.options.encoding).items():
-                        types[keys] = _joined(types.get(keys, pa.null()), kind)
-                    # A row of one key more is a column more, of as many cells as there are rows.
+                        types[keys] = _common_type(types.get(keys, pa.null()), kind)
+                    # Each new key adds a column with a cell for every row.
                     source.limits.check_ratio(first_row * len(types) * CELL_BYTES, size, source)
             as_text = {keys: pa.string() for keys in types if self.options.types.get(".".join(keys)) == "text"}
             self._types = types | as_text
@@ -60,14 +60,14 @@ class NdjsonReader(Reader):
         types = self.types()
         if columns is not None:
             types = {keys: kind for keys, kind in types.items() if ".".join(keys) in set(columns)}
-        # Arrow would make all times with an offset those of Greenwich.
+        # Arrow would convert times with an offset to UTC; local time is kept.
         schema = _nested({keys: pa.string() if pa.types.is_timestamp(kind) else kind for keys, kind in types.items()})
         for block, first_row in _numbered(source, self.options.encoding):
             yield _parse(block, schema, types, source, first_row, self.options.encoding)
 
 
 def _numbered(source: Source, encoding: str, n_bytes: int | None = None) -> Iterator[tuple[bytes, int]]:
-    """Read blocks of lines, or pieces of about so many bytes, with the number of their first row."""
+    """Yield blocks of lines, or pieces of about `n_bytes` bytes, with the number of their first row."""
     first_row = 1
     for block in line_blocks(source, encoding):
         for piece in [block] if n_bytes is None else _pieces(block, n_bytes):
@@ -94,7 +94,7 @@ def _types_of(block: bytes, source: Source, first_row: int, encoding: str) -> di
         types: dict[Keys, pa.DataType] = {}
         for row in parse_lines(block, source, first_row, encoding):
             for keys, value in flatten(row):
-                types[keys] = _joined(types.get(keys, pa.null()), _kind_of(value))
+                types[keys] = _common_type(types.get(keys, pa.null()), _kind_of(value))
         return types
     return dict(_leaves(table.schema))
 
@@ -113,7 +113,7 @@ def _parse(
         except (pa.ArrowInvalid, UnicodeDecodeError):
             pass
         else:
-            return _side_by_side(table, types)
+            return _flattened(table, types)
     values: dict[Keys, list[Any]] = {keys: [] for keys in types}
     for row in parse_lines(block, source, first_row, encoding):
         found = dict(flatten(row))
@@ -123,7 +123,7 @@ def _parse(
 
 
 def _arrow_json(block: bytes, schema: pa.Schema | None) -> pa.Table:
-    block.decode()  # Arrow would notice later, or never
+    block.decode()  # Arrow may not notice invalid UTF-8
     return pajson.read_json(
         pa.BufferReader(block),
         read_options=pajson.ReadOptions(block_size=len(block) + 1),
@@ -139,12 +139,12 @@ def parse_lines(block: bytes, source: Source, first_row: int, encoding: str = "u
         source.limits.check_nesting(line, 1, source, row)
         try:
             value = json.loads(line.decode("utf-8-sig"))
-            if HALF_NAMED.search(line):
+            if SURROGATE.search(line):
                 json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise LogError(
-                f"text must be whole characters; row {row} of {source} names half of one, such as \\ud800 alone: "
-                f"{line[:60]!r}. Write it again as the program that cut it in two meant it."
+                f"text must be whole characters; row {row} of {source} has half of one, such as \\ud800 alone: "
+                f"{line[:60]!r}. Correct the program that cut it in two."
             ) from None
         except UnicodeDecodeError:
             raise LogError(
@@ -161,7 +161,7 @@ def parse_lines(block: bytes, source: Source, first_row: int, encoding: str = "u
 
 
 def flatten(row: dict[str, Any], above: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Walk the values of nested objects, with the keys that lead to them."""
+    """Yield the values of nested objects, with the keys that lead to them."""
     for key, value in row.items():
         if isinstance(value, dict):
             yield from flatten(value, (*above, key))
@@ -178,7 +178,7 @@ def _leaves(fields: Any, above: Keys = ()) -> Iterator[tuple[Keys, pa.DataType]]
 
 
 def _nested(types: dict[Keys, pa.DataType]) -> pa.Schema | None:
-    """Build the nested schema of the columns; None where a key leads to a value here and to an object there."""
+    """Return the nested schema of the columns; None if a key holds a value in some rows and an object in others."""
     tree: dict[str, Any] = {}
     for keys, kind in types.items():
         branch = tree
@@ -198,7 +198,7 @@ def _nested(types: dict[Keys, pa.DataType]) -> pa.Schema | None:
     return pa.schema(build(tree))
 
 
-def _side_by_side(table: pa.Table, types: dict[Keys, pa.DataType]) -> pa.Table:
+def _flattened(table: pa.Table, types: dict[Keys, pa.DataType]) -> pa.Table:
     columns = {}
     for keys, kind in types.items():
         column = table.column(keys[0])
@@ -218,7 +218,7 @@ def _kind_of(value: Any) -> pa.DataType:
     return pa.float64() if isinstance(value, float) else pa.string()
 
 
-def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if one == other or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):
@@ -231,20 +231,20 @@ def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    convert: Callable[[Any], Any] = as_float if kind == pa.float64() else _text if kind == pa.string() else _same
+    convert: Callable[[Any], Any] = as_float if kind == pa.float64() else _text if kind == pa.string() else _unchanged
     found = [None if value is None else convert(value) for value in values]
     return on_the_wall(pa.array(found, pa.string())) if pa.types.is_timestamp(kind) else pa.array(found, kind)
 
 
 def as_float(number: float) -> float | None:
-    """Return a number of JSON; None where it has more digits than a float can be large."""
+    """Return a number as a float; None if it is too large for one."""
     try:
         return float(number)
     except OverflowError:
         return None
 
 
-def _same(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 

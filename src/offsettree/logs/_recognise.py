@@ -1,4 +1,4 @@
-"""What format a file is of: by its first bytes, then its first line, then its name."""
+"""Detects a file's format by its first bytes, then its first line, then its name."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SUFFIXES = {
 FOREIGN = {
     b"PK\x03\x04": "a zip archive or an Excel workbook: unpack it, or save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
-    b"SQLite format 3": "a database of SQLite: export the table as CSV",
+    b"SQLite format 3": "an SQLite database: export the table as CSV",
     b"\x89HDF": "an HDF5 file: write the table as Parquet",
-    b"\x80\x04": "a pickle, which is not opened because it could run anything: write the table as Parquet",
-    b"\x80\x05": "a pickle, which is not opened because it could run anything: write the table as Parquet",
+    b"\x80\x04": "a pickle, which is not opened because it could run arbitrary code: write the table as Parquet",
+    b"\x80\x05": "a pickle, which is not opened because it could run arbitrary code: write the table as Parquet",
     b"FEA1": "the first version of Feather: write it again as Arrow or Parquet",
     b"ORC": "an ORC file: write the table as Parquet",
     b"Obj\x01": "an Avro file: write the table as Parquet",
@@ -38,7 +38,7 @@ VW_UNLABELLED = re.compile(r"^\|\S*\s+\S")
 
 
 def recognise(source: Source) -> str:
-    """Name the format of a file."""
+    """Return the format of a file."""
     head = read_head(source, 1 << 16)
     for magic, what in FOREIGN.items():
         if head.startswith(magic):
@@ -50,7 +50,7 @@ def recognise(source: Source) -> str:
     text = head.decode("utf-8-sig", errors="replace")
     line = next((line for line in text.splitlines() if line.strip()), "")
     if not line:
-        raise LogError(f"a log must have rows; {source} holds nothing but blanks. Was it written to the end?")
+        raise LogError(f"a log must have rows; {source} holds only white space. Was it written to the end?")
     if line.lstrip().startswith("{"):
         return "dsjson" if _is_decision(line) else "ndjson"
     if line.lstrip().startswith("["):
@@ -62,8 +62,8 @@ def recognise(source: Source) -> str:
         return "vw"
     if named in ("parquet", "arrow"):
         raise LogError(
-            f"{source} is not what its name says: it does not begin as {named} does. Was it cut off, or is it CSV? "
-            'Then pass format="csv".'
+            f"{source} must be {named}, as its name says; it does not begin as such files do. If it is CSV, pass "
+            'format="csv".'
         )
     if "\x00" in text[:1000] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise LogError(f"a log must be one of {', '.join(FORMATS)}; {source} is none of them: it is not text.")
@@ -71,7 +71,7 @@ def recognise(source: Source) -> str:
 
 
 def _has_no_labels(text: str) -> bool:
-    """Tell Vowpal Wabbit's lines without labels from a table drawn with bars, which has one at both ends."""
+    """Return whether lines are Vowpal Wabbit's without labels; a table drawn with bars has one at both ends."""
     lines = [line.rstrip() for line in text.splitlines()[:20] if line.strip()]
     return all(VW_UNLABELLED.match(line) and not line.endswith("|") for line in lines)
 

@@ -1,4 +1,4 @@
-"""Where the rows of a log are: one file or the files of a folder, compressed or not, perhaps partitioned."""
+"""The files of a log: one file or a folder of files, possibly compressed or partitioned."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["Source", "find_sources", "line_blocks", "open_stream", "read_head", 
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
 BLOCK_SIZE = 1 << 22
-NOWHERE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and Arrow write a partition of missing values
+MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # of Hive, Spark and Arrow
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file of rows, and the values that the folders above it give to all of them (``country=fr/part-0.parquet``)."""
+    """A file of rows, with the partition values of its folders (``country=fr/part-0.parquet``)."""
 
     file: Path
     partition: dict[str, Any] = field(default_factory=dict)
@@ -37,15 +37,15 @@ class Source:
 
 
 def find_sources(path: str | os.PathLike[str]) -> list[Source]:
-    """List the files of a path, in the order of their names; hidden files and those marked by ``_`` are left out."""
+    """Return the files of a path, sorted by name; names that begin with ``.`` or ``_`` are left out."""
     root = Path(path)
     if str(root) == "-" or (root.exists() and not root.is_dir() and not root.is_file()):
         raise LogError(
             f"the log must be a file or a folder; {'-, the standard input,' if str(root) == '-' else root} is a pipe "
-            "or a device, and a pipe cannot be read twice. Write it to a file first."
+            "or a device, which cannot be read twice. Write it to a file first."
         )
     if not root.exists():
-        raise LogError(f"the log must be a file or a folder that is there; {root} does not exist. Check the path.")
+        raise LogError(f"the log must be an existing file or folder; {root} does not exist. Check the path.")
     if not root.is_dir():
         _refuse_empty(root)
         return [Source(root)]
@@ -70,18 +70,18 @@ def _is_hidden(file: Path) -> bool:
 
 def _partition(file: Path) -> dict[str, Any]:
     pairs = [part.split("=", 1) for part in file.parts[:-1] if "=" in part]
-    return {unquote(name): None if value == NOWHERE else unquote(value) for name, value in pairs}
+    return {unquote(name): None if value == MISSING_PARTITION else unquote(value) for name, value in pairs}
 
 
 def _typed(sources: list[Source], root: Path) -> list[Source]:
-    """Make whole numbers of the partition columns that hold nothing else."""
+    """Convert partition columns to integers if all their values are."""
     names = list(sources[0].partition)
     for source in sources:
         if list(source.partition) != names:
             raise LogError(
-                f"all files of a partitioned folder must be under the same names; {sources[0]} is under "
-                f"{', '.join(names) or 'none'}, {source} under {', '.join(source.partition) or 'none'}. Give one part "
-                f"of {root} only, or move the file."
+                f"all files of a partitioned folder must have the same partition columns; {sources[0]} has "
+                f"{', '.join(names) or 'none'}, {source} has {', '.join(source.partition) or 'none'}. Give only one "
+                f"part of {root}, or move the file."
             )
     for name in names:
         values = {source.partition[name] for source in sources} - {None}
@@ -93,15 +93,15 @@ def _typed(sources: list[Source], root: Path) -> list[Source]:
 
 
 def open_stream(source: Source) -> pa.NativeFile:
-    """Open a file for reading from its beginning, decompressed by what its first bytes say."""
+    """Open a file for reading from its beginning, decompressed according to its first bytes."""
     file = pa.OSFile(os.fsencode(source.file), "rb")
     compression = _compression(file.read(4))
     file.seek(0)
-    return file if compression is None else pa.PythonFile(_Unfolding(source, file, compression), "r")
+    return file if compression is None else pa.PythonFile(_Decompressed(source, file, compression), "r")
 
 
-class _Unfolding(io.RawIOBase):
-    """A compressed file as it unfolds, as long as it does not unfold into far more than it is."""
+class _Decompressed(io.RawIOBase):
+    """A decompressed stream that refuses to grow beyond `Limits.max_ratio` times its file."""
 
     def __init__(self, source: Source, file: pa.NativeFile, compression: str) -> None:
         self._source = source
@@ -135,17 +135,17 @@ def read_head(source: Source, n_bytes: int = 1 << 16) -> bytes:
 
 @contextmanager
 def reading(source: Source) -> Iterator[None]:
-    """Turn what cannot be decompressed or read from disk into an error that names the file."""
+    """Turn errors of decompression or of the disk into a `LogError` that names the file."""
     try:
         yield
     except (OSError, EOFError) as error:
         raise LogError(
-            f"{source} cannot be read to its end: {error}. Was it cut off in a copy or a download? Get it again."
+            f"{source} cannot be read to its end: {error}. Was it cut off in a copy or a download? Copy it again."
         ) from error
 
 
 def line_blocks(source: Source, encoding: str = "utf-8") -> Iterator[bytes]:
-    """Read a text file in blocks of whole lines, in UTF-8 whatever it is written in."""
+    """Read a text file in blocks of whole lines, converted to UTF-8."""
     limits, rest = source.limits, b""
     recode = _recoder(source, encoding)
     with reading(source), open_stream(source) as stream:
@@ -163,7 +163,7 @@ def line_blocks(source: Source, encoding: str = "utf-8") -> Iterator[bytes]:
 
 
 def _recoder(source: Source, encoding: str) -> Callable[[bytes, bool], bytes]:
-    """Return what makes UTF-8 of the bytes of a file, piece by piece."""
+    """Return a function that converts the bytes of a file to UTF-8, piece by piece."""
     if encoding.lower() in ("utf-8", "utf8"):
         return lambda piece, last: piece
     decoder = codecs.getincrementaldecoder(encoding)()
@@ -173,7 +173,7 @@ def _recoder(source: Source, encoding: str) -> Callable[[bytes, bool], bytes]:
             return decoder.decode(piece, last).encode()
         except UnicodeError as error:
             raise LogError(
-                f"text must be {encoding}; {source} is not ({error}). Pass the encoding that it is written in: "
+                f"text must be {encoding}; {source} is not ({error}). Pass the file's encoding: "
                 'encoding="latin-1" reads any file.'
             ) from error
 

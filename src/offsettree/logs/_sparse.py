@@ -1,4 +1,4 @@
-"""Logs whose rows name their own features: a table where there are few names, a sparse matrix where there are many."""
+"""Logs whose rows name their features: read as a table if there are few names, as a sparse matrix if many."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from offsettree.logs._tables import with_kinds
 
 __all__ = ["LARGEST_LABEL", "Example", "SparseReader"]
 
-MOST_COLUMNS = 1024  # beyond, the features are a sparse matrix
-ROWS_AT_ONCE = 4096  # that are Python objects
-LARGEST_LABEL = 2**63 - 1  # that an array of whole numbers holds
+MOST_COLUMNS = 1024  # more features become a sparse matrix
+ROWS_AT_ONCE = 4096  # rows held as Python objects
+LARGEST_LABEL = 2**63 - 1  # of an integer array
 ROLES = ("action", "reward", "propensity")
 
 
 @dataclass
 class Example:
-    """One row: its number in the file, what was decided, and the features that it names."""
+    """One row: its number in the file, its action, cost and propensity, and the features that it names."""
 
     row: int
     action: int | str | None
@@ -40,7 +40,7 @@ class SparseReader(Reader):
     """A log of rows that name their features."""
 
     roles: ClassVar[dict[str, str]] = {role: role for role in ROLES}
-    # What a number is in a row that does not name it.
+    # The value of a numeric feature in a row that does not name it.
     absent: ClassVar[float] = 0.0
 
     def __init__(self, sources: list[Source], options: Options) -> None:
@@ -54,7 +54,7 @@ class SparseReader(Reader):
         """Read one file row by row."""
 
     def kinds(self) -> dict[str, str]:
-        """Tell which features there are, "number" or "text", by a pass over all rows."""
+        """Return the kind of each feature, "number" or "text", by a pass over all rows."""
         if self._kinds is None:
             kinds: dict[str, str] = {}
             n_rows = 0
@@ -69,17 +69,17 @@ class SparseReader(Reader):
                             kinds.setdefault(name, "number")
             if n_rows == 0:
                 raise LogError(f"a log must have rows; {self.sources[0]} has no decision. Was it written to the end?")
-            # What is to be read as something is there, though no row names it: a policy knows its columns.
+            # Features with a given type exist even if no row names them: a policy needs all its columns.
             self._kinds = kinds | dict(self.options.types)
         return self._kinds
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are more features than a table should have columns, and nobody has said which matter."""
+        """Whether there are too many features for a table, and the caller has not given their types."""
         return len(self.kinds()) > MOST_COLUMNS and not self.options.types
 
     def places(self) -> dict[str, int]:
-        """Tell the columns of the sparse matrix; text is a column of zeros and ones per value."""
+        """Return the columns of the sparse matrix; text is one-hot encoded."""
         if self._places is None:
             places: dict[str, int] = {}
             for source in self.sources:
@@ -90,15 +90,15 @@ class SparseReader(Reader):
         return self._places
 
     def file_names(self) -> list[str]:
-        """List the three columns of the log, then the features."""
+        """Return the three columns of the log, then the features."""
         return [*ROLES, *(self.places() if self.is_wide else self.kinds())]
 
     def tables(self, source: Source, columns: list[str] | None) -> Iterator[pa.Table]:
-        """Not needed: the chunks are made at once."""
+        """Not used: `chunks` reads the rows itself."""
         raise NotImplementedError
 
     def chunks(self, columns: Sequence[str] | None, chunk_rows: int) -> Iterator[Chunk]:
-        """Read all files, in chunks of one file each; a wide one has its features beside its table."""
+        """Read all files, in chunks of one file each; many features are in the chunk's X instead of its table."""
         names = self.names()
         wanted = list(names if columns is None else columns)
         check_columns(wanted, names, self.sources[0])
@@ -113,8 +113,8 @@ class SparseReader(Reader):
                 yield Chunk(table, source, int(numbers[0]), numbers, X)
 
     def _in_order(self, table: pa.Table, source: Source, wanted: list[str]) -> pa.Table:
-        there = {*table.column_names, *source.partition}
-        return super()._in_order(table, source, [name for name in wanted if name in there])
+        present = {*table.column_names, *source.partition}
+        return super()._in_order(table, source, [name for name in wanted if name in present])
 
     def _blocks(self, examples: Iterator[Example], wanted: list[str], n_rows: int) -> Iterator[tuple[Any, Any, Any]]:
         while n_rows and (block := list(islice(examples, min(n_rows, ROWS_AT_ONCE)))):
@@ -163,5 +163,5 @@ class SparseReader(Reader):
 
 
 def feature_name(name: str) -> str:
-    """Keep the names of features apart from those of the log's own columns."""
+    """Return a feature's name, prefixed if it is that of a column of the log."""
     return f"features.{name}" if name in ROLES else name

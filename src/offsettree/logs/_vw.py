@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's text for contextual bandits: ``action:cost:probability | features``, one decision per line."""
+"""Vowpal Wabbit's text format for contextual bandits: ``action:cost:probability | features``, one row per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["VwReader"]
 
 
 class VwReader(SparseReader):
-    """A log as ``vw --cb`` reads it; a feature of a namespace is called ``namespace.feature``, an absent one is 0."""
+    """A log as ``vw --cb`` reads it; features of a namespace are named ``namespace.feature``, absent ones are 0."""
 
     def examples(self, source: Source) -> Iterator[Example]:
         """Read one file line by line; empty lines are not rows."""
@@ -33,7 +33,7 @@ class VwReader(SparseReader):
                 except ValueError as error:
                     raise LogError(
                         f"a line must be as vw --cb reads it, action:cost:probability | features; row {row} of "
-                        f"{source} (empty lines not counted) is not: {error}. It begins {line[:60].decode()!r}."
+                        f"{source} (empty lines not counted) is not: {error}. It begins with {line[:60].decode()!r}."
                     ) from None
 
 
@@ -51,7 +51,7 @@ def _parse(line: str, row: int) -> Example:
 
 
 def _label(words: list[str]) -> tuple[int | None, float | None, float | None]:
-    """Find the one action whose cost is told; actions without are those that could have been taken."""
+    """Return action, cost and propensity of the one action with a cost; actions without were merely available."""
     found: list[list[str]] = [parts for word in words if len(parts := word.split(":")) > 1]
     if not found:
         return None, None, None
@@ -76,7 +76,7 @@ def _features(text: str) -> dict[str, float | str]:
         for word in words:
             name, _, value = word.rpartition(":") if ":" in word else (word, "", "")
             full = feature_name(prefix + name)
-            # A feature that is named twice counts twice.
+            # Values of a repeated feature are added, as Vowpal Wabbit does.
             features[full] = float(features.get(full, 0.0)) + scale * (_number(value) if value else 1.0)
     return features
 

@@ -1,4 +1,4 @@
-"""Which columns of a table are the action, the reward and the propensity, where their names tell."""
+"""Guesses by name which columns of a table are the action, the reward and the propensity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from offsettree.exceptions import LogError
 
 __all__ = ["ColumnGuess", "guess_columns"]
 
-# The most telling names first: a column called "action" is the action, whatever else there is.
+# The clearest names first: a column called "action" is the action, whatever else there is.
 NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
     "action": (
         ("action",),
@@ -37,21 +37,21 @@ NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
 }  # fmt: skip
 MEANING = {
     "action": "what was chosen",
-    "reward": "what it earned",
-    "propensity": "how likely that choice was",
+    "reward": "what the action earned",
+    "propensity": "the probability of the choice",
 }
 
 
 @dataclass(frozen=True)
 class ColumnGuess:
-    """The columns of a log: those given, and those guessed.
+    """The columns of a log, given or guessed.
 
     Parameters
     ----------
     action, reward : str
         The names of their columns.
     propensity : str, float or None
-        The name of its column, the number given for all rows, or None where no column looks like it.
+        The name of its column, the number given for all rows, or None if no column looks like it.
     guessed : tuple of str
         Which of the three were guessed.
     """
@@ -63,12 +63,12 @@ class ColumnGuess:
 
     @property
     def statement(self) -> str:
-        """What was guessed, in a sentence; empty where nothing was."""
+        """The guesses in a sentence; empty if there are none."""
         if not self.guessed:
             return ""
         parts = [f"the {role} is column {getattr(self, role)!r}" for role in self.guessed]
         options = ", ".join(f"{role}=..." for role in self.guessed)
-        return f"Guessed by name: {', '.join(parts)} (say otherwise by {options})."
+        return f"Guessed by name: {', '.join(parts)} (if wrong, give {options})."
 
 
 def guess_columns(
@@ -79,26 +79,26 @@ def guess_columns(
     reward: str | None = None,
     propensity: str | float | None = None,
 ) -> ColumnGuess:
-    """Guess which columns are the action, the reward and the propensity, where it is obvious.
+    """Guess which columns are the action, the reward and the propensity, if their names are clear.
 
     Parameters
     ----------
     names : list of str
         All columns.
     table_head : pyarrow.Table, optional
-        The first rows: a column of text is then no reward, and one of numbers outside (0, 1] no propensity.
+        The first rows. They rule out text as the reward, and numbers outside (0, 1] as the propensity.
     action, reward, propensity : str, optional
-        Those that are known already; the propensity may also be a number.
+        Columns that are known; the propensity may also be a number.
 
     Returns
     -------
     ColumnGuess
-        Its `propensity` is None where no column looks like it; the others are always found.
+        Its `propensity` is None if no column looks like it; the others are always found.
 
     Raises
     ------
     LogError
-        Where no column looks like the action or the reward, or several do.
+        If no column looks like the action or the reward, or several do.
 
     Examples
     --------
@@ -116,27 +116,27 @@ def guess_columns(
             found[role] = _find(role, [name for name in names if name not in taken], table_head)
             if found[role] is None and role != "propensity":
                 raise LogError(
-                    f"a log must tell the {role}, {MEANING[role]}; no column is called so or similarly. It has "
-                    f"{', '.join(names[:40])}. Say which it is: {role}=..."
+                    f"a log must have a column for the {role}, {MEANING[role]}; no name looks like it. It has "
+                    f"{', '.join(names[:40])}. Name the column: {role}=..."
                 )
     guessed = tuple(role for role in NAMES if known[role] is None and found[role] is not None)
     return ColumnGuess(str(found["action"]), str(found["reward"]), found["propensity"], guessed)
 
 
 def looks_like(role: str, name: str) -> bool:
-    """Tell whether a column is called as columns of that role often are; single letters do not count."""
+    """Return whether a column has a common name of that role; single letters do not count."""
     return _simple(name) in {*NAMES[role][0], *NAMES[role][1]}
 
 
 def _find(role: str, names: list[str], head: Any) -> str | None:
     for tier in NAMES[role]:
         candidates = [name for name in names if _simple(name) in tier]
-        if tier is not NAMES[role][0]:  # what is wrong with a column that says what it is will be told with its row
+        if tier is not NAMES[role][0]:  # wrong values of a column with a clear name are an error that names the row
             candidates = [name for name in candidates if _may_be(role, name, head)]
         if len(candidates) > 1:
             raise LogError(
-                f"a log must tell the {role}, {MEANING[role]}; several columns look like it: "
-                f"{', '.join(map(repr, candidates))}. Say which it is: {role}=..."
+                f"a log must have one column for the {role}, {MEANING[role]}; several look like it: "
+                f"{', '.join(map(repr, candidates))}. Name the column: {role}=..."
             )
         if candidates:
             return candidates[0]
@@ -155,7 +155,7 @@ def _may_be(role: str, name: str, head: Any) -> bool:
     if role == "action":
         return all(not isinstance(value, float) or value == int(value) for value in values if value == value)
     if role == "reward":
-        # Text in a few rows is an error that names the row; nothing but text is another column.
+        # Text in a few rows will be an error that names the row; only text means another column.
         return not values or any(isinstance(value, bool | int | float) or _is_numeral(value) for value in values)
     return all(isinstance(value, int | float) for value in values) and (
         not values or sum(0 < value <= 1 for value in values) * 2 >= len(values)

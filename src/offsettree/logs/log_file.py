@@ -1,4 +1,4 @@
-"""A log in a file: its columns and their roles settled once, its rows read as often as wanted."""
+"""A log in a file: the roles of its columns, found once, and its rows."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ HEAD_ROWS = 1000
 
 
 class LogColumns(NamedTuple):
-    """The columns of a log, of which the propensity may be unknown.
+    """The columns of a log; the propensity may be unknown.
 
     Parameters
     ----------
     X : pandas frame or CSR matrix
         The features.
     action, reward : array of shape (n_rows,)
-        What was chosen, and what it earned.
+        The actions taken and their rewards.
     propensity : array of shape (n_rows,) or None
-        How likely that choice was, where the log tells.
+        The probability of each action, if the log has it.
     feature_names : list of str
         The columns of X.
     notes : tuple of str
-        What was guessed, and what looks odd.
+        Guesses and oddities.
     roles : dict
-        The columns that are the action, the reward and the propensity, by these names.
+        The columns of "action", "reward" and "propensity".
     beside : dict
-        Columns that were asked for beside the log's own, as pandas series by name.
+        Further columns that were requested, as pandas series by name.
     """
 
     X: Features
@@ -65,27 +65,27 @@ class LogColumns(NamedTuple):
 
 
 class LogFile:
-    """The columns of a file and what they are: nothing of the rows but the first is read for it.
+    """The columns of a file and their roles, found from the first rows only.
 
     Parameters
     ----------
     path : str or path
         A file or a folder.
     action, reward : str, optional
-        Their columns; guessed by name where not given.
+        Their columns; by default guessed by name.
     propensity : str or float, optional
-        Its column, or one number for all rows; guessed by name where not given.
+        Its column, or one number for all rows; by default guessed by name.
     features : list of str, optional
-        The columns that may be learned from; by default all others but those whose names say that they were not known
-        before the decision, such as a second outcome, and those of lists and the like.
+        The columns to learn from; by default all others, except those whose names suggest that they were not known
+        before the decision, such as a second outcome, and those of lists and other types that cannot be features.
     without_propensity : bool, default=False
-        Whether the propensity is left out, to be estimated; a column that looks like it is then no feature either.
+        Do not read the propensity, as it will be estimated; a column that looks like it is no feature either.
     beside : list of str, optional
-        Columns to read beside those of the log, whether they are features or not.
+        Further columns to read, features or not.
     group : str, optional
-        The one of them that tells customers apart: no feature, unless `features` names it.
+        The column of `beside` with the groups: no feature, unless `features` names it.
     **options : Any
-        As `scan_tables` takes them.
+        Options of `scan_tables`.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class LogFile:
         self.action, self.reward, self.propensity = guess.action, guess.reward, guess.propensity
         if self.propensity is None and not without_propensity:
             raise PropensityError(
-                f"a log must tell the propensity, how likely the logging policy was to choose the action; no column of "
-                f"{where} looks like it. Give its column or one number for all rows, propensity=..., such as 1 / "
-                "n_actions if all were equally likely; or have it estimated (--propensity-estimated on the command "
+                f"a log must have the propensity, the probability with which the logging policy chose the action; no "
+                f"column of {where} looks like it. Give its column or one number for all rows, propensity=..., such as "
+                "1 / n_actions if all were equally likely; or have it estimated (--propensity-estimated on the command "
                 "line, estimate_propensity in Python)."
             )
         if self.propensity is not None and not isinstance(self.propensity, str):
@@ -141,19 +141,13 @@ class LogFile:
             )
         if without_propensity:
             self.propensity = None
-        unnamed = [name for name in names if not name.strip()]  # what pandas writes for its index
+        unnamed = [name for name in names if not name.strip()]  # such as an index that pandas wrote
         others = [name for name in names if name not in {*taken, *unnamed}]
         left_out = ["A column without a name, such as an index of rows, was left out."] if unnamed else []
         self.given_features = features is not None
-        if features is None and not self.reader.roles:  # where the format says what features are, they are
-            if late := known_too_late(others):
-                left_out.append(left_out_by_name(late))
-            if odd := [name for name in useless(head, others) if name not in late] if may_nest else []:
-                left_out.append(left_out_by_type(odd))
-            others = [name for name in others if name not in {*late, *odd}]
-        if features is None and group in others:
-            left_out.append(left_out_as_group(group))
-            others.remove(group)
+        if features is None:
+            others, reasons = self._default_features(others, head, group)
+            left_out += reasons
         self.features = others if features is None else list(features)
         if not self.features:
             raise LogError(
@@ -164,17 +158,31 @@ class LogFile:
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
         self.notes = tuple(note for note in (guess.statement, *left_out) if note)
 
+    def _default_features(self, names: list[str], head: Any, group: str | None) -> tuple[list[str], list[str]]:
+        """Return the columns to learn from, and notes on those left out; of formats that declare features, all."""
+        notes = []
+        if not self.reader.roles:
+            late = known_too_late(names)
+            odd = [name for name in useless(head, names) if name not in late] if self.reader.nests else []
+            notes += [left_out_by_name(late)] if late else []
+            notes += [left_out_by_type(odd)] if odd else []
+            names = [name for name in names if name not in {*late, *odd}]
+        if group is not None and group in names:
+            notes.append(left_out_as_group(group))
+            names = [name for name in names if name != group]
+        return names, notes
+
     @property
     def roles(self) -> dict[str, str | float | None]:
-        """The columns that are the action, the reward and the propensity."""
+        """The columns of "action", "reward" and "propensity"."""
         return {"action": self.action, "reward": self.reward, "propensity": self.propensity}
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Read the columns that matter."""
+        """Read the features and the log's own columns."""
         return self.reader.chunks([*self.features, *self.taken], chunk_rows)
 
     def columns(self, chunk: Chunk, X: Features) -> LogColumns:
-        """Take the log's columns out of a chunk, checked."""
+        """Return the log's columns of a chunk, checked."""
         from offsettree.logs._log_columns import actions_of, propensities_of, rewards_of
 
         action, reward = actions_of(chunk, self.action), rewards_of(chunk, self.reward)
@@ -194,12 +202,12 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
     path : str or path
         A file or a folder.
     **arguments : Any
-        As `LoggedData.read` takes them; with ``without_propensity=True`` the propensity is not read.
+        Arguments of `LoggedData.read`; with ``without_propensity=True`` the propensity is not read.
 
     Returns
     -------
     LogColumns
-        Its propensity is None where the log does not tell, so that it can be estimated.
+        Its propensity is None if it was not read.
     """
     log = LogFile(path, **arguments)
     from offsettree.logs._log_columns import frame_of, refuse_ids

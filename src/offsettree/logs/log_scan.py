@@ -1,4 +1,4 @@
-"""A log larger than memory: read from its file in chunks, every time anew."""
+"""A log larger than memory, read from its file in chunks at every iteration."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ __all__ = ["LogFacts", "LogScan"]
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What one pass over a log tells.
+    """Statistics from one pass over a log.
 
     Parameters
     ----------
     n_rows : int
-        How many decisions.
+        Number of decisions.
     counts : dict
-        How often each action was taken, most frequent first.
+        Rows of each action, most frequent first.
     reward_range, propensity_range : pair of float
-        The smallest and the largest.
+        The smallest and the largest value.
     mean_reward : float
-        What a decision earned on average.
+        The mean reward of a decision.
     """
 
     n_rows: int
@@ -47,35 +47,35 @@ class LogFacts:
 
 
 class LogScan:
-    """A log in a file or a folder, as chunks of `LoggedData`: iterate over it as often as you like.
+    """A log in a file or a folder, as chunks of `LoggedData`; it can be iterated repeatedly.
 
-    At any time one chunk is in memory. What the columns are is settled when the scan is made.
+    Only one chunk is in memory at a time. The roles of the columns are found when the scan is created.
 
     Parameters
     ----------
     path : str or path
         A file, or a folder of files of one format.
     chunk_rows : int, default=65536
-        How many rows a chunk has; the last one of a file may have fewer.
+        Rows of a chunk; the last one of a file may have fewer.
     action, reward, propensity : str, optional
-        Their columns, guessed by name where not given; the propensity may be one number for all rows.
+        Their columns, by default guessed by name; the propensity may be one number for all rows.
     features : list of str, optional
-        The columns that may be learned from; by default as in `LoggedData.read`.
-    encoder : object, optional
-        With ``encode(table)``, such as a `TableEncoder`: then X is what it makes of a chunk's features. Without, X is
-        a pandas frame, or a CSR matrix where a log of sparse rows has very many features.
+        The columns to learn from; by default as in `LoggedData.read`.
+    encoder : object with encode(table), optional
+        Encodes the features of each chunk, as a `TableEncoder` does. Without one, X is a pandas frame, or a CSR matrix
+        if sparse rows have very many features.
     **options : Any
-        As `scan_tables` takes them: format, types, first_pass, delimiter, decimal, encoding, cost, and the limits
+        Options of `scan_tables`: format, types, first_pass, delimiter, decimal, encoding, cost, and the limits
         max_line_bytes, max_nesting and max_ratio.
 
     Attributes
     ----------
     feature_names : list of str
-        The columns that may be learned from.
+        The columns to learn from.
     notes : tuple of str
-        What was guessed, and what looks odd.
+        Guesses and oddities.
     roles : dict
-        The columns that are the action, the reward and the propensity, by these names.
+        The columns of "action", "reward" and "propensity".
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class LogScan:
             seen.update(np.unique(parts.action).tolist() if parts.action.dtype.kind != "O" else parts.action.tolist())
             if len(seen) > MOST_ACTIONS:
                 refuse_ids(len(seen), n_rows, self.file.action, chunk.source, list(seen))
-            # A log that does not tell propensities, read so on demand, is one of which nothing is known of them.
+            # With without_propensity=True, 1 is a placeholder for the unknown propensities.
             yield LoggedData(parts.X, parts.action, parts.reward, 1.0 if parts.propensity is None else parts.propensity)
 
     def _features(self, chunk: Chunk) -> Features:
@@ -122,17 +122,17 @@ class LogScan:
             return self.encoder.encode(table)
         from offsettree.logs._log_columns import frame_of
 
-        # Categories would differ from chunk to chunk.
+        # Text stays text, as categories would differ between chunks.
         return frame_of([table], categories=False)
 
     @property
     def n_features(self) -> int:
-        """The number of columns that may be learned from, as they are in the file."""
+        """Number of raw feature columns."""
         return len(self.feature_names)
 
     @cached_property
     def facts(self) -> LogFacts:
-        """What a pass over all rows tells; it is done when this is first asked for."""
+        """Statistics of all rows, by a pass on first access."""
         counts: Counter[Any] = Counter()
         n_rows, total = 0, 0.0
         rewards, propensities = [np.inf, -np.inf], [np.inf, -np.inf]
@@ -142,9 +142,9 @@ class LogScan:
             counts.update(dict(zip(labels.tolist(), n_each.tolist(), strict=True)))
             n_rows += len(parts.reward)
             total += float(parts.reward.sum())
-            _stretch(rewards, parts.reward)
+            _extend_range(rewards, parts.reward)
             if parts.propensity is not None:
-                _stretch(propensities, parts.propensity)
+                _extend_range(propensities, parts.propensity)
         from offsettree.logs._log_columns import refuse_ids
 
         refuse_ids(len(counts), n_rows, self.file.action, self.file.path, list(counts))
@@ -158,17 +158,17 @@ class LogScan:
 
     @property
     def n_rows(self) -> int:
-        """The number of decisions, counted by a pass over all rows."""
+        """Number of rows, by a pass on first access."""
         return self.facts.n_rows
 
     @property
     def actions(self) -> NDArray[Any]:
-        """The labels that occur, sorted, found by a pass over all rows."""
+        """The labels that occur, sorted, by a pass on first access."""
         return np.array(sorted(self.facts.counts))
 
     def __repr__(self) -> str:
         return f"<LogScan: {self.file.path}, {self.n_features:,} features, chunks of {self.chunk_rows:,} rows>"
 
 
-def _stretch(limits: list[float], values: NDArray[np.float64]) -> None:
+def _extend_range(limits: list[float], values: NDArray[np.float64]) -> None:
     limits[0], limits[1] = min(limits[0], float(values.min())), max(limits[1], float(values.max()))

@@ -1,4 +1,4 @@
-"""Logs made of labelled data, by revealing one reward per row (section 7.1 of the paper)."""
+"""Simulated logs from labelled data, with one reward revealed per row (section 7.1 of the paper)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def simulate_log(
     *,
     actions: ArrayLike | None = None,
 ) -> LoggedData:
-    """Let a logging policy choose one action per row, and reveal the reward of that action alone.
+    """Let a logging policy choose one action per row, and reveal only that action's reward.
 
     Parameters
     ----------
     X : array, CSR matrix or frame of shape (n_rows, n_features)
         The rows.
     y : array of shape (n_rows,) or (n_rows, n_actions)
-        The right label of each row, which earns 1 where all others earn 0; or the reward of every action.
+        The label of each row, which earns 1 while all others earn 0; or the reward of every action.
     logging : "uniform", array of shape (n_actions,) or (n_rows, n_actions), or a policy
-        How actions are chosen: all alike; with given probabilities, the same for all rows or row by row; or by a
-        fitted policy, through its `predict_proba` if it has one, else always as it predicts (propensity 1).
+        The logging policy: uniform; given probabilities, the same for all rows or row by row; or a fitted policy, by
+        its `predict_proba` if it has one, else by its `predict` (propensity 1).
     random_state : int, RandomState instance or None, default=None
-        Decides what is chosen.
+        Seed of the choices.
     actions : array of shape (n_actions,), optional
         The labels of the actions: by default the sorted labels of y, or 0, 1, ... for a matrix of rewards.
 
@@ -56,7 +56,7 @@ def simulate_log(
 
     n_rows = count_rows(X)
     if n_rows == 0:
-        raise LogError("X has no rows: there is nothing to simulate a log of.")
+        raise LogError("X must have rows to simulate a log from; it has none.")
     rewards = np.asarray(y)
     if rewards.ndim == 2:
         labels = find_actions(np.arange(rewards.shape[1]), actions)
@@ -77,7 +77,7 @@ def simulate_log(
 def _choose(
     logging: Any, X: Features, n_rows: int, labels: NDArray[Any], random: np.random.RandomState
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Let the logging policy choose: the positions chosen, and how likely each was."""
+    """Return the positions that the logging policy chooses, and their propensities."""
     if isinstance(logging, str):
         if logging != "uniform":
             raise ParameterError(f"logging must be 'uniform', probabilities or a policy; got {logging!r}.")
@@ -87,7 +87,7 @@ def _choose(
     if hasattr(logging, "predict") and not hasattr(logging, "predict_proba"):
         return _positions(logging.predict(X), labels), np.ones(n_rows)
     probability = _probabilities(logging, X, n_rows, labels)
-    # 1e-6: probabilities are often float32 or were printed and read again.
+    # Tolerance 1e-6: probabilities are often float32, or rounded in print.
     total = probability.sum(axis=1)
     wrong = (probability < 0).any(axis=1) | ~(np.abs(total - 1) <= 1e-6)
     if wrong.any():
@@ -130,6 +130,6 @@ def _draw(probability: NDArray[np.float64], random: np.random.RandomState) -> ND
     cumulative = np.cumsum(probability, axis=1)
     level = random.random_sample(len(probability)) * cumulative[:, -1]
     chosen = (cumulative <= level[:, np.newaxis]).sum(axis=1)
-    # Rounding can carry level up to the last sum: never past the last action that has a chance at all.
+    # Rounding can raise the level to the last sum; the last action with a positive probability is the limit.
     last = probability.shape[1] - 1 - (probability[:, ::-1] > 0).argmax(axis=1)
     return np.asarray(np.minimum(chosen, last), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Tables into files, in one go or not at all."""
+"""Writes tables to files atomically."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ WRITTEN = (".csv", ".tsv", ".parquet", ".pq", ".ndjson", ".jsonl", ".arrow", ".f
 
 
 def write_table(path: Path, tables: Any) -> int:
-    """Write tables into one file, whose name tells the format, piece by piece as they come.
+    """Write tables to one file as they come; the file's name gives the format.
 
-    The rows go to a file beside it with another name, which gets its name when all are written: whoever looks sees
-    the file of before or the whole new one. Upon any exception, also Ctrl-C, nothing is left behind.
+    The rows go to a temporary file in the same folder, which is renamed when it is complete. After any exception,
+    including Ctrl-C, nothing is left behind.
 
     Parameters
     ----------
     path : str or path
-        Ends in .csv, .tsv, .ndjson or .jsonl, all of these also with .gz or .zst; or in .parquet, .pq, .arrow or
+        Ends in .csv, .tsv, .ndjson or .jsonl, each optionally followed by .gz or .zst; or in .parquet, .pq, .arrow or
         .feather.
     tables : pyarrow.Table or iterable of them
-        All of the same columns and types.
+        All with the same columns and types.
 
     Returns
     -------
@@ -56,12 +56,12 @@ def write_table(path: Path, tables: Any) -> int:
     suffix, compression = check_output(path)
     if isinstance(tables, pa.Table):
         tables = [tables]
-    with _whole_or_not_at_all(FilePath(path)) as unfinished:
+    with _atomically(FilePath(path)) as unfinished:
         return _write(unfinished, suffix, compression, tables)
 
 
 def check_output(path: Path) -> tuple[str, str | None]:
-    """Tell the format and the compression by a file's name; refuse what could not be written before any work."""
+    """Return format and compression by a file's name; refuse paths that cannot be written, before any work."""
     file = FilePath(path)
     suffixes = [suffix.lower() for suffix in file.suffixes]
     compression = COMPRESSED.get(suffixes[-1]) if suffixes else None
@@ -71,25 +71,27 @@ def check_output(path: Path) -> tuple[str, str | None]:
     if suffix not in WRITTEN or (compression and suffix not in (".csv", ".tsv", ".ndjson", ".jsonl")):
         raise ParameterError(
             f"a file to write must end in {', '.join(WRITTEN)} (text also in .gz or .zst after it); got {file.name!r}. "
-            "Parquet and Arrow are compressed within."
+            "Parquet and Arrow are compressed internally."
         )
     if file.is_dir():
         raise ParameterError(f"a file to write must not be a folder; {file} is one. Name a file in it.")
     if not file.parent.is_dir():
-        raise ParameterError(f"a file to write must be in a folder that is there; {file.parent} is not. Make it first.")
+        raise ParameterError(
+            f"a file to write must be in an existing folder; {file.parent} does not exist. Create it first."
+        )
     return suffix, compression
 
 
 @contextmanager
-def _whole_or_not_at_all(path: FilePath) -> Iterator[FilePath]:
+def _atomically(path: FilePath) -> Iterator[FilePath]:
     if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
         yield path
         return
-    path = path.resolve()  # what a link points to is written, the link stays
+    path = path.resolve()  # replace the target of a link, not the link
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         yield unfinished
-        os.replace(unfinished, path)  # noqa: PTH105 - says better that there may be a file already
+        os.replace(unfinished, path)  # noqa: PTH105 - clearer that a file may exist already
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
@@ -113,7 +115,7 @@ def _write(file: FilePath, suffix: str, compression: str | None, tables: Iterabl
             writer.write_table(table)
             n_rows += len(table)
         if writer is None:
-            raise LogError("there must be at least one table to write, if one without rows; got none.")
+            raise LogError("there must be at least one table to write, even if without rows; got none.")
     return n_rows
 
 
@@ -145,7 +147,7 @@ def _open_writer(stream: Any, suffix: str, schema: Any) -> Any:
 
 
 class _JsonWriter:
-    """One object per line; a number that JSON does not know is null."""
+    """Writes one object per line; numbers that are not finite become null."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream

@@ -1,4 +1,4 @@
-"""What was learned from a log, and what it is worth, as one page that a browser shows without a network."""
+"""The report on a learned policy and its value: one HTML page that needs no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Around the figures: warnings, the log they come from, the policy, and how to get the same again."""
+"""Cards with the warnings, the log, the policy's settings, and how to reproduce the result."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ __all__ = ["log_section", "policy_section", "reproduce_section", "warnings_secti
 _METHODS = {
     "ips": "inverse propensity: rewards of matching decisions, each weighted by how rare it was in the log",
     "snips": "self-normalised inverse propensity: a weighted mean of the rewards of matching decisions",
-    "direct": "a model of the rewards, asked what the new policy's actions would earn",
+    "direct": "direct: a model of the rewards predicts what the new policy's actions would earn",
     "doubly_robust": "doubly robust: a model of the rewards, corrected by the matching decisions",
     "log_smoothing": "logarithmic smoothing: a pessimistic estimate from matching decisions",
     "switch": "switch: matching decisions where they weigh little, a model of the rewards elsewhere",
 }
 _INTERVALS = {
     "normal": "by the normal distribution, good for many rows",
-    "bootstrap": "by drawing the rows anew many times, good for many rows",
+    "bootstrap": "by resampling the rows many times, good for many rows",
     "bernstein": "by Bernstein's inequality, which holds for any number of rows",
     "betting": "by betting against every value, which holds for any number of rows",
-    "mid_p": "by a mid-P test that allows for rows not seen, good also where few rewards differ",
+    "mid_p": "by a mid-P test that allows for unseen rows, good also where few rewards differ",
     "empirical_likelihood": "by empirical likelihood, good also where few rewards differ",
     "anytime": "by a confidence sequence, which holds however often one looks",
 }
 
 
 def warnings_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return what speaks against trusting the figures, each said once."""
-    said = dict.fromkeys(texts(facts, "warnings") + texts(mapping(facts, "estimate"), "warnings"))
-    if not said:
+    """Return the card of warnings, each listed once."""
+    warnings = dict.fromkeys(texts(facts, "warnings") + texts(mapping(facts, "estimate"), "warnings"))
+    if not warnings:
         return None
-    heading = "One warning" if len(said) == 1 else f"{len(said)} warnings"
-    items = (element("li", prose(text[:1].upper() + text[1:])) for text in said)
+    heading = "One warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
+    items = (element("li", prose(text[:1].upper() + text[1:])) for text in warnings)
     return section("warnings", heading, element("ul", join(items), class_="warnings"))
 
 
 def log_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return what was read."""
+    """Return the card of the log: its file, columns, rewards and features."""
     log = mapping(facts, "log")
     rows: list[tuple[str, object]] = []
     if (path := text(log, "path")) is not None:
@@ -50,7 +50,7 @@ def log_section(facts: Mapping[str, Any]) -> Html | None:
     rows.extend(
         (name, found)
         for name, found in (
-            ("Decisions", _counted(log)),
+            ("Decisions", _row_counts(log)),
             ("Columns", _columns(mapping(log, "columns"))),
             ("Rewards", _rewards(mapping(log, "reward"))),
         )
@@ -68,13 +68,13 @@ def log_section(facts: Mapping[str, Any]) -> Html | None:
         "The log",
         pairs(rows) if rows else None,
         details(plural(len(features), "feature"), listed) if features and not few else None,
-        join([element("h3", "What was noticed"), _listed(notes)]) if notes else None,
+        join([element("h3", "Notes"), _listed(notes)]) if notes else None,
         class_="half",
     )
 
 
 def policy_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return what was learned, and how it was judged."""
+    """Return the card of the policy: its name, settings, and how its value was estimated."""
     policy, estimate = mapping(facts, "policy"), mapping(facts, "estimate")
     rows: list[tuple[str, object]] = []
     for key, name in (("name", "Name"), ("learner", "Learner")):
@@ -95,7 +95,7 @@ def policy_section(facts: Mapping[str, Any]) -> Html | None:
 
 
 def reproduce_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return the command that makes the same page again, and with what."""
+    """Return the card with the command, seed and versions that reproduce the page."""
     reproduce = mapping(facts, "reproduce")
     command, seed = text(reproduce, "command"), text(reproduce, "seed")
     rows: list[tuple[str, object]] = [] if seed is None else [("Seed", seed)]
@@ -107,17 +107,17 @@ def reproduce_section(facts: Mapping[str, Any]) -> Html | None:
         return None
     return section(
         "reproduce",
-        "How to get the same again",
+        "How to reproduce this",
         None if command is None else element("pre", element("code", command)),
         paragraph("The same log, seed and versions give the same policy and the same figures.") if command else None,
         pairs(rows) if rows else None,
     )
 
 
-def _counted(log: Mapping[str, Any]) -> str | None:
+def _row_counts(log: Mapping[str, Any]) -> str | None:
     rows, train, test = (value(log, key) for key in ("rows", "train_rows", "test_rows"))
     parts = [] if train is None else [f"{count(train)} to learn from"]
-    parts += [] if test is None else [f"{count(test)} held out to judge by"]
+    parts += [] if test is None else [f"{count(test)} held out for evaluation"]
     if rows is None:
         return ", ".join(parts) or None
     return count(rows) + (f": {', '.join(parts)}" if parts else "")
@@ -129,7 +129,7 @@ def _columns(columns: Mapping[str, Any]) -> Html | None:
 
 
 def label_inline(name: object) -> Html:
-    """Return the name of a column within a sentence."""
+    """Return a column's name for use within a sentence."""
     return element("code", element("bdi", name))
 
 

@@ -1,4 +1,4 @@
-"""What is done, and what it earns: the mix of actions before and after, and the reward of each."""
+"""Cards of the actions: how often each is taken, in the log and by the new policy, and its mean reward."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHARES = "Share in the log, then of the new policy"
 
 
 def mix_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return how often each action was taken, and how often the new policy takes it."""
+    """Return the card of each action's share in the log and of the new policy."""
     actions = [action for action in entries(mapping(facts, "log"), "actions") if _share(action) is not None]
     if not actions:
         return None
@@ -29,21 +29,23 @@ def mix_section(facts: Mapping[str, Any]) -> Html | None:
     for action in shown:
         old, new = value(action, "share"), value(action, "policy_share")
         drawn = [(old, "old"), (new, "new")] if with_new else [(old, "old")]
-        rows.append(Row(_name(action), bars(drawn, largest), _from_to(old, new) if with_new else _written(old)))
+        rows.append(
+            Row(_name(action), bars(drawn, largest), _from_to(old, new) if with_new else _percent_or_unknown(old))
+        )
     key = [("old", "What was done, in the log"), ("new", "What the new policy does")]
     return section(
         "mix",
         "How often each action is taken",
         legend(*key[: 2 if with_new else 1]),
-        # As tall as the rows of the card beside it.
+        # As tall as the rows of the neighbouring card.
         chart(rows, ("Action", "Drawn", _SHARES if with_new else "Share in the log"), names="36%", tall=True),
-        _rest(actions, shown, with_new=with_new),
+        _remainder_note(actions, shown, with_new=with_new),
         class_="half",
     )
 
 
 def reward_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return what each action earned where it was taken."""
+    """Return the card of each action's estimated mean reward."""
     log = mapping(facts, "log")
     actions = [action for action in entries(log, "actions") if value(action, "mean_reward") is not None]
     if not actions:
@@ -64,26 +66,26 @@ def reward_section(facts: Mapping[str, Any]) -> Html | None:
         )
         for action, found in zip(shown, bands, strict=True)
     ]
-    of_how_many = None
+    selection = None
     if len(actions) > _MOST:
-        of_how_many = f"Of {plural(len(actions), 'action')} the {_MOST} taken most, in the log or by the new policy."
+        selection = f"Of {plural(len(actions), 'action')} the {_MOST} taken most, in the log or by the new policy."
     return section(
         "rewards",
         "What each action earns",
         None if mean is None else legend(("dash", f"mean of the whole log, {number(mean, places)}")),
         chart(rows, ("Action", "Drawn", "Mean reward, and its interval"), scale=scale, names="31%"),
         paragraph(
-            of_how_many,
+            selection,
             "What it would earn if it were always taken, estimated from the decisions for which the log chose it.",
-            _beside_the_policy(mapping(facts, "constant")),
+            _constant_note(mapping(facts, "constant")),
             class_="note",
         ),
         class_="half",
     )
 
 
-def _beside_the_policy(constant: Mapping[str, Any]) -> str | None:
-    """Say how the best action alone compares with the policy, where that is known."""
+def _constant_note(constant: Mapping[str, Any]) -> str | None:
+    """Compare the best constant action with the policy; None if that is not known."""
     action, gain = text(constant, "action"), band(mapping(constant, "gain"))
     if action is None or gain is None or gain.low is None or gain.high is None:
         return None
@@ -101,17 +103,17 @@ def _name(action: Mapping[str, Any]) -> str:
 
 
 def _share(action: Mapping[str, Any]) -> float | None:
-    """Return the larger of the two shares: an action that only the new policy takes matters as well."""
+    """Return the larger of the two shares, so that an action that only the new policy takes is shown too."""
     known = [share for key in ("share", "policy_share") if (share := value(action, key)) is not None]
     return max(known, default=None)
 
 
-def _written(share: float | None) -> str:
+def _percent_or_unknown(share: float | None) -> str:
     return "?" if share is None else percent(share)
 
 
 def _from_to(old: float | None, new: float | None) -> str:
-    return f"{_written(old)} \u2192 {_written(new)}"
+    return f"{_percent_or_unknown(old)} \u2192 {_percent_or_unknown(new)}"
 
 
 def _times(action: Mapping[str, Any]) -> str | None:
@@ -124,7 +126,9 @@ def _decimals(bands: Sequence[Band]) -> int:
     return decimals_for([found.value for found in bands], widths[len(widths) // 2] if widths else None)
 
 
-def _rest(actions: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]], *, with_new: bool) -> Html | None:
+def _remainder_note(
+    actions: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]], *, with_new: bool
+) -> Html | None:
     n_more = len(actions) - len(shown)
     if n_more == 0:
         return None

@@ -1,4 +1,4 @@
-"""What was tried: every candidate with its value, and which features the policy looks at."""
+"""Cards of the candidates with their values, and of the features' importance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEADS = ("Candidate", "Drawn", "Reward per decision, and its interval")
 
 
 def candidates_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return the candidates, the chosen one first, then the best."""
+    """Return the card of candidates: the chosen one first, the others by value."""
     tried = entries(facts, "candidates")
     if not tried:
         return None
@@ -49,16 +49,16 @@ def candidates_section(facts: Mapping[str, Any]) -> Html | None:
         "candidates",
         "What was tried",
         paragraph(
-            f"{plural(len(tried), 'way')} to learn a policy, each judged by decisions on rows it did not learn from. "
-            "Where intervals overlap, a difference may be luck."
+            f"{plural(len(tried), 'way')} to learn a policy, each evaluated on rows it was not trained on. If "
+            "intervals overlap, a difference may be luck."
             if len(tried) > 1
-            else "One way to learn a policy was tried, and judged by decisions on rows it did not learn from."
+            else "One way to learn a policy was tried, and evaluated on rows it was not trained on."
         ),
         paragraph(prose(f"The rule of choice: {rule}")) if (rule := text(facts, "rule")) else None,
         None
         if reference is None or scale is None
         else legend(("dash", f"what was done earned {number(reference, places)}")),
-        *(chart(part, _HEADS, scale=on, names="34%") for part, on in _with_and_without(rows, scale) if part),
+        *(chart(part, _HEADS, scale=on, names="34%") for part, on in _valued_and_failed(rows, scale) if part),
     )
 
 
@@ -71,8 +71,8 @@ def _interval(found: Band, places: int) -> str:
     return interval(low, high, places)
 
 
-def _with_and_without(rows: list[Row], scale: Scale | None) -> list[tuple[list[Row], Scale | None]]:
-    """Part those that have a value, with an axis below, from those that have none."""
+def _valued_and_failed(rows: list[Row], scale: Scale | None) -> list[tuple[list[Row], Scale | None]]:
+    """Separate candidates with a value, which get an axis, from those without."""
     return [([row for row in rows if row.figure], scale), ([row for row in rows if not row.figure], None)]
 
 
@@ -82,22 +82,22 @@ def _rank(entry: Mapping[str, Any]) -> tuple[int, float]:
 
 def _below(entry: Mapping[str, Any]) -> str | None:
     outcome, seconds, error = text(entry, "outcome"), value(entry, "seconds"), text(entry, "error")
-    said = []
+    parts = []
     if outcome == "left out":
-        said.append("left out for want of time")
+        parts.append("left out for lack of time")
     elif outcome is not None and outcome != "compared":
-        said.append(outcome)
+        parts.append(outcome)
     if seconds is not None:
-        said.append(duration(seconds))
+        parts.append(duration(seconds))
     if (reason := text(entry, "reason")) is not None:
-        said.append(reason if len(reason) <= 300 else reason[:299] + "\u2026")
+        parts.append(reason if len(reason) <= 300 else reason[:299] + "\u2026")
     if error is not None:
-        said.append(error if len(error) <= 300 else error[:299] + "\u2026")
-    return " \u00b7 ".join(said) or None
+        parts.append(error if len(error) <= 300 else error[:299] + "\u2026")
+    return " \u00b7 ".join(parts) or None
 
 
 def importance_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return which features matter most."""
+    """Return the card of the most important features."""
     known = [entry for entry in entries(facts, "importance") if value(entry, "importance") is not None]
     if not known:
         return None
@@ -116,11 +116,11 @@ def importance_section(facts: Mapping[str, Any]) -> Html | None:
     return section(
         "features",
         "Which features matter",
-        paragraph("How much of the policy's choice hangs on each feature, in percent of all."),
+        paragraph("How much the policy's choice depends on each feature, in percent of the total."),
         chart(rows, ("Feature", "Drawn", "Share of importance"), names="42%"),
         paragraph(
             more,
-            "A feature that matters to the choice is not thereby the cause of the reward.",
+            "A feature that matters to the choice need not be a cause of the reward.",
             class_="note",
         ),
         class_="half",

@@ -1,4 +1,4 @@
-"""Small charts as SVG whose widths are shares of the room there is: they fit a phone and a desk without a script."""
+"""Small SVG charts with widths in percent: they fit any screen without a script."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from offsettree.report._numbers import count, number, ticks
 
 __all__ = ["Scale", "axis", "bars", "histogram", "interval_plot", "scale_over"]
 
-_EDGE = 0.03  # free at both ends of a scale, so that a dot or the text below it is not cut
+_EDGE = 0.03  # margin at both ends of a scale, so that dots and tick labels are not cut off
 
 
 class Scale(NamedTuple):
-    """Where numbers are from left to right, in percent of the width."""
+    """A horizontal scale, in percent of the width."""
 
     low: float
     high: float
     most_ticks: int = 5
 
     def at(self, value: float) -> str:
-        """Return the place of a number."""
+        """Return the position of a number."""
         share = (value - self.low) / (self.high - self.low)
         return _place(_EDGE + (1 - 2 * _EDGE) * min(max(share, 0.0), 1.0))
 
@@ -33,19 +33,19 @@ def _place(share: float) -> str:
 
 
 def scale_over(bands: Iterable[Band], *, also: Iterable[float] = (), most_ticks: int = 5) -> Scale:
-    """Return a scale on which every interval has room."""
+    """Return a scale that covers every interval."""
     ends = [end for band in bands for end in (*band.ends, band.value)] + list(also)
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     span = high - low
     if span <= 1e-9 * max(abs(low), abs(high), 1e-9):
-        # One number only, or two too close to tell apart.
+        # All numbers are practically equal.
         room = abs(low) / 10 or 1.0
         return Scale(low - room, high + room, most_ticks)
     return Scale(low - span * 0.04, high + span * 0.04, most_ticks)
 
 
 def interval_plot(scale: Scale, band: Band, *, kind: str, reference: float | None = None) -> Html:
-    """Draw a dot with its interval; a dashed line marks a number to compare with."""
+    """Draw a dot with its interval; a dashed line marks the reference."""
     parts = [*_grid(scale)]
     if reference is not None:
         place = scale.at(reference)
@@ -59,7 +59,7 @@ def interval_plot(scale: Scale, band: Band, *, kind: str, reference: float | Non
 
 
 def bars(shares: Sequence[tuple[float | None, str]], largest: float) -> Html:
-    """Draw one bar below the other, each a share of the largest, in a row of the same height whatever their number."""
+    """Draw bars below each other, as shares of the largest, in a row of fixed height."""
     height = 76 / len(shares)
     parts = []
     for position, (share, kind) in enumerate(shares):
@@ -79,7 +79,7 @@ def bars(shares: Sequence[tuple[float | None, str]], largest: float) -> Html:
 
 
 def axis(scale: Scale) -> Html:
-    """Write the numbers below a plot."""
+    """Draw the tick labels below a plot."""
     marks = ticks(scale.low, scale.high, scale.most_ticks)
     places = next((p for p in range(6) if all(abs(round(mark, p) - mark) <= 1e-9 * abs(mark) for mark in marks)), 6)
     return _plot(
@@ -92,7 +92,7 @@ def axis(scale: Scale) -> Html:
 
 
 def histogram(edges: Sequence[float], counts: Sequence[int], described: str) -> Html:
-    """Draw how many are between one edge and the next; bars are equally wide, as edges may be unevenly spaced."""
+    """Draw a histogram; bars are equally wide even if the edges are unevenly spaced."""
     tallest, n = max(counts), len(counts)
     every = max(1, math.ceil(n / 6))
     parts = [element("line", x1="0%", x2="100%", y1=150, y2=150, class_="base")]
@@ -100,7 +100,7 @@ def histogram(edges: Sequence[float], counts: Sequence[int], described: str) -> 
         top = 150 - 125 * height / tallest
         left, middle = (0.03 + 0.94 * place / n for place in (position, position + 0.5))
         if height:
-            # However few: a bar that is there must be seen.
+            # Even the smallest bar must be visible.
             top = min(top, 148.5)
             parts.append(
                 element(
@@ -138,5 +138,5 @@ def _grid(scale: Scale) -> Iterable[Html]:
 
 
 def _plot(parts: Iterable[Html], class_: str = "plot") -> Html:
-    """Wrap what is drawn; the numbers stand beside it in the row, so that nothing is lost on who cannot see it."""
+    """Wrap a drawing; it is hidden from screen readers, as the row has the same numbers as text."""
     return element("svg", join(parts), class_=class_, width="100%", height="100%", aria_hidden="true")

@@ -1,4 +1,4 @@
-"""Facts read with care: whatever is missing, empty or not a number comes out as nothing, and is then left out."""
+"""Lenient access to facts: a value that is missing, empty or of the wrong type becomes None and is left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LARGEST = 1e100
 
 
 class Band(NamedTuple):
-    """A number, and an interval around it where one is known."""
+    """A value, with its interval if that is known."""
 
     value: float
     low: float | None
@@ -19,7 +19,7 @@ class Band(NamedTuple):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval, or the number twice."""
+        """The interval's ends; the value twice if there is no interval."""
         return (
             self.value if self.low is None else self.low,
             self.value if self.high is None else self.high,
@@ -27,35 +27,35 @@ class Band(NamedTuple):
 
     @property
     def width(self) -> float:
-        """How wide the interval is."""
+        """Width of the interval."""
         low, high = self.ends
         return high - low
 
 
 def mapping(facts: Any, key: str) -> Mapping[str, Any]:
-    """Return a mapping within another, an empty one if there is none."""
+    """Return the mapping under a key; an empty one if there is none."""
     found = facts.get(key)
     return found if isinstance(found, Mapping) else {}
 
 
 def entries(facts: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """Return the mappings of a list."""
+    """Return the mappings in the list under a key."""
     return [entry for entry in _sequence(facts.get(key)) if isinstance(entry, Mapping)]
 
 
 def texts(facts: Mapping[str, Any], key: str) -> list[str]:
-    """Return the texts of a list, those that say something."""
+    """Return the texts in the list under a key, without empty ones."""
     return [str(entry).strip() for entry in _sequence(facts.get(key)) if entry is not None and str(entry).strip()]
 
 
 def text(facts: Mapping[str, Any], key: str) -> str | None:
-    """Return a text that says something, or None."""
+    """Return the text under a key; None if it is empty."""
     found = facts.get(key)
     return (str(found).strip() or None) if found is not None else None
 
 
 def value(facts: Mapping[str, Any], key: str) -> float | None:
-    """Return a number, or None; what is too large to be subtracted from another is none."""
+    """Return the number under a key; None if it is no number, not finite, or too large to calculate with."""
     found = facts.get(key)
     if isinstance(found, str) or found is None:
         return None
@@ -67,7 +67,7 @@ def value(facts: Mapping[str, Any], key: str) -> float | None:
 
 
 def band(facts: Mapping[str, Any], key: str = "value") -> Band | None:
-    """Return the number under a key with the interval from ``low`` to ``high``; None where there is no number."""
+    """Return the number under a key with the interval from ``low`` to ``high``; None if there is no number."""
     middle, low, high = value(facts, key), value(facts, "low"), value(facts, "high")
     if middle is None:
         return None

@@ -1,4 +1,4 @@
-"""Pieces of a page, escaped unless they are pieces already: no text of a log can become markup."""
+"""Markup of the page. All text is escaped unless it is `Html` already, so no text of a log can become markup."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from collections.abc import Iterable
 
 __all__ = ["Html", "cut", "element", "escape", "join", "label", "paragraph", "prose"]
 
-# What no HTML document may hold: most control characters, halves of surrogate pairs, and what is not a character.
+# Characters that HTML forbids: most control characters, lone surrogates and noncharacters.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_END = 8  # letters kept at the end of a name that is cut
+_END = 8  # characters kept at the end of a shortened name
 _VOID = {"meta", "link", "br", "col"}
 _EMPTY_IN_SVG = {"line", "rect", "circle", "path"}
 
 
 class Html(str):
-    """Text that is markup already."""
+    """Text that is markup, already escaped."""
 
     __slots__ = ()
 
 
 def escape(text: object) -> Html:
-    """Return text as markup that shows it; what is markup already stays as it is."""
+    """Return text as escaped markup; `Html` is returned unchanged."""
     if isinstance(text, Html):
         return text
     return Html(html.escape(_FORBIDDEN.sub("\ufffd", str(text)), quote=True))
 
 
 def join(parts: Iterable[object], separator: str = "") -> Html:
-    """Put pieces one after the other; None is left out."""
+    """Concatenate the parts, without None."""
     return Html(escape(separator).join(escape(part) for part in parts if part is not None))
 
 
 def element(name: str, /, *content: object, **attributes: object) -> Html:
-    """Return one element; ``class_`` means class, ``aria_label`` means aria-label, and None is left out."""
+    """Return an element; ``class_`` means class, ``aria_label`` means aria-label, and None is left out."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for key, value in attributes.items()
@@ -50,21 +50,21 @@ def element(name: str, /, *content: object, **attributes: object) -> Html:
 
 
 def paragraph(*content: object, class_: str | None = None) -> Html:
-    """Return a paragraph of sentences with spaces between; None is left out."""
+    """Return a paragraph of sentences, without None."""
     return element("p", join(content, " "), class_=class_)
 
 
 def prose(text: str) -> str:
-    """Keep together what belongs together in a sentence: the two ends of an interval, a number and its percent."""
+    """Insert no-break spaces within intervals and before percent signs."""
     text = re.sub(r"\[[^\]\[]{1,20}\]", lambda found: found[0].replace(" ", "\u00a0"), text)
     return re.sub(r"(?<=\d) %", "\u00a0%", text)
 
 
 def label(text: object) -> Html:
-    """Return a name out of the log, which the style cuts in the middle where there is no room; a title holds all of it.
+    """Return a name from the log; the style sheet shortens it in the middle, and its title has the full name.
 
-    Names of one log often begin alike and differ at the end, so that the end stays. They may be written from right to
-    left, or hold characters that turn the direction: ``bdi`` keeps that inside.
+    Names of one log often differ only at the end, so the end is kept. ``bdi`` isolates text written from right to
+    left.
     """
     shown = " ".join(str(text).split()) or "(empty)"
     if len(shown) <= 2 * _END:
@@ -75,7 +75,7 @@ def label(text: object) -> Html:
 
 
 def cut(text: object, width: int) -> str:
-    """Shorten text to about so many columns by leaving out its middle."""
+    """Shorten text to about `width` columns by leaving out its middle."""
     flat = " ".join(str(text).split()) or "(empty)"
     if _columns(flat) <= width:
         return flat
@@ -90,13 +90,13 @@ def cut(text: object, width: int) -> str:
 
 
 def _last(text: str, most: int) -> str:
-    """Return the end of a text, from the beginning of a word if it is more than a letter."""
+    """Return at most `most` characters from the end of a text, starting at a word if possible."""
     end = text[-most:]
     _, space, word = end.partition(" ")
     return word if space and len(word) > 1 else end
 
 
 def _columns(text: str) -> int:
-    """Estimate how wide text is, in common letters."""
+    """Estimate the width of text in average characters."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return math.ceil(len(text) + wide + 0.5 * sum(character in "mwMW@%" for character in text))

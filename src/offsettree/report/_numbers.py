@@ -1,4 +1,4 @@
-"""Numbers as a person writes them: no digits that mean nothing, thousands apart, shares in percent."""
+"""Formatting of numbers: only significant digits, thousands separators, shares in percent."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["count", "decimals_for", "duration", "interval", "number", "percent", "plural", "signed", "ticks"]
 
-THIN = "\u202f"  # between a number and its unit: no line may end there
+THIN = "\u202f"  # narrow no-break space, between a number and its unit
 MINUS = "\u2212"
 _MOST_DECIMALS = 6
 
 
 def number(value: float, decimals: int | None = None) -> str:
-    """Write a number with so many decimals; by default with as many as three digits need."""
+    """Write a number with `decimals` decimals; by default with three significant digits."""
     size = abs(value)
     places = decimals_for([value]) if decimals is None else decimals
     if size >= 1e12 or 0 < size < 10.0**-_MOST_DECIMALS:
@@ -26,23 +26,23 @@ def number(value: float, decimals: int | None = None) -> str:
 
 
 def signed(value: float, decimals: int | None = None) -> str:
-    """Write a number with its sign, plus as well."""
+    """Write a number with its sign, also a plus."""
     text = number(value, decimals)
     return text if text.startswith(MINUS) or not text.strip("0.,") else f"+{text}"
 
 
 def interval(low: float, high: float, decimals: int, *, sign: bool = False) -> str:
-    """Write the two ends of an interval."""
+    """Write an interval."""
     write = signed if sign else number
     return f"[{write(low, decimals)}, {write(high, decimals)}]"
 
 
 def decimals_for(values: Iterable[float], width: float | None = None) -> int:
-    """Return how many decimals are worth writing.
+    """Return the number of significant decimals.
 
-    Up to the first digit of a quarter of the interval's width, which is near the standard error; of numbers between 1
-    and 1,000, such as money, two decimals at least where the interval is not wider than ten. Without an interval three
-    digits of the largest number.
+    The last decimal is the first digit of a quarter of the interval's width, which is near the standard error.
+    Numbers between 1 and 1,000, such as money, get at least two decimals if the interval is no wider than ten.
+    Without an interval, three digits of the largest number are shown.
     """
     if width is not None and width > 0:
         places = -math.floor(math.log10(width / 4) + 1e-9)
@@ -57,17 +57,17 @@ def decimals_for(values: Iterable[float], width: float | None = None) -> int:
 
 
 def count(value: float) -> str:
-    """Write how many."""
+    """Write a whole number."""
     return number(round(value), 0)
 
 
 def plural(n: int, one: str, many: str | None = None) -> str:
-    """Write how many of what."""
+    """Write a whole number with its noun."""
     return f"{count(n)} {one if n == 1 else many or one + 's'}"
 
 
 def percent(share: float) -> str:
-    """Write a share between 0 and 1 in percent: a whole number above ten, one decimal below."""
+    """Write a share between 0 and 1 in percent, with one decimal below 10 %."""
     value = 100 * share
     if 0 < abs(value) < 0.1:
         return f"<{THIN}0.1{THIN}%" if value > 0 else f">{THIN}{MINUS}0.1{THIN}%"
@@ -78,7 +78,7 @@ def percent(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time as a person would."""
+    """Write a duration in seconds, minutes or hours."""
     if seconds < 0.1:
         return f"under 0.1{THIN}s"
     if seconds < 9.95:
@@ -91,9 +91,9 @@ def duration(seconds: float) -> str:
 
 
 def ticks(low: float, high: float, most: int = 5) -> Sequence[float]:
-    """Return round numbers between two, at most so many."""
+    """Return at most `most` round numbers between two numbers."""
     span = high - low
-    if not (math.isfinite(span) and span > 1e-300):  # of less there are no round numbers left
+    if not (math.isfinite(span) and span > 1e-300):  # below, steps would underflow
         return []
     power = 10.0 ** math.floor(math.log10(span / most))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10, 20) if span / (factor * power) <= most)

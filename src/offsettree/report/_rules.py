@@ -1,4 +1,4 @@
-"""The rules of a policy that can be read: tests within tests, and what is done at the end of each."""
+"""Card of a policy's rules, as nested lists of conditions with an action at each leaf."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEEPEST = 20
 
 
 def rules_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return the rules of the policy, where it has some."""
+    """Return the card of rules; None if the policy has none."""
     rules = mapping(facts, "rules")
     if not rules:
         return None
@@ -25,8 +25,8 @@ def rules_section(facts: Mapping[str, Any]) -> Html | None:
         "The whole policy, as rules",
         _drawn(rules, 0),
         paragraph(
-            "Beside each action stands what it is estimated to earn there, and how many decisions of the log come to "
-            "it. The rules were found by these very decisions, so that the estimates are somewhat too high.",
+            "Beside each action: its estimated reward there, and the number of logged decisions that reach it. The "
+            "same decisions were used to find the rules, so these estimates are somewhat too high.",
             class_="note",
         ),
     )
@@ -35,8 +35,8 @@ def rules_section(facts: Mapping[str, Any]) -> Html | None:
 def _drawn(rules: Mapping[str, Any], depth: int) -> Html:
     if (action := text(rules, "action")) is not None:
         earned, rows = value(rules, "value"), value(rules, "rows")
-        told = "" if earned is None or rows is None else f" {number(earned)} per decision, {count(rows)} decisions"
-        return element("span", element("strong", element("bdi", action)), element("span", told, class_="soft"))
+        figures = "" if earned is None or rows is None else f" {number(earned)} per decision, {count(rows)} decisions"
+        return element("span", element("strong", element("bdi", action)), element("span", figures, class_="soft"))
     if depth == _DEEPEST:
         return element("span", "\u2026")
     sides = (("If", "if", "then"), ("Else, as", "else", "otherwise"))

@@ -1,10 +1,10 @@
-"""How the page looks: two palettes, one for the day and one for the night, and the rules that use them."""
+"""The style sheet: a light and a dark palette, and the rules that use them."""
 
 from __future__ import annotations
 
 __all__ = ["DARK", "LIGHT", "style"]
 
-# Every ink is legible (contrast 4.5 : 1 at least) on page and card, and every drawn colour stands out (3 : 1).
+# Text has a contrast of at least 4.5 : 1 on page and card, drawings of at least 3 : 1.
 LIGHT = {
     "page": "#f3f5f8",
     "card": "#ffffff",

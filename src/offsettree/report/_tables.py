@@ -1,4 +1,4 @@
-"""Tables: plain ones, and charts, which are tables with a drawing in every row."""
+"""Plain tables, and charts: tables with a drawing in every row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Row", "chart", "columns", "details", "legend", "pairs", "section"]
 
 
 class Row(NamedTuple):
-    """One row of a chart: a name, a drawing, and the number drawn."""
+    """A row of a chart: a name, a drawing, and the number it shows."""
 
     name: object
     drawing: Html
@@ -36,11 +36,11 @@ def chart(
     names: str | None = None,
     tall: bool = False,
 ) -> Html:
-    """Return a table with a drawing per row; the heads are for who listens to the page.
+    """Return a table with a drawing per row; its column heads are for screen readers only.
 
-    The rows are laid out as a grid, under which browsers forget that it is a table: the roles say so again.
+    The style sheet lays out the rows as a grid, which drops the table semantics, so the roles restate them.
     """
-    # A figure is as wide as a 0; brackets, points and commas are narrower.
+    # The unit ch is the width of a digit; brackets, points and commas are narrower.
     room = round(0.86 * max(len(row.figure) + len(row.figure_soft) for row in rows)) + 2
     head = element("tr", *(element("th", text, scope="col", role="columnheader") for text in heads), role="row")
     body = (element("tr", *_cells(row), role="row", class_=_kind(row)) for row in rows)
@@ -74,13 +74,13 @@ def _cells(row: Row) -> Iterable[Html]:
 
 
 def pairs(rows: Iterable[tuple[str, object]]) -> Html:
-    """Return a table of names and what they are."""
-    body = (element("tr", element("th", name, scope="row"), element("td", what)) for name, what in rows)
+    """Return a table of names and values."""
+    body = (element("tr", element("th", name, scope="row"), element("td", value)) for name, value in rows)
     return element("table", element("tbody", join(body)), class_="plain")
 
 
 def columns(heads: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: int = 1) -> Html:
-    """Return a table with a head; the last columns hold numbers."""
+    """Return a table with a header; its last `numbers` columns are numeric."""
     first = len(heads) - numbers
 
     def kind(position: int) -> str | None:
@@ -92,12 +92,12 @@ def columns(heads: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: 
 
 
 def details(summary: str, *content: object) -> Html:
-    """Return what is shown when asked for."""
-    # It scrolls, so that the keyboard must reach it.
+    """Return content that is shown on demand."""
+    # It scrolls, so it must be focusable by keyboard.
     inside = element("div", *content, class_="scroll", tabindex=0, role="region", aria_label=summary)
     return element("details", element("summary", summary), inside)
 
 
 def legend(*entries: tuple[str, str]) -> Html:
-    """Say what the colours mean: (kind, words)."""
+    """Return a legend of pairs (class of the mark, text)."""
     return element("ul", *(element("li", element("i", class_=kind), text) for kind, text in entries), class_="legend")

@@ -1,4 +1,4 @@
-"""The tree of actions, drawn: who meets whom, over how many rows, and how clear the outcome was."""
+"""Card with the tree over actions: its contests, their rows, and how one-sided they are."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["tree_section"]
 
 _MOST_WHOLE, _MOST_ENDS = 64, 32
 _ROW = 21  # pixels
-_WIDE, _NARROW = 60, 17  # letters of a label on a desk and on a phone
+_WIDE, _NARROW = 60, 17  # characters of a label on wide and on narrow screens
 _METER = 34
 _FIRST = 2.6  # percent from the left: room for half a circle on a phone
 
 
 def tree_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return the card with the tree; None where there is no contest to draw."""
+    """Return the card with the tree; None if there is no contest to draw."""
     nodes = flatten(mapping(facts, "tree"))
     if not nodes[0].is_contest:
         return None
@@ -46,8 +46,8 @@ def tree_section(facts: Mapping[str, Any]) -> Html | None:
         "How the policy decides",
         paragraph(
             "To choose for one case, start at the left: each contest picks one of its two sides, until one action is "
-            "left. Beside a contest stand its strength and how many of the decisions valued end below it. The strength "
-            "says how one-sided these are: at 100\u202f% one side always wins, near 50\u202f% it depends on the case."
+            "left. Beside a contest: its strength, and how many of the held-out decisions end below it. The strength "
+            "is how one-sided these are: at 100\u202f% one side always wins, near 50\u202f% it depends on the case."
             + (" Beside an action: how often the policy takes it." if shares else ""),
             summary,
         ),
@@ -61,23 +61,23 @@ def _drawing(nodes: list[Node], drawn: set[int], shares: Mapping[str, float]) ->
     deepest = max(place.depth for place in placed.values())
     step = min(7.0, 38.0 / deepest)
     most_rows = max((nodes[at].rows or 0.0 for at in drawn), default=0.0)
-    parts = [piece for at in drawn for piece in _branches(nodes[at], placed, placed[at], step)]
+    parts = [line for at in drawn for line in _branches(nodes[at], placed, placed[at], step)]
     for at, place in placed.items():
         node = nodes[at]
         if at in drawn:
             inside = _contest(node, most_rows)
         elif node.is_contest:
-            inside = _many(nodes, at)
+            inside = _collapsed(nodes, at)
         else:
             inside = _action(node, shares.get(node.label.strip()))
-        # Percent from the left, pixels from there on: an svg within an svg.
+        # A nested svg: its position is in percent, its contents are in pixels.
         parts.append(element("svg", *inside, x=_across(place, step), y=_down(place), overflow="visible"))
-    told = (
+    description = (
         f"Tree of {plural(nodes[0].n_actions, 'action')}, {plural(len(drawn), 'contest')} drawn; the table below says "
         "the same."
     )
     return element(
-        "svg", *parts, class_="tree", width="100%", height=_ROW * len(placed) + 4, role="img", aria_label=told
+        "svg", *parts, class_="tree", width="100%", height=_ROW * len(placed) + 4, role="img", aria_label=description
     )
 
 
@@ -113,11 +113,11 @@ def _contest(node: Node, most_rows: float) -> Iterable[Html]:
 
 
 def _action(node: Node, share: float | None) -> Iterable[Html]:
-    beside = None if share is None else f"\u2002{percent(share)}"
-    yield from _words(node.label, beside, node.label)
+    suffix = None if share is None else f"\u2002{percent(share)}"
+    yield from _words(node.label, suffix, node.label)
 
 
-def _many(nodes: list[Node], at: int) -> Iterable[Html]:
+def _collapsed(nodes: list[Node], at: int) -> Iterable[Html]:
     node = nodes[at]
     some = members(nodes, at, 4)
     listed = ", ".join(cut(name, 24) for name in some) + (", \u2026" if node.n_actions > len(some) else "")
@@ -125,9 +125,9 @@ def _many(nodes: list[Node], at: int) -> Iterable[Html]:
     yield from _words(plural(node.n_actions, "action"), f"\u2002{listed}", listed, narrow=False)
 
 
-def _words(label: str, beside: str | None, title: str, *, narrow: bool = True) -> Iterable[Html]:
-    """Write a label twice if it is long, once for the desk and once for the phone; the style shows one of them."""
-    soft = None if beside is None else element("tspan", beside, class_="soft")
+def _words(label: str, suffix: str | None, title: str, *, narrow: bool = True) -> Iterable[Html]:
+    """Write a long label twice, for wide and for narrow screens; the style sheet shows one of them."""
+    soft = None if suffix is None else element("tspan", suffix, class_="soft")
     wide, short = cut(label, _WIDE), cut(label, _NARROW)
     after = soft if narrow else None
     hint = element("title", title)

@@ -1,4 +1,4 @@
-"""The tree of actions made flat, and cut down to what can be drawn; no step is recursive, as trees may be deep."""
+"""The tree over actions as a list of nodes, reduced to what can be drawn. Nothing recurses, as trees may be deep."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Node:
 
     @property
     def is_contest(self) -> bool:
-        """Whether two sides meet here."""
+        """Whether this node has two sides."""
         return self.left >= 0
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node is drawn: how far in, and in which row."""
+    """Where a node is drawn: its depth and its row."""
 
     node: int
     depth: int
@@ -41,9 +41,9 @@ class Place:
 def flatten(tree: Mapping[str, Any]) -> list[Node]:
     """Return the nodes, each before its children, the root first."""
     nodes: list[Node] = []
-    waiting: list[tuple[Any, int, str]] = [(tree, -1, "")]
-    while waiting:
-        found, parent, side = waiting.pop()
+    pending: list[tuple[Any, int, str]] = [(tree, -1, "")]
+    while pending:
+        found, parent, side = pending.pop()
         at = len(nodes)
         if parent >= 0:
             setattr(nodes[parent], side, at)
@@ -52,7 +52,7 @@ def flatten(tree: Mapping[str, Any]) -> list[Node]:
         action = facts.get("action")
         nodes.append(Node("(no name)" if action is None else str(action), value(facts, "rows"), _share(facts)))
         if isinstance(left, Mapping) and isinstance(right, Mapping):
-            waiting += [(right, at, "right"), (left, at, "left")]
+            pending += [(right, at, "right"), (left, at, "left")]
     for node in reversed(nodes):
         if node.is_contest:
             node.n_actions = nodes[node.left].n_actions + nodes[node.right].n_actions
@@ -65,7 +65,7 @@ def _share(facts: Mapping[str, Any]) -> float | None:
 
 
 def worth_drawing(nodes: list[Node], most: int) -> set[int]:
-    """Return the contests to draw, from the root downwards those with most rows, so that so many ends are left."""
+    """Return the contests to draw: from the root downwards those with most rows, until `most` ends are left."""
     drawn: set[int] = set()
     heap = [(0.0, 0)] if nodes[0].is_contest else []
     while heap and len(drawn) < most - 1:
@@ -79,27 +79,27 @@ def worth_drawing(nodes: list[Node], most: int) -> set[int]:
 
 
 def places(nodes: list[Node], drawn: set[int]) -> list[Place]:
-    """Give every node a row of its own, a contest between its two sides: to its right the row is free for words."""
+    """Give every node a row of its own, a contest between its two sides; the text stands to its right."""
     order: list[Place] = []
-    waiting: list[tuple[int, int, bool]] = [(0, 0, False)]
-    while waiting:
-        at, depth, seen = waiting.pop()
+    pending: list[tuple[int, int, bool]] = [(0, 0, False)]
+    while pending:
+        at, depth, seen = pending.pop()
         if seen or at not in drawn:
             order.append(Place(at, depth, len(order)))
             continue
         node = nodes[at]
-        waiting += [(node.right, depth + 1, False), (at, depth, True), (node.left, depth + 1, False)]
+        pending += [(node.right, depth + 1, False), (at, depth, True), (node.left, depth + 1, False)]
     return order
 
 
 def members(nodes: list[Node], at: int, most: int) -> list[str]:
     """Return the first few actions below a node."""
     found: list[str] = []
-    waiting = [at]
-    while waiting and len(found) < most:
-        node = nodes[waiting.pop()]
+    pending = [at]
+    while pending and len(found) < most:
+        node = nodes[pending.pop()]
         if node.is_contest:
-            waiting += [node.right, node.left]
+            pending += [node.right, node.left]
         else:
             found.append(node.label)
     return found

@@ -1,4 +1,4 @@
-"""The verdict: what the new policy earns, what the logged one earned, and whether the gain is real."""
+"""Card of the verdict: the values of the new policy, of the log and of the best constant action."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _ADVICE = {
     "open": "No verdict yet",
 }
 _MODELS = ("doubly_robust", "switch")
-# The best constant action: its label, what it earns, and what the new policy gains on it.
+# The best constant action: its label, its value, and the new policy's gain over it.
 _Always = tuple[str | None, Band | None, Band | None]
 
 
 def verdict_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return the first card of the page; None where nothing is known of the policy's worth."""
+    """Return the first card of the page; None if the policy's value is unknown."""
     estimate = mapping(facts, "estimate")
-    said = text(facts, "verdict")
+    verdict = text(facts, "verdict")
     new, old, gain = band(estimate), band(mapping(estimate, "baseline")), band(mapping(estimate, "difference"))
-    if said is None and new is None:
+    if verdict is None and new is None:
         return None
     outcome = _outcome(gain)
     if text(facts, "use") == "open":
-        outcome = "open"  # no definite verdict stands while a serious warning does
+        outcome = "open"  # a serious warning rules out a verdict
     constant = mapping(facts, "constant")
     always = (text(constant, "action"), band(constant), band(mapping(constant, "gain")))
-    follows = text(facts, "conclusion")
+    conclusion = text(facts, "conclusion")
     return section(
         "verdict",
         _heading(facts, outcome),
-        paragraph(prose(follows), class_="said") if follows else None,
-        paragraph(prose(said), class_=None if follows else "said") if said else None,
+        paragraph(prose(conclusion), class_="said") if conclusion else None,
+        paragraph(prose(verdict), class_=None if conclusion else "said") if verdict else None,
         None if new is None else _tiles(new, old, gain, outcome, facts, always),
         None if new is None else _picture(new, old, gain, outcome, always),
-        _rests_on(estimate, facts),
+        _basis(estimate, facts),
         class_=outcome,
     )
 
@@ -73,7 +73,7 @@ def _decimals(*bands: Band | None) -> int:
     widths = [found.width for found in known if found.width > 0]
     if not widths:
         return decimals_for(values)
-    # The three stand side by side, with equally many digits: what the narrowest needs, within what the widest bears.
+    # All tiles show the same number of decimals: enough for the narrowest interval, not too many for the widest.
     return min(decimals_for(values, min(widths)), decimals_for(values, max(widths)) + 1)
 
 
@@ -114,7 +114,7 @@ def _tile(
 
 
 def _relative(gain: Band, old: Band | None, facts: Mapping[str, Any]) -> str | None:
-    """Return the gain in percent of what was earned, which means something only if rewards cannot be negative."""
+    """Return the gain in percent of the logged value; None if rewards may be negative, where it means nothing."""
     smallest = value(mapping(mapping(facts, "log"), "reward"), "min")
     if old is None or old.value <= 0 or (smallest is not None and smallest < 0):
         return None
@@ -126,9 +126,9 @@ def _relative(gain: Band, old: Band | None, facts: Mapping[str, Any]) -> str | N
 
 def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None, always: _Always) -> Html:
     places = _decimals(new, old, gain)
-    worth = [(name, shown, kind) for name, shown, kind in _worth(new, old, always) if shown is not None]
-    scale = scale_over([shown for _, shown, _ in worth])
-    rows = [Row(name, interval_plot(scale, shown, kind=kind), *_figures(shown, places)) for name, shown, kind in worth]
+    values = [(name, shown, kind) for name, shown, kind in _values(new, old, always) if shown is not None]
+    scale = scale_over([shown for _, shown, _ in values])
+    rows = [Row(name, interval_plot(scale, shown, kind=kind), *_figures(shown, places)) for name, shown, kind in values]
     heads = ("What", "Drawn", "Earned per decision, and the interval")
     parts = [chart(rows, heads, scale=scale, names="9rem")]
     differences = [("Gain on the log", gain), ("Gain on constant", always[2])]
@@ -144,7 +144,7 @@ def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None
     return element("div", *parts, class_="picture")
 
 
-def _worth(new: Band, old: Band | None, always: _Always) -> list[tuple[str, Band | None, str]]:
+def _values(new: Band, old: Band | None, always: _Always) -> list[tuple[str, Band | None, str]]:
     return [("New policy", new, "new"), ("What was done", old, "old"), (f"Always {always[0]}", always[1], "old")]
 
 
@@ -155,7 +155,7 @@ def _figures(shown: Band, places: int, *, sign: bool = False) -> tuple[str, str]
     return written, interval(shown.low, shown.high, places, sign=sign)
 
 
-def _rests_on(estimate: Mapping[str, Any], facts: Mapping[str, Any]) -> Html | None:
+def _basis(estimate: Mapping[str, Any], facts: Mapping[str, Any]) -> Html | None:
     rows, matched, level = (value(estimate, key) for key in ("n_rows", "n_matched", "level"))
     sentences = []
     if rows is not None and matched is not None:
@@ -172,8 +172,8 @@ def _rests_on(estimate: Mapping[str, Any], facts: Mapping[str, Any]) -> Html | N
         )
     if level is not None and band(estimate) is not None:
         sentences.append(
-            f"An interval says where the true figure is likely to be: {percent(level)} of intervals made this way hold "
-            "it. A gain whose interval is all above zero is unlikely to be luck."
+            f"An interval says where the true figure is likely to be: {percent(level)} of intervals made this way "
+            "contain it. A gain whose interval is all above zero is unlikely to be luck."
         )
     log = mapping(facts, "log")
     all_rows, train = value(log, "rows"), value(log, "train_rows")
@@ -183,5 +183,5 @@ def _rests_on(estimate: Mapping[str, Any], facts: Mapping[str, Any]) -> Html | N
             f"one kept was learned again, with the same settings, from all {count(all_rows)}."
         )
     if text(mapping(facts, "constant"), "picked_on") == "training rows":
-        sentences.append("The best constant action was picked by the decisions learned from, and valued on these.")
+        sentences.append("The best constant action was picked on the training decisions, and valued on these.")
     return paragraph(*sentences, class_="note") if sentences else None

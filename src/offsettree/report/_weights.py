@@ -1,4 +1,4 @@
-"""How far the estimate can be trusted: how many rows it rests on, and how unevenly."""
+"""Card of the importance weights: how many rows the estimate rests on, and how unevenly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_BARS = 24
 
 
 def weights_section(facts: Mapping[str, Any]) -> Html | None:
-    """Return the diagnostics of the weights, in plain words."""
+    """Return the diagnostics of the importance weights."""
     estimate, weights = mapping(facts, "estimate"), mapping(facts, "weights")
     rows = _figures(estimate, weights)
     bins = _bins(weights)
@@ -42,22 +42,22 @@ def _figures(estimate: Mapping[str, Any], weights: Mapping[str, Any]) -> list[tu
         value(estimate, key) for key in ("n_rows", "n_matched", "effective_rows", "max_weight")
     )
     top = value(weights, "top_percent_share")
-    told: list[tuple[str, object]] = []
+    figures: list[tuple[str, object]] = []
     if matched is not None:
         share = f" of {count(rows)} held-out ones ({percent(matched / rows)})" if rows else ""
-        told.append(("Decisions that count", f"{count(matched)}{share}"))
+        figures.append(("Decisions that count", f"{count(matched)}{share}"))
     if effective is not None:
-        told.append(("Worth", f"as much as {count(effective)} of equal weight{_judged(effective, matched)}"))
+        figures.append(("Worth", f"as much as {count(effective)} of equal weight{_assessment(effective, matched)}"))
     if largest is not None:
-        told.append(("Largest weight", f"{number(largest)}: one stands in for {_about(largest)}"))
+        figures.append(("Largest weight", f"{number(largest)}: one stands in for {_about(largest)}"))
     if top is not None:
-        told.append(("The heaviest 1\u202f%", f"carry {percent(top)} of all weight"))
-    return told
+        figures.append(("The heaviest 1\u202f%", f"carry {percent(top)} of all weight"))
+    return figures
 
 
-def _judged(effective: float, matched: float | None) -> str:
+def _assessment(effective: float, matched: float | None) -> str:
     if effective < 100:
-        return ": few, so do not lean on the estimate"
+        return ": few, so do not rely on the estimate"
     if matched and effective < 0.2 * matched:
         return ": far fewer, as some count for much more than others"
     if matched and effective > 0.8 * matched:
@@ -81,7 +81,7 @@ def _bins(weights: Mapping[str, Any]) -> tuple[list[float], list[int]] | None:
         return None
     kept, merged = [edge or 0.0 for edge in known], [round(height or 0) for height in heights]
     while len(merged) > _MOST_BARS:
-        # Neighbours two by two: thin bars are not seen on a phone.
+        # Merge neighbouring bars: thin ones are invisible on small screens.
         merged = [sum(merged[i : i + 2]) for i in range(0, len(merged), 2)]
         kept = [*kept[:-1:2], kept[-1]]
     return kept, merged
@@ -89,7 +89,7 @@ def _bins(weights: Mapping[str, Any]) -> tuple[list[float], list[int]] | None:
 
 def _drawn(edges: list[float], counts: list[int]) -> Html:
     tallest = counts.index(max(counts))
-    told = (
+    description = (
         f"Histogram of the weights: of {count(sum(counts))} decisions, most, {count(counts[tallest])}, have a weight "
         f"between {number(edges[tallest])} and {number(edges[tallest + 1])}; none is above {number(edges[-1])}."
     )
@@ -99,7 +99,7 @@ def _drawn(edges: list[float], counts: list[int]) -> Html:
     ]
     return join(
         [
-            histogram(edges, counts, told),
+            histogram(edges, counts, description),
             paragraph("How many of the decisions that count have which weight.", class_="note"),
             details("The same as a table", columns(("Weight", "Decisions"), rows)),
         ]

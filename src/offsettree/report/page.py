@@ -1,4 +1,4 @@
-"""The page: its head, its cards in order, and writing it so that no half of one is ever seen."""
+"""The page: its head and its cards in order, written to a file atomically."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from offsettree.report._weights import weights_section
 
 __all__ = ["render", "write_report"]
 
-# Cards of half the width come in pairs. The names are for the list of links at the top.
+# Cards of half the width come in pairs. The second entry is the text of the link at the top.
 _CARDS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], Html | None]], ...] = (
     ("verdict", "Verdict", verdict_section),
     ("warnings", "Warnings", warnings_section),
@@ -38,7 +38,7 @@ _CARDS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], Html | None]], ...] 
     ("policy", "Policy", policy_section),
     ("reproduce", "Reproduce", reproduce_section),
 )
-# Nothing is fetched and no script runs, even if a text of the log found a way into the markup.
+# Nothing is fetched and no script runs, even if text of the log got into the markup unescaped.
 _ALLOWED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -48,7 +48,7 @@ def render(facts: Mapping[str, Any]) -> str:
     Parameters
     ----------
     facts : mapping
-        What is known: ``verdict``, ``estimate``, ``candidates``, ``log``, ``weights``, ``tree``, ``importance``,
+        Any of ``verdict``, ``estimate``, ``candidates``, ``log``, ``weights``, ``tree``, ``importance``,
         ``warnings``, ``policy``, ``reproduce``, ``title``, ``created`` and ``version``. Whatever is missing, None or
         empty is left out of the page.
 
@@ -68,7 +68,7 @@ def render(facts: Mapping[str, Any]) -> str:
             f"facts must be a mapping from names to what is known; got {type(facts).__name__}. Pass the dict that the "
             "command line writes with --json."
         )
-    cards = [(name, words, card) for name, words, make in _CARDS if (card := make(facts)) is not None]
+    cards = [(name, link, card) for name, link, make in _CARDS if (card := make(facts)) is not None]
     title = text(facts, "title")
     heading = f"Policy report: {title}" if title else "Policy report"
     head = element(
@@ -81,7 +81,7 @@ def render(facts: Mapping[str, Any]) -> str:
         element("title", heading),
         element("style", Html(style())),
     )
-    links = (element("li", element("a", words, href=f"#{name}")) for name, words, _ in cards)
+    links = (element("li", element("a", link, href=f"#{name}")) for name, link, _ in cards)
     body = element(
         "body",
         element("header", element("h1", cut(heading, 120), title=heading), _created(facts)),
@@ -95,21 +95,21 @@ def render(facts: Mapping[str, Any]) -> str:
 def _created(facts: Mapping[str, Any]) -> Html | None:
     created, version = text(facts, "created"), text(facts, "version")
     parts = [created, f"offsettree {version}" if version else None]
-    said = " \u00b7 ".join(part for part in parts if part)
-    return paragraph(said, class_="under") if said else None
+    line = " \u00b7 ".join(part for part in parts if part)
+    return paragraph(line, class_="under") if line else None
 
 
 def _paired(cards: list[Html]) -> list[Html]:
     """Widen the cards of half the width that have no neighbour."""
     paired: list[Html] = []
-    waiting = False
+    unpaired = False
     for card in cards:
         half = 'class="half"' in card.partition(">")[0]
-        if waiting and not half:
+        if unpaired and not half:
             paired[-1] = _widened(paired[-1])
-        waiting = half and not waiting
+        unpaired = half and not unpaired
         paired.append(card)
-    if waiting:
+    if unpaired:
         paired[-1] = _widened(paired[-1])
     return paired
 
@@ -119,14 +119,14 @@ def _widened(card: Html) -> Html:
 
 
 def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the report; the file is there whole or, after an error, as it was before.
+    """Write the report atomically: after an error the file is as it was before.
 
     Parameters
     ----------
     facts : mapping
-        What is known, as for `render`.
+        As for `render`.
     path : str or path
-        Where to write; a file that is there is replaced.
+        The file to write or replace.
     """
     page = render(facts).encode()
     target = Path(path)
@@ -135,11 +135,11 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> None
             f"path must be a file in a folder that exists; got {str(target)!r}, which "
             f"{'is a folder' if target.is_dir() else 'is in none'}. Make the folder first, or name a file in it."
         )
-    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     try:
-        beside.write_bytes(page)
-        beside.replace(target)
+        temporary.write_bytes(page)
+        temporary.replace(target)
     except BaseException:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         raise

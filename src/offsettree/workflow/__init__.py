@@ -1,4 +1,4 @@
-"""From a log to a policy with an estimate of its worth: what the command line does, in Python."""
+"""What the command line does, in Python: from a log to a policy with an estimate of its value."""
 
 from offsettree.workflow.comparison import Comparison
 from offsettree.workflow.learned import Learned

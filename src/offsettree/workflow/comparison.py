@@ -1,4 +1,4 @@
-"""A policy beside what was logged, and beside the best constant action: all three valued on the same rows."""
+"""Comparison of a policy with the logged decisions and with the best constant action, on the same rows."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from offsettree.reductions import ConstantPolicy
 
 __all__ = ["Comparison", "best_constant", "compare_with_constant", "with_doubts"]
 
-MOST_PREDICTIONS = 1 << 25  # rows times actions, of which a table is held: 256 MB
-FORWARD = ("betting", "anytime")  # their reward models learn from earlier rows only: `evaluate` makes its own
+MOST_PREDICTIONS = 1 << 25  # rows times actions, held as one table: 256 MB
+FORWARD = ("betting", "anytime")  # need reward models trained on earlier rows only: `evaluate` makes its own
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a policy is worth, beside what was logged and beside always taking one action.
+    """A policy's value beside those of the logged decisions and of one constant action.
 
     Parameters
     ----------
     estimate : Estimate
-        The policy's value, and its difference to what was logged.
+        The policy's value, and its difference from the logged decisions'.
     action : int or str
         The best constant action.
     constant : Estimate
-        The value of always taking it, and its difference to what was logged.
+        The value of always taking it, and its difference from the logged decisions'.
     gain : Interval
-        The policy's value minus that of always taking the action.
+        The policy's value minus that of the constant action.
     doubts : tuple of str
-        Serious warnings against what the constant action is said to be worth, beside those of `estimate`.
+        Serious warnings on the constant action's value that `estimate` does not have.
     same : bool
         Whether the policy takes that action in every row.
     picked_here : bool
-        Whether the constant action was picked by the very rows that it is valued on: then nothing definite can be said
-        of it, as it looks better than it is.
+        Whether the constant action was picked on the same rows that value it. It then looks better than it is, and
+        no verdict rests on it.
     """
 
     estimate: Estimate
@@ -59,33 +59,33 @@ class Comparison:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing definite can be said of the constant action."""
+        """Whether no verdict may rest on the constant action."""
         return bool(self.doubts) or self.picked_here
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What speaks against trusting the policy's estimate, and then that of the constant action."""
-        said = [f"of always {self.action!r}: {text}" for text in self.doubts if text not in self.estimate.warnings]
-        return (*self.estimate.warnings, *said)
+        """Warnings on the policy's estimate, then those on the constant action's."""
+        constant = [f"of always {self.action!r}: {text}" for text in self.doubts if text not in self.estimate.warnings]
+        return (*self.estimate.warnings, *constant)
 
     def doubted(self, doubts: Sequence[str]) -> Comparison:
-        """Return the same with doubts of the log itself, beside which no verdict stands: leaks, poor propensities."""
+        """Return a copy with serious warnings on the log itself, such as leaks or poor propensities."""
         return replace(self, estimate=with_doubts(self.estimate, doubts))
 
 
 def with_doubts(estimate: Estimate, doubts: Sequence[str]) -> Estimate:
-    """Return the same with further serious warnings: while one stands, no verdict does."""
-    warnings, serious = (tuple(dict.fromkeys((*doubts, *said))) for said in (estimate.warnings, estimate.serious))
+    """Return a copy with further serious warnings, which rule out any verdict."""
+    warnings, serious = (tuple(dict.fromkeys((*doubts, *known))) for known in (estimate.warnings, estimate.serious))
     return replace(estimate, warnings=warnings, serious=serious)
 
 
 def best_constant(log: LoggedData) -> Any:
-    """Return the action that `ConstantPolicy` picks: of the highest estimated value, few rows not trusted too far.
+    """Return the action that `ConstantPolicy` picks: the highest estimated value, shrunk where rows are few.
 
     Parameters
     ----------
     log : LoggedData
-        Rows to pick by. Values on the same rows would favour what they were picked by: value it on others.
+        Rows to pick on. Estimate the action's value on other rows: on these it is optimistic.
 
     Examples
     --------
@@ -94,21 +94,21 @@ def best_constant(log: LoggedData) -> Any:
     """
     low, high = float(log.reward.min()), float(log.reward.max())
     policy = ConstantPolicy(reward_range=(low, high if high > low else low + 1.0), actions=log.actions)
-    nothing = np.zeros((len(log), 1))  # it looks at no feature
-    return policy.fit(nothing, log.action, reward=log.reward, propensity=log.propensity).action_
+    no_features = np.zeros((len(log), 1))
+    return policy.fit(no_features, log.action, reward=log.reward, propensity=log.propensity).action_
 
 
 def compare_with_constant(
     policy: Any, decisions: NDArray[Any], log: LoggedData, action: Any, *, method: str, **settings: Any
 ) -> Comparison:
-    """Value a policy, what was logged, and always taking one action, on rows that none of them was made by.
+    """Estimate the values of a policy, of the logged decisions and of a constant action on held-out rows.
 
     Parameters
     ----------
     policy : policy or array of shape (n_rows,)
-        Fitted; or its decisions again, where the range of rewards that it was given is no more than a guess.
+        Fitted; or `decisions` again, if the policy's own reward range is only a guess.
     decisions : array of shape (n_rows,)
-        What it does in these rows.
+        The policy's decisions in these rows.
     log : LoggedData
         The rows held out.
     action : int or str
@@ -116,7 +116,7 @@ def compare_with_constant(
     method : str
         Of `evaluate`.
     **settings : Any
-        As `evaluate` takes them: interval, level, reward_range, group, random_state.
+        Further arguments of `evaluate`: interval, level, reward_range, group, random_state.
     """
     # Of a policy that draws its actions more predictions would be read than are made here: `evaluate` makes its own.
     is_certain = isinstance(policy, np.ndarray) or hasattr(policy, "_positions")
@@ -124,32 +124,33 @@ def compare_with_constant(
         space = getattr(policy, "actions_", None)
         if space is None:
             space = np.unique(np.concatenate([log.action, decisions, [action]]))
-        settings |= _predicted(space, decisions, log, action, settings.get("random_state"), settings.get("group"))
+        settings |= _predicted_rewards(
+            space, decisions, log, action, settings.get("random_state"), settings.get("group")
+        )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OffsetTreeWarning)  # they are in the estimates as well
+        warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimates hold them as well
         estimate = evaluate(policy, **log.arrays(), method=method, **settings)
-        beside = evaluate(decisions, **log.arrays(), method=method, baseline=action, **settings)
+        against_constant = evaluate(decisions, **log.arrays(), method=method, baseline=action, **settings)
         constant = evaluate(action, **log.arrays(), method=method, **settings)
-    doubts = tuple(text for text in constant.serious or beside.serious if text not in estimate.serious)
+    doubts = tuple(text for text in constant.serious or against_constant.serious if text not in estimate.serious)
     same = bool((decisions == action).all())
-    gain: Any = beside.difference
+    gain: Any = against_constant.difference
     return Comparison(estimate, action, constant, gain, doubts, same)
 
 
-def _predicted(
+def _predicted_rewards(
     space: NDArray[Any], decisions: NDArray[Any], log: LoggedData, action: Any, random_state: int | None, group: Any
 ) -> dict[str, Any]:
-    """Return rewards predicted once for all three, by models that did not learn from the row, as `evaluate` takes them.
+    """Return cross-fitted reward predictions for all three evaluations, as arguments of `evaluate`.
 
-    Of each row's predictions only those of the logged action, of the policy's and of the constant one are ever read;
-    the others are left at 0.
+    Only the predictions for the logged action, the policy's and the constant one are ever read; the others stay 0.
     """
     n_rows = len(log)
     labels = (log.action, decisions, np.array([action]))
     known = all(each.dtype.kind == space.dtype.kind and np.isin(each, space).all() for each in labels)
-    if n_rows * len(space) > MOST_PREDICTIONS or not known:  # then `evaluate` makes its own
+    if n_rows * len(space) > MOST_PREDICTIONS or not known:  # then `evaluate` fits models of its own
         return {}
-    logged, chosen, always = (_places(each, space) for each in labels)
+    logged, chosen, always = (_positions(each, space) for each in labels)
     random = np.random.RandomState(random_state)
     targets = [certain(taken, logged, len(space)) for taken in (chosen, np.repeat(always, n_rows))]
     folds = folds_by_group(n_rows, random, check_group(group, n_rows))
@@ -161,6 +162,6 @@ def _predicted(
     return {"reward_model": table, "actions": space}
 
 
-def _places(labels: NDArray[Any], space: NDArray[Any]) -> NDArray[np.intp]:
+def _positions(labels: NDArray[Any], space: NDArray[Any]) -> NDArray[np.intp]:
     order = np.argsort(space)
     return np.asarray(order[np.searchsorted(space[order], labels)], dtype=np.intp)

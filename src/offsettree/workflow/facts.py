@@ -1,4 +1,4 @@
-"""All that is known of a policy that was learned, as plain values: for the report, the policy file, and machines."""
+"""Everything known about a learned policy, as plain values: for the report, the policy file and ``--json``."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ __all__ = [
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 MOST_IMPORTANT = 40
-DEEPEST_TREE = 200  # that is told: nobody could see a deeper one, and few readers of JSON take one
-WIDEST_FOR_IMPORTANCE = 2_000  # columns; beyond, shuffling each would take long
+DEEPEST_TREE = 200  # deeper trees are left out: they cannot be drawn, and many JSON parsers refuse such nesting
+WIDEST_FOR_IMPORTANCE = 2_000  # columns; shuffling each of more would take too long
 
 
 def learned_facts(
@@ -50,22 +50,22 @@ def learned_facts(
     command: str = "",
     seed: int | None = None,
 ) -> dict[str, Any]:
-    """Return the facts of a report, all of them what JSON can hold.
+    """Return the facts of a report; JSON can hold all of them.
 
     Parameters
     ----------
     learned : Learned
-        What came out.
+        The result of `learn_policy`.
     path : str
         The log's file.
     columns : dict
         Which columns were the action, the reward and the propensity.
     notes : list of str, default=()
-        What was noticed while reading.
+        Remarks from reading the log.
     command : str, default=""
-        That does the same again.
+        The command line that repeats the run.
     seed : int or None, default=None
-        With which.
+        The run's seed.
     """
     train, test = learned.train, learned.test
     rewards = np.concatenate([train.reward, test.reward])
@@ -127,14 +127,14 @@ def estimate_facts(estimate: Estimate) -> dict[str, Any]:
 
 
 def interval_facts(interval: Interval | None) -> dict[str, float] | None:
-    """Return a number and its interval as plain values."""
+    """Return a value and its interval as plain values."""
     if interval is None:
         return None
     return {name: getattr(interval, name) for name in ("value", "stderr", "low", "high")}
 
 
 def constant_facts(compared: Comparison, picked_on: str) -> dict[str, Any]:
-    """Return what the best constant action is worth, and what the policy gains on it."""
+    """Return the value of the best constant action, and the policy's gain over it."""
     return {
         "action": compared.action,
         "picked_on": picked_on,
@@ -148,12 +148,13 @@ def constant_facts(compared: Comparison, picked_on: str) -> dict[str, Any]:
 
 def propensity_note(found: PropensityEstimate) -> str:
     """Say that propensities were estimated, and how well."""
-    off = np.abs(found.calibration[:, 0] - found.calibration[:, 1]).max()
+    calibration_error = np.abs(found.calibration[:, 0] - found.calibration[:, 1]).max()
     return (
-        f"The propensities were estimated from the features, not recorded: log loss {found.log_loss:.3f}, where the "
-        f"actions' frequencies alone have {found.constant_log_loss:.3f}; by tenths of the predictions, actions were "
-        f"taken within {100 * off:.1f} percentage points of what was predicted; {found.n_clipped:,} were raised to "
-        f"{found.clip:.3g}. Values are right only if the features hold all that the choice depended on."
+        f"The propensities were estimated from the features, not recorded. Log loss {found.log_loss:.3f}; "
+        f"{found.constant_log_loss:.3f} by the actions' frequencies alone. Calibration error at most "
+        f"{100 * calibration_error:.1f} percentage points in any tenth of the predictions. {found.n_clipped:,} were "
+        f"raised to {found.clip:.3g}. Values are right only if the features include all that the logged choice "
+        "depended on."
     )
 
 
@@ -169,7 +170,7 @@ def _propensity_facts(found: PropensityEstimate) -> dict[str, Any]:
 
 
 def action_facts(learned: Learned) -> list[dict[str, Any]]:
-    """Return what each action earned where it was taken, weighted as if it always were, and how often it is taken."""
+    """Return each action's value by importance weights, its share of the log, and the policy's share of it."""
     action = np.concatenate([learned.train.action, learned.test.action])
     reward = np.concatenate([learned.train.reward, learned.test.reward])
     weight = 1 / np.concatenate([learned.train.propensity, learned.test.propensity])
@@ -194,16 +195,16 @@ def action_facts(learned: Learned) -> list[dict[str, Any]]:
 
 
 def tree_facts(policy: Any, decisions: NDArray[Any]) -> dict[str, Any] | None:
-    """Return the tree of actions, or of a forest its first one: who wins each contest, and how clearly.
+    """Return the tree over actions (of a forest, the first) with the held-out rows that each contest decided.
 
-    A contest's `rows` are the rows held out that get an action from below it; its `strength` is the share of them
-    that get one from its stronger side.
+    A contest's `rows` are the held-out rows whose decision is an action below it; its `strength` is the share of them
+    that its stronger side won.
     """
     tree = getattr(policy, "tree_", None)
     members = getattr(policy, "estimators_", None)
     if tree is None and members is not None and len(members):
         tree = getattr(members[0], "tree_", None)
-    # Regressors of scikit-learn have a `tree_` as well, which is none of actions.
+    # scikit-learn's tree regressors have a `tree_` too, which is not over actions.
     if not isinstance(tree, ActionTree) or tree.height[0] > DEEPEST_TREE:
         return None
     count = dict(zip(*np.unique(decisions, return_counts=True), strict=True))
@@ -251,7 +252,7 @@ def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
     names = _feature_names(learned)
     try:
         found = feature_importance(learned.policy, learned.held_out, names, origin, seed)
-    except OffsetTreeError:  # a policy that cannot be asked about made-up rows
+    except OffsetTreeError:  # the policy does not accept shuffled rows
         return []
     return found[:MOST_IMPORTANT]
 
@@ -263,7 +264,7 @@ def _feature_names(learned: Learned) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what a result may depend on."""
+    """Return the versions of Python and of the libraries that results may depend on."""
     versions = {"python": platform.python_version(), "offsettree": offsettree.__version__}
     for library in LIBRARIES:
         try:

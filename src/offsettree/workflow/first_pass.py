@@ -1,4 +1,4 @@
-"""What one pass over a log of any size finds: its columns, its actions, and what cannot be right."""
+"""The first pass over a log of any size: its encoder, its actions, and signs that something is wrong."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ __all__ = ["FirstPass"]
 
 
 class FirstPass:
-    """Reads a log once, chunk by chunk, and keeps sums alone.
+    """Reads a log once, chunk by chunk, and keeps only sums.
 
     Parameters
     ----------
     scan : LogScan
         The chunks.
     path : str or path
-        What errors call the log.
+        The log's name in error messages.
 
     Attributes
     ----------
     encoder : TableEncoder
         Turns the raw rows into numbers.
     n_by_action : Counter
-        How many rows each action has.
+        The number of rows of each action.
     reward_ends : (float, float)
         The smallest and the largest reward.
     """
@@ -45,21 +45,23 @@ class FirstPass:
         self.reward_ends = (np.inf, -np.inf)
         self._leaks: list[str] = []
         self._total_reward = 0.0
-        # By action, of weights 1 / propensity: weight, weight * reward, and the squares that their spread is made of.
+        # Per action, with weight = 1 / propensity: the sums of the terms in `_add`, for a mean and its standard error.
         self._sums: dict[Any, NDArray[np.float64]] = {}
         self.encoder = TableEncoder.learn(self._features(scan))
         self.notes = [*scan.notes, *self.encoder.notes, *alike_but_for_blanks(self.n_by_action)]
         if len(self.n_by_action) < 2:
-            raise LogError(f"a log must have at least two actions to choose among; all rows of {path} have the same.")
+            raise LogError(
+                f"a log must have at least two actions; all rows of {path} have the same. Check the action column."
+            )
 
     @property
     def n_rows(self) -> int:
-        """Rows of the log."""
+        """Number of rows of the log."""
         return sum(self.n_by_action.values())
 
     @property
     def doubts(self) -> list[str]:
-        """What forbids any verdict: features that tell the outcome, propensities that cannot be right."""
+        """Reasons not to trust any verdict: features that leak the outcome, impossible propensities."""
         by_action = {label: [n, self._sums[label][1], self._sums[label][0]] for label, n in self.n_by_action.items()}
         inverse, squares = (sum(float(each[i]) for each in self._sums.values()) for i in (0, 2))
         n_rows, n_actions = self.n_rows, len(by_action)
@@ -67,12 +69,12 @@ class FirstPass:
 
     @property
     def reward_facts(self) -> dict[str, float]:
-        """The rewards' ends and mean, as plain values."""
+        """The smallest, the largest and the mean reward."""
         low, high = self.reward_ends
         return {"min": low, "max": high, "mean": self._total_reward / self.n_rows}
 
     def always(self, label: Any) -> dict[str, float]:
-        """Return what an action would earn if it were always taken, with its interval."""
+        """Return the value of always taking an action, with its 95 % interval."""
         weight, earned, squares, squares_reward, squares_earned = self._sums[label].tolist()
         value = earned / weight
         stderr = max(squares_earned - 2 * value * squares_reward + value**2 * squares, 0.0) ** 0.5 / weight
@@ -82,9 +84,8 @@ class FirstPass:
         for log in scan:
             if is_sparse(log.X):
                 raise LogError(
-                    f"the rows of {self.path} name {log.X.shape[1]:,} features, more than the 1,024 that become "
-                    "columns. Learn in Python: OnlineOffsetTree(n_bits=20).partial_fit on the chunks of "
-                    "LoggedData.scan(...)."
+                    f"rows may name at most 1,024 features here; those of {self.path} name {log.X.shape[1]:,}. Learn "
+                    "in Python: OnlineOffsetTree(n_bits=20).partial_fit on the chunks of LoggedData.scan(...)."
                 )
             if not self.n_by_action:
                 self._leaks = find_leaks(log.X, log.action, log.reward)

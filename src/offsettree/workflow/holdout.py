@@ -1,4 +1,4 @@
-"""Which rows are held out: some at random, the latest ones, or those of whole groups."""
+"""Splits a log into training and held-out rows: at random, by time, or by groups."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Which rows of a log are learned from, and which are held out.
+    """The training rows and the held-out rows of a log.
 
     Parameters
     ----------
     features : array or frame of shape (n_rows, n_features)
-        The log's X, without the column that tells groups apart.
+        The log's X, without the group column.
     train, test : array of row numbers
-        Those to learn from and those held out.
+        Training rows and held-out rows.
     notes : list of str
-        How rows were held out, and what became of the columns that say so.
+        How rows were held out, and whether a column was dropped for it.
     group : array of shape (n_rows,) or None
         The number of each row's group.
     time : array of shape (n_rows,) or None
@@ -46,12 +46,12 @@ class HoldOut:
 
 
 def hold_out(log: LoggedData, test_size: float, split_by_time: Any, group: Any, random_state: int | None) -> HoldOut:
-    """Split a log at random, by time or by groups, which are columns of its X, by name, or values beside it."""
+    """Split a log at random, by time or by group; both are given as a column name of X or as one value per row."""
     n_rows, features = len(log), log.X
     if split_by_time is not None and group is not None:
         raise ParameterError(
-            "give either split_by_time or group, not both: a customer whose rows are both early and late would have to "
-            "be on both sides."
+            "give either split_by_time or group, not both: a customer with early and late rows would have to be on "
+            "both sides."
         )
     if split_by_time is not None:
         values, name = _values_of(log, split_by_time, "split_by_time")
@@ -67,7 +67,7 @@ def hold_out(log: LoggedData, test_size: float, split_by_time: Any, group: Any, 
     notes = [f"Held out: all rows of {n_test:,} of the {n_groups:,} groups, by {name}."]
     if isinstance(group, str):
         features = features[[each for each in features.columns if str(each) != group]]
-        notes.append(f"column {group!r} is left out: it tells the groups apart, as an identifier does.")
+        notes.append(f"column {group!r} is left out of the features: it identifies the groups.")
     return HoldOut(features, train, test, notes, group=codes)
 
 
@@ -79,17 +79,17 @@ def split_rows(
     time: NDArray[np.intp] | None = None,
     group: NDArray[np.intp] | None = None,
 ) -> tuple[Rows, Rows]:
-    """Return the rows to learn from and those held out, both in the order of the log.
+    """Return the training rows and the held-out rows, both in the order of the log.
 
     Parameters
     ----------
     n_rows : int
-        Of the log.
+        Rows of the log.
     test_size : float
-        The share of rows to hold out. Rows of the same time, or of one group, stay together: then it is the nearest
-        share that can be had.
+        The share of rows to hold out. Rows of the same time or group stay together, so the actual share is the
+        nearest possible one.
     random_state : int or None, default=None
-        Draws rows or groups.
+        Seed for drawing rows or groups.
     time : array of shape (n_rows,), optional
         Ranks by `time_ranks`: the latest rows are held out.
     group : array of shape (n_rows,), optional
@@ -105,7 +105,7 @@ def split_rows(
     if n_test < 1 or n_test >= n_rows:
         raise LogError(f"the log of {n_rows} rows cannot be split with test_size={test_size}: a part would be empty.")
     if time is not None:
-        # Rows of the same time stay together: those before the cut are older than all after it.
+        # Cut between two distinct times, so that rows of the same time stay together.
         older = np.cumsum(np.bincount(time))[:-1]
         cut = int(np.abs(older - (n_rows - n_test)).argmin())
         held_out = time > cut
@@ -120,16 +120,16 @@ def split_rows(
 
 
 def time_ranks(values: Any, n_rows: int, name: str = "split_by_time") -> NDArray[np.intp]:
-    """Return the rank of each row's time: numbers, or dates and times, also written as 2026-11-17 or so.
+    """Return the rank of each row's time, given as numbers, dates, or text such as 2026-11-17.
 
     Parameters
     ----------
     values : array of shape (n_rows,)
-        When each decision was taken.
+        The time of each decision.
     n_rows : int
-        Of the log.
+        Rows of the log.
     name : str, default="split_by_time"
-        What errors call it.
+        The column's name in error messages.
     """
     column = _column(values, n_rows, name)
     if isinstance(column, Numbers | Dates):
@@ -139,17 +139,17 @@ def time_ranks(values: Any, n_rows: int, name: str = "split_by_time") -> NDArray
             stamps = np.array([*map(read_stamp, column.words), np.datetime64("NaT", "us")], dtype="datetime64[us]")
         except ValueError as error:
             raise LogError(
-                f"{name} must hold numbers, dates or times to order the rows by; it holds text that is none of them "
-                f"({error}). Write dates as 2026-11-17 or 2026-11-17 08:30, or number the rows in their order."
+                f"{name} must hold numbers, dates or times; it holds other text ({error}). Write dates as 2026-11-17 "
+                "or 2026-11-17 08:30, or number the rows in their order."
             ) from None
         times = stamps[column.codes]
     missing = np.isnan(times) if times.dtype.kind == "f" else np.isnat(times)
-    _refuse_missing(missing, name, "when the decision was taken")
+    _refuse_missing(missing, name, "a time")
     found, rank = np.unique(times, return_inverse=True)
     if len(found) < 2:
         raise LogError(
-            f"{name} must tell earlier rows from later ones; all {n_rows:,} rows have the same, {found[0]}. Give the "
-            "column that tells when each decision was taken, or leave it out to hold rows out at random."
+            f"{name} must have at least two different times; all {n_rows:,} rows have {found[0]}. Give the column with "
+            "the time of each decision, or leave it out to hold out random rows."
         )
     return rank.astype(np.intp)
 
@@ -160,35 +160,35 @@ def group_codes(values: Any, n_rows: int, name: str = "group") -> NDArray[np.int
     Parameters
     ----------
     values : array of shape (n_rows,)
-        Whose decision it was: numbers or text.
+        The group of each row: numbers or text.
     n_rows : int
-        Of the log.
+        Rows of the log.
     name : str, default="group"
-        What errors call it.
+        The column's name in error messages.
     """
     column = _column(values, n_rows, name)
     codes: Any = column.values if isinstance(column, Numbers | Dates) else column.codes
     missing = codes < 0 if codes.dtype.kind == "i" else codes != codes
-    _refuse_missing(missing, name, "to whom the row belongs")
+    _refuse_missing(missing, name, "a group")
     found, code = np.unique(codes, return_inverse=True)
     if len(found) < 2:
         raise LogError(
-            f"{name} must have at least two groups, one to learn from and one to hold out; all {n_rows:,} rows are of "
-            "one. Give the column that tells customers apart, or leave it out to hold rows out at random."
+            f"{name} must have at least two groups, one to learn from and one to hold out; all {n_rows:,} rows are in "
+            "one. Give a column such as the customer's number, or leave it out to hold out random rows."
         )
     return code.astype(np.intp)
 
 
 def _values_of(log: LoggedData, given: Any, parameter: str) -> tuple[Any, str]:
-    """Return the values of a column named or given, and what to call it."""
+    """Return the values of a column, given by name or as values, and its name for messages."""
     if not isinstance(given, str):
         name = getattr(given, "name", None)
         return given, f"column {name!r}" if isinstance(name, str) and name else parameter
     if not is_frame(log.X) or given not in log.X.columns:
-        there = f"it has {', '.join(map(str, log.X.columns))}" if is_frame(log.X) else "it has no names"
+        available = f"it has {', '.join(map(str, log.X.columns))}" if is_frame(log.X) else "it has no names"
         raise ParameterError(
             f"{parameter} must be the name of a column of the log's X, or one value per row; X has no column "
-            f"{given!r}: {there}."
+            f"{given!r}: {available}."
         )
     return log.X[given], f"column {given!r}"
 
@@ -206,7 +206,7 @@ def _column(values: Any, n_rows: int, name: str) -> Any:
 
 
 class _OneColumn:
-    """A series of pandas or polars, read as the column of a frame is."""
+    """A pandas or polars series, wrapped so that `read_column` reads it as a frame's column."""
 
     columns = ("values",)
     dtypes = ()
@@ -221,6 +221,6 @@ class _OneColumn:
 def _refuse_missing(missing: NDArray[np.bool_], name: str, meaning: str) -> None:
     if missing.any():
         raise LogError(
-            f"{name} must tell of every row {meaning}; it is missing in row {int(missing.argmax())} "
-            f"({int(missing.sum()):,} in all). Drop such rows, or fill the gaps."
+            f"{name} must give every row {meaning}; it is missing in row {int(missing.argmax())} "
+            f"({int(missing.sum()):,} in all). Drop these rows, or fill the gaps."
         )

@@ -1,4 +1,4 @@
-"""Which features matter to a policy: how many of its decisions change when a feature is shuffled."""
+"""Permutation importance of a policy's features: the share of decisions that change when one is shuffled."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ MOST_ROWS = 2_000
 def feature_importance(
     policy: Any, X: Any, names: list[str], origin: NDArray[np.intp] | None = None, random_state: int | None = None
 ) -> list[dict[str, Any]]:
-    """Shuffle each feature among rows, and count how often the decision becomes another.
+    """Shuffle each feature among rows, and count how many decisions change.
 
     Parameters
     ----------
     policy : object with predict
-        Any.
+        Any policy.
     X : array of shape (n_rows, n_columns)
-        Contexts as the policy takes them; 2,000 of them are looked at.
+        Encoded rows; at most 2,000 of them are used.
     names : list of str
         The features.
     origin : array of shape (n_columns,), optional
-        To which of the names each column belongs; they are shuffled together. By default one column each.
+        The feature that each column was made from; columns of one feature are shuffled together. By default each
+        feature has one column.
     random_state : int or None, default=None
-        Shuffles.
+        Seed for shuffling.
 
     Returns
     -------
     list of dict
-        With `feature`, `changes` (the share of decisions that change) and `importance` (that, as a share of the sum),
-        the largest first.
+        With `feature`, `changes` (the share of decisions that change) and `importance` (`changes` over the sum of
+        all), the largest first.
     """
     random = np.random.default_rng(random_state)
     rows = np.sort(random.permutation(X.shape[0])[:MOST_ROWS])

@@ -1,4 +1,4 @@
-"""What is in a log, in one pass and bounded memory."""
+"""A summary of a log, in one pass and bounded memory."""
 
 from __future__ import annotations
 
@@ -17,46 +17,29 @@ __all__ = ["doubts_of_propensities", "inspect_log"]
 
 
 def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
-    """Count what a log holds, and tell what cannot be right.
+    """Summarise a log, and warn about propensities and features that are likely wrong.
 
     Parameters
     ----------
     path : str or path
         A file or a folder.
     **arguments : Any
-        As `LoggedData.scan` takes them.
+        Arguments of `LoggedData.scan`.
 
     Returns
     -------
     dict
-        With `rows`, `actions`, `reward`, `propensity`, `features`, `notes` and `warnings`, as JSON can hold them.
+        With `rows`, `actions`, `reward`, `propensity`, `features`, `notes` and `warnings`; JSON can hold them.
     """
-    scan, told = _open(path, arguments)
-    sums: dict[Any, list[float]] = {}
-    extremes = {"reward": [np.inf, -np.inf], "propensity": [np.inf, -np.inf]}
-    squares = 0.0
+    scan, has_propensity = _open(path, arguments)
+    sums = _LogSums(has_propensity)
     warnings: list[str] = []
 
     def tables() -> Iterator[Any]:
-        nonlocal squares
         for log in scan:
-            if not sums:
+            if not sums.by_action:
                 warnings.extend(find_leaks(log.X, log.action, log.reward))
-            propensity = log.propensity if told else np.ones(len(log.action))
-            labels, position = np.unique(log.action, return_inverse=True)
-            n_rows = np.bincount(position)
-            reward = np.bincount(position, log.reward)
-            inverse = np.bincount(position, 1 / propensity)
-            with np.errstate(over="ignore"):  # infinite where a propensity is hardly above zero
-                squares += float(((1 / propensity) ** 2).sum())
-            for i, label in enumerate(labels.tolist()):
-                total = sums.setdefault(label, [0, 0.0, 0.0])
-                total[0] += int(n_rows[i])
-                total[1] += float(reward[i])
-                total[2] += float(inverse[i])
-            for name, values in (("reward", log.reward), ("propensity", propensity)):
-                low, high = extremes[name]
-                extremes[name] = [min(low, float(values.min())), max(high, float(values.max()))]
+            sums.add(log)
             yield log.X
 
     notes = list(scan.notes)
@@ -67,53 +50,96 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
     except FeatureError as error:
         notes.append(str(error))
         features = []
-    notes += alike_but_for_blanks(sums)
-    n_rows = int(sum(total[0] for total in sums.values()))
-    mean_inverse = sum(total[2] for total in sums.values()) / n_rows
-    actions = [
-        {
-            "label": label,
-            "rows": int(count),
-            "share": count / n_rows,
-            "mean_reward": reward / count,
-            # The mean of 1 / propensity over all rows, those of other actions counted as 0.
-            "times_expected": inverse / n_rows if told else None,
-        }
-        for label, (count, reward, inverse) in sorted(sums.items(), key=lambda item: -item[1][0])
-    ]
+    notes += alike_but_for_blanks(sums.by_action)
     return {
         "kind": "log",
         "path": str(path),
-        "rows": n_rows,
-        "actions": actions,
-        "reward": {
-            "min": extremes["reward"][0],
-            "max": extremes["reward"][1],
-            "mean": sum(total[1] for total in sums.values()) / n_rows,
-        },
-        "propensity": {
-            "min": extremes["propensity"][0],
-            "max": extremes["propensity"][1],
-            "mean_inverse": mean_inverse,
-        }
-        if told
-        else None,
+        **sums.facts(),
         "features": features,
         "notes": notes,
-        "warnings": warnings + (doubts_of_propensities(n_rows, len(sums), mean_inverse, squares, sums) if told else []),
+        "warnings": warnings + sums.doubts(),
     }
 
 
 def _open(path: Any, arguments: dict[str, Any]) -> tuple[Any, bool]:
-    """Return the chunks of a log, and whether it tells propensities: one that does not can be looked into as well."""
+    """Return the chunks of a log, and whether it has propensities; a log without can be inspected as well."""
     try:
         return LogScan(path, **arguments), True
     except PropensityError:
         if arguments.get("propensity") is not None:
             raise
         scan = LogScan(path, without_propensity=True, **arguments)
-        scan.notes = (*scan.notes, "No column tells the propensity: to learn, say which does, or have it estimated.")
+        scan.notes = (*scan.notes, "No column holds the propensity: to learn, name the column, or have it estimated.")
         return scan, False
+
+
+class _LogSums:
+    """Sums over the chunks of a log."""
+
+    def __init__(self, has_propensity: bool) -> None:
+        self.has_propensity = has_propensity
+        self.by_action: dict[Any, list[float]] = {}  # number of rows, sum of rewards, sum of 1 / propensity
+        self._squares = 0.0  # of 1 / propensity
+        self._extremes = {"reward": [np.inf, -np.inf], "propensity": [np.inf, -np.inf]}
+
+    def add(self, log: Any) -> None:
+        """Add the rows of a chunk."""
+        propensity = log.propensity if self.has_propensity else np.ones(len(log.action))
+        labels, position = np.unique(log.action, return_inverse=True)
+        n_rows = np.bincount(position)
+        reward = np.bincount(position, log.reward)
+        inverse = np.bincount(position, 1 / propensity)
+        with np.errstate(over="ignore"):  # infinite if a propensity is tiny
+            self._squares += float(((1 / propensity) ** 2).sum())
+        for i, label in enumerate(labels.tolist()):
+            total = self.by_action.setdefault(label, [0, 0.0, 0.0])
+            total[0] += int(n_rows[i])
+            total[1] += float(reward[i])
+            total[2] += float(inverse[i])
+        for name, values in (("reward", log.reward), ("propensity", propensity)):
+            low, high = self._extremes[name]
+            self._extremes[name] = [min(low, float(values.min())), max(high, float(values.max()))]
+
+    def facts(self) -> dict[str, Any]:
+        """Return `rows`, `actions`, `reward` and `propensity` of the summary."""
+        n_rows, total_reward, _ = self._totals()
+        actions = [
+            {
+                "label": label,
+                "rows": int(count),
+                "share": count / n_rows,
+                "mean_reward": reward / count,
+                # Near 1 if propensities are right: the mean over all rows of 1 / propensity, 0 for other actions.
+                "times_expected": inverse / n_rows if self.has_propensity else None,
+            }
+            for label, (count, reward, inverse) in sorted(self.by_action.items(), key=lambda item: -item[1][0])
+        ]
+        return {
+            "rows": n_rows,
+            "actions": actions,
+            "reward": {**self._ends("reward"), "mean": total_reward / n_rows},
+            "propensity": {**self._ends("propensity"), "mean_inverse": self._mean_inverse()}
+            if self.has_propensity
+            else None,
+        }
+
+    def doubts(self) -> list[str]:
+        """Return warnings about the propensities, if the log has some."""
+        if not self.has_propensity:
+            return []
+        n_rows, n_actions = self._totals()[0], len(self.by_action)
+        return doubts_of_propensities(n_rows, n_actions, self._mean_inverse(), self._squares, self.by_action)
+
+    def _totals(self) -> tuple[int, float, float]:
+        rows, reward, inverse = (sum(total[i] for total in self.by_action.values()) for i in range(3))
+        return int(rows), reward, inverse
+
+    def _mean_inverse(self) -> float:
+        n_rows, _, inverse = self._totals()
+        return inverse / n_rows
+
+    def _ends(self, name: str) -> dict[str, float]:
+        return dict(zip(("min", "max"), self._extremes[name], strict=True))
 
 
 def _feature_facts(encoder: TableEncoder) -> list[dict[str, Any]]:
@@ -131,14 +157,14 @@ def _feature_facts(encoder: TableEncoder) -> list[dict[str, Any]]:
 def doubts_of_propensities(
     n_rows: int, n_actions: int, mean_inverse: float, squares: float, sums: dict[Any, Any]
 ) -> list[str]:
-    """Tell of propensities that cannot be right, by the same signs as `evaluate`, from sums alone.
+    """Warn about impossible propensities, by the same criteria as `evaluate`, from sums only.
 
-    `sums` has, by action, the number of rows, the sum of rewards, and that of 1 / propensity; `mean_inverse` and
-    `squares` are the mean of the last over all rows, and the sum of its squares.
+    `sums` holds, by action, the number of rows, the sum of rewards and the sum of 1 / propensity. `mean_inverse` is
+    the mean of 1 / propensity over all rows, `squares` the sum of its squares.
     """
     if n_rows < FEW_ROWS:
         return []
-    # Where squares are beyond all numbers, so is the mean: no spread can explain it.
+    # If the squares overflow, so large a mean is wrong however large the spread.
     spread = squares / n_rows - mean_inverse * mean_inverse if np.isfinite(squares) else 0.0
     stderr = max(spread, 0.0) ** 0.5 / n_rows**0.5
     found = []

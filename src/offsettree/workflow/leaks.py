@@ -1,4 +1,4 @@
-"""Features that tell the outcome: the commonest slip with one big table, and the one that costs most."""
+"""Target leaks: features that were recorded after the decision and give away its outcome."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from offsettree.logs._spellings import as_text
 
 __all__ = ["find_leaks"]
 
-FEWEST_ROWS = 64  # below, a slip cannot be told from an accident
-MOST_ROWS = 50_000  # that are looked at, from all over the log
-COPY = 1e-6  # the share of a column's variance that the reward may leave unexplained, for rounding
+FEWEST_ROWS = 64  # in fewer rows, a feature may match the outcome by chance
+MOST_ROWS = 50_000  # rows examined, evenly spread over the log
+COPY = 1e-6  # share of a column's variance that the reward may leave unexplained, to allow for rounding
 ALMOST_ALL = 0.99
-CHANCE = 20.0  # by how many powers of e an agreement must be unlikely to be chance
-REMEDY = "It would not be known when a decision is taken: leave it out by features=[...]."
+CHANCE = 20.0  # -log of the largest probability that the agreement is chance
+REMEDY = "It would not be known when a decision is taken: leave it out with features=[...]."
 
 
 def find_leaks(X: Any, action: NDArray[Any], reward: NDArray[np.float64]) -> list[str]:
-    """Tell of features that were hardly known before the decision: an affine copy of the reward, a name of what paid.
+    """Find features that give away the outcome: an affine copy of the reward, or the action where it paid.
 
     Parameters
     ----------
     X : array or frame of shape (n_rows, n_features)
-        The features as they came. Of a longer log 50,000 rows are looked at; sparse ones are not.
+        The raw features. At most 50,000 rows are examined; sparse features are not.
     action : array of shape (n_rows,)
-        What was chosen.
+        The logged actions.
     reward : array of shape (n_rows,)
-        What it earned.
+        Their rewards.
 
     Returns
     -------
     list of str
-        A sentence per feature.
+        A warning per feature.
 
     Examples
     --------
@@ -63,11 +63,10 @@ def find_leaks(X: Any, action: NDArray[Any], reward: NDArray[np.float64]) -> lis
             continue
         numbers, named = _as_numbers(column), _as_actions(column, position)
         if numbers is not None and _is_copy(numbers, reward):
-            found.append(f"column {name!r} is the reward in other units: the one tells the other exactly. {REMEDY}")
+            found.append(f"column {name!r} is the reward in other units: each determines the other. {REMEDY}")
         elif named is not None and _only_where_it_paid(named == logged, paid):
             found.append(
-                f"column {name!r} names the logged action only where it paid, as does what is recorded afterwards. "
-                f"{REMEDY}"
+                f"column {name!r} names the logged action only where it paid, so it was recorded afterwards. {REMEDY}"
             )
     return found
 
@@ -82,12 +81,12 @@ def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
     for name in X.columns:
         try:
             yield name, read_column(X, name)
-        except FeatureError:  # of values that no feature is made of
+        except FeatureError:  # its values cannot be features
             continue
 
 
 def _as_numbers(column: Any) -> NDArray[np.float64] | None:
-    """Return a column as numbers; of two words one is 1 and the other 0."""
+    """Return a column as numbers, a text column with two values as 0 and 1; None for other text."""
     if isinstance(column, Numbers):
         return column.values
     present = np.unique(column.codes[column.codes >= 0])
@@ -97,7 +96,7 @@ def _as_numbers(column: Any) -> NDArray[np.float64] | None:
 
 
 def _as_actions(column: Any, position: dict[str, int]) -> NDArray[np.intp] | None:
-    """Return the actions that the values of a column name, -1 for whatever names none; None where none does."""
+    """Return the position of the action that each value names, -1 if it names none; None if no value names one."""
     if isinstance(column, Numbers):
         values, codes = np.unique(column.values, return_inverse=True)
         words = [as_text(value) if np.isfinite(value) else "" for value in values.tolist()]
@@ -114,7 +113,7 @@ def _is_copy(values: NDArray[np.float64], reward: NDArray[np.float64]) -> bool:
     x, r = values[known], reward[known]
     x, r = x - x.mean(), r - r.mean()
     squares, total = float(x @ x), float(r @ r)
-    # Also of numbers so small or so large that their squares are none.
+    # Numbers may be so small or so large that their squares vanish or overflow.
     if not (0 < squares < np.inf and 0 < total < np.inf):
         return False
     return bool(1 - float(x @ r) ** 2 / (squares * total) < COPY)

@@ -1,4 +1,4 @@
-"""What came out of learning from a log."""
+"""The result of learning from a log."""
 
 from __future__ import annotations
 
@@ -18,44 +18,43 @@ __all__ = ["Learned"]
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A policy learned from a log, what it is worth, and what was noticed.
+    """A policy learned from a log, an estimate of its value, notes and warnings.
 
     Parameters
     ----------
     policy : policy
-        The one to use. Learned again from all rows, unless `refit` says otherwise: then it is `evaluated`. It takes
-        the numbers that `encoder` makes of raw rows.
+        The one to use: trained again on all rows if `refit`, else `evaluated`. It takes rows encoded by `encoder`.
     encoder : TableEncoder or None
-        Turns raw rows into numbers; None where the log held numbers already.
+        Turns raw rows into numbers; None if the log was numeric already.
     evaluated : policy
-        Learned from the training rows alone: what the estimate is of, and the decisions are by.
+        Trained on the training rows only; `compared` and `decisions` are about this one.
     train, test : LoggedData
-        The rows learned from and those held out, encoded by the training rows alone.
+        Training rows and held-out rows, encoded by `test_encoder`.
     test_encoder : TableEncoder or None
-        That encoded them.
+        The encoder learned from the training rows only.
     compared : Comparison
-        The value of `evaluated` on the rows held out, beside what was logged and beside the best constant action, which
+        The value of `evaluated` on the held-out rows, beside the logged decisions and the best constant action, which
         was picked on the training rows.
     decisions : array of shape (len(test),)
-        What `evaluated` does in the rows held out.
+        Decisions of `evaluated` in the held-out rows.
     held_out : array of shape (len(test), n_features)
-        The rows held out as `policy` takes them.
+        The held-out rows encoded for `policy`.
     reward_range : (float, float)
-        The range of rewards that was taken.
+        The reward range used for learning.
     propensity : PropensityEstimate or None
-        Where propensities were estimated.
+        The estimated propensities, if they were estimated.
     seconds : float
-        What learning took, the second time not counted.
+        Training time, without the second training.
     refit : bool
-        Whether `policy` was learned again from all rows.
+        Whether `policy` was trained again on all rows.
     teacher : policy or None
-        The policy learned from the training rows, where `evaluated` and `policy` are trees distilled from such.
+        If `evaluated` is a distilled tree, the policy it was distilled from.
     loss : Interval or None
-        What `evaluated` earns more than its teacher, on the rows held out: less, as a rule.
+        Value of `evaluated` minus that of its teacher on the held-out rows; usually negative.
     notes : list of str
-        How rows were held out, and what became of the columns that say so.
+        How rows were held out, and whether a column was dropped for it.
     warnings : list of str
-        What was said on the way.
+        Warnings raised while learning.
     """
 
     policy: BasePolicy
@@ -78,5 +77,5 @@ class Learned:
 
     @property
     def estimate(self) -> Estimate:
-        """The value of `evaluated` on the rows held out, and its difference to what was logged."""
+        """The value of `evaluated` on the held-out rows, and its difference from the logged decisions'."""
         return self.compared.estimate

@@ -1,4 +1,4 @@
-"""Policies by name, for command lines and configurations."""
+"""Policies by name, for the command line and configuration files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from offsettree.selection import PolicySearch
 
 __all__ = ["LEARNERS", "make_policy"]
 
-# Name, and what the learner of its parts is; None where there is none to choose.
+# Name, and the kind of base learner it takes; None if it takes none.
 LEARNERS: dict[str, str | None] = {
     "auto": None,
     "offset-tree": "classifier",
@@ -57,20 +57,22 @@ def make_policy(
     Parameters
     ----------
     name : str
-        One of `LEARNERS` but those online. "auto" is a `PolicySearch`.
+        One of `LEARNERS`, except the online ones. "auto" is a `PolicySearch`.
     base : str, optional
-        What its classifiers or regressors are, by the names of `offsettree.learners.make_learner`.
+        Base learner, by the names of `offsettree.learners.make_learner`.
     offset : float, "mean" or "median", optional
-        Of the offset tree and the offset forest: rewards of at least the offset are votes for the action taken, lower
-        ones against it. A number is a share of the reward range. By default "mean".
+        Of the offset tree and the offset forest: a reward of at least the offset votes for the action taken, a lower
+        one against it. A number is a share of the reward range. By default "mean".
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward.
     actions : array of shape (n_actions,), optional
         All action labels.
     time_budget : float, optional
         Seconds after which "auto" starts no further candidate.
-    n_jobs, random_state
-        As everywhere.
+    n_jobs : int, optional
+        Workers.
+    random_state : int or None, default=None
+        Seed.
 
     Examples
     --------
@@ -82,19 +84,19 @@ def make_policy(
     kind = LEARNERS[name]
     if base is not None and kind is None:
         takers = ", ".join(each for each, kind in LEARNERS.items() if kind)
-        raise ParameterError(f"a base learner must not be given for {name!r}, which has its own; {takers} take one.")
+        raise ParameterError(f"{name!r} takes no base learner; got {base!r}. These take one: {takers}.")
     if time_budget is not None and name != "auto":
-        raise ParameterError(f"a time budget is for the learner 'auto', which tries several; got one for {name!r}.")
+        raise ParameterError(f"only the learner 'auto' takes a time budget; got one for {name!r}. Leave it out.")
     if offset is not None and name not in OFFSET_LEARNERS:
-        raise ParameterError(f"an offset is for {' and '.join(OFFSET_LEARNERS)}; got one for {name!r}.")
+        raise ParameterError(f"only {' and '.join(OFFSET_LEARNERS)} take an offset; got one for {name!r}.")
     common: dict[str, Any] = {"reward_range": reward_range, "actions": actions, "n_jobs": n_jobs}
     seeded = common | {"random_state": random_state}
     estimator = None if base is None or kind is None else make_learner(base, kind)  # type: ignore[arg-type]
     if name == "auto":
-        # What it is worth is estimated on rows held out: the search need not do so as well, at twice the time.
+        # The value is estimated on held-out rows, so the search need not spend twice the time to estimate it too.
         return PolicySearch(nested=False, time_budget=time_budget, **seeded)
     if name == "offset-tree":
-        # Rewards of a log are seldom centred on the middle of their range, as the paper's are.
+        # The paper's offset, the middle of the reward range, suits few logs: most rewards are not centred there.
         return OffsetTree(estimator, tree="learned", offset="mean" if offset is None else offset, **seeded)
     if name == "offset-forest":
         return OffsetForest(estimator, offset="mean" if offset is None else offset, **seeded)
@@ -103,13 +105,13 @@ def make_policy(
     if name == "policy-tree":
         return PolicyTree(**seeded)
     if name == "constant":
-        return ConstantPolicy(**_known(ConstantPolicy, seeded))
+        return ConstantPolicy(**_accepted(ConstantPolicy, seeded))
     if name == "reward-regression":
-        return RewardRegression(estimator, **_known(RewardRegression, seeded))
+        return RewardRegression(estimator, **_accepted(RewardRegression, seeded))
     if name == "importance-weighted":
-        return ImportanceWeighted(estimator, **_known(ImportanceWeighted, seeded))
-    return DoublyRobust(**_known(DoublyRobust, seeded))
+        return ImportanceWeighted(estimator, **_accepted(ImportanceWeighted, seeded))
+    return DoublyRobust(**_accepted(DoublyRobust, seeded))
 
 
-def _known(policy: type[BasePolicy], settings: dict[str, Any]) -> dict[str, Any]:
+def _accepted(policy: type[BasePolicy], settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name in policy._get_param_names()}

@@ -1,4 +1,4 @@
-"""A log in, a policy and an honest estimate of its worth out."""
+"""Learn a policy from a log, with an estimate of its value on held-out rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from offsettree.workflow.learners import make_policy
 
 __all__ = ["check_level", "learn_policy", "range_of"]
 
-MOST_ROWS_FOR_MODELS = 20_000  # held out, with which reward models of an evaluation are worth their time
+MOST_ROWS_FOR_MODELS = 20_000  # beyond so many held-out rows, reward models cost much time and gain little
 
 
 def learn_policy(
@@ -56,38 +56,36 @@ def learn_policy(
     Parameters
     ----------
     log : LoggedData
-        Its X may be a frame of numbers, words and dates with gaps; it is encoded as `TableEncoder` does, by the
-        training rows alone.
+        The log. Its X may be a frame of numbers, text and dates with missing values; a `TableEncoder` learned from
+        the training rows only encodes it.
     learner : str or policy, default="auto"
-        A name of `LEARNERS`, or a policy of your own, not fitted.
+        A name of `LEARNERS`, or an unfitted policy of your own.
     base, offset
         As in `make_policy`.
     test_size : float, default=0.3
         The share of rows that are held out.
     split_by_time : str or array of shape (n_rows,), optional
-        A column of the log's X, or values beside it, that tells when each decision was taken, in numbers or dates: the
-        latest rows are held out, so that the policy is learned from the past and valued on what came after. Rows of the
-        same time stay together. The column stays a feature. "auto" compares on later rows as well.
+        The time of each decision, in numbers or dates: a column of the log's X, or one value per row. The latest rows
+        are held out; rows of the same time stay together. The column remains a feature. "auto" compares its
+        candidates on later rows as well.
     group : str or array of shape (n_rows,), optional
-        A column of the log's X, or values beside it, that tells whose decision it was: all rows of a group, such as
-        those of one customer, are on one side. The column is left out of the features, as an identifier is; pass its
-        values instead of its name to keep it. Intervals then take groups to be independent of each other, not rows;
-        "auto" holds out whole groups as well.
+        The group of each row, such as the customer: a column of the log's X, or one value per row. All rows of a
+        group are on one side of the split. A column given by name is no longer a feature; pass its values to keep it.
+        Intervals treat groups, not rows, as independent. "auto" holds out whole groups as well.
     refit : bool, default=True
-        Learn the policy that is returned again from all rows, with the same settings; of "auto" the candidate that was
-        chosen. The estimate is of the one that was learned from the training rows.
+        Train the returned policy again on all rows, with the same settings; for "auto", only the chosen candidate.
+        The estimate is of the policy learned from the training rows.
     distilled : bool, default=False
-        Keep an `OffsetTree` that decides as the policy learned does (see `distill`), in time that grows with the
-        logarithm of the number of actions. The estimate is of such a tree; `loss` is what it earns less than its
-        teacher.
+        Return an `OffsetTree` that imitates the learned policy (see `distill`) and decides in time logarithmic in the
+        number of actions. The estimate is of such a tree; `loss` is its difference from its teacher.
     reward_range : (float, float), optional
-        Smallest and largest possible reward; by default (0, 1) if all rewards are within, else those of the log. Of
-        rewards that are all equal there is no interval without it.
+        Smallest and largest possible reward; by default (0, 1) if all rewards are within, else those of the log. If
+        all rewards are equal, there is no interval without it.
     estimated_propensity : bool, default=False
-        Estimate the propensities from the actions; those of the log are not looked at.
+        Estimate the propensities from the actions; ignore those of the log.
     method : str, optional
-        Of `evaluate`; by default "doubly_robust" on up to 20,000 rows held out, "snips" on more, where reward models
-        take long and gain little, and for intervals by "bernstein".
+        Of `evaluate`; by default "doubly_robust" for up to 20,000 held-out rows, and "snips" for more rows or for
+        "bernstein" intervals.
     interval, level
         Of `evaluate`; by default its own interval.
     time_budget : float, optional
@@ -95,7 +93,7 @@ def learn_policy(
     n_jobs : int, optional
         Workers.
     random_state : int or None, default=None
-        Decides the split and everything else.
+        Seed of the split and of everything else.
 
     Examples
     --------
@@ -111,49 +109,35 @@ def learn_policy(
     True
     """
     _check_settings(log, level, test_size)
-    policy = _chosen_learner(learner, {"base": base, "offset": offset, "time_budget": time_budget})
     low, high = float(log.reward.min()), float(log.reward.max())
-    low_high = reward_range or range_of(low, high)
+    used_range = reward_range or range_of(low, high)
+    shared = {"reward_range": used_range, "actions": log.actions, "n_jobs": n_jobs, "random_state": random_state}
+    policy = _policy_for(learner, {"base": base, "offset": offset, "time_budget": time_budget}, shared)
     held = hold_out(log, test_size, split_by_time, group, random_state)
     whole, encoders, estimated = _encoded(log, held, estimated_propensity, random_state)
     train, test = whole[held.train], whole[held.test]
     leaks = find_leaks(held.features, log.action, log.reward)
     doubts = [*leaks, *(() if estimated is None else estimated.warnings)]
-    if policy is None:
-        policy = make_policy(
-            str(learner),
-            base,
-            offset=offset,
-            reward_range=low_high,
-            actions=log.actions,
-            time_budget=time_budget,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
     started = time.perf_counter()
-    # A leak that has been told of by its name is not told of again by its number.
-    said = [text for text in _taught(policy, train, held) if not (leaks and "of X equals the reward" in text)]
+    warnings = _fit(policy, train, held)
     seconds = time.perf_counter() - started
-    teacher, evaluated = (policy, distill(policy, train.X, random_state=random_state)) if distilled else (None, policy)
+    if leaks:  # they name the leaking column; the policy's own warning only numbers it
+        warnings = [text for text in warnings if "of X equals the reward" not in text]
+    evaluated = distill(policy, train.X, random_state=random_state) if distilled else policy
     decisions = evaluated.predict(test.X)
-    settings: dict[str, Any] = {
-        "method": method or _default_method(test, len(policy.actions_), interval),
-        **({} if interval is None else {"interval": interval}),
-        **({} if held.group is None else {"group": held.group[held.test]}),
-        "level": level,
-        # Of rewards that are all equal nothing tells the range, whatever was taken for it to learn with.
-        "reward_range": low_high if reward_range is not None or low < high else None,
-        "random_state": random_state,
-    }
-    whose = decisions if settings["reward_range"] is None else evaluated
-    compared = compare_with_constant(whose, decisions, test, best_constant(train), **settings).doubted(doubts)
+    method = method or _default_method(test, len(policy.actions_), interval)
+    # If all rewards are equal, the log says nothing about their range: `range_of` has guessed one.
+    known_range = used_range if reward_range is not None or low < high else None
+    common = {"method": method, "level": level, "reward_range": known_range, "random_state": random_state}
+    settings = _evaluation_settings(common, interval, held)
+    valued = decisions if known_range is None else evaluated
+    compared = compare_with_constant(valued, decisions, test, best_constant(train), **settings).doubted(doubts)
     kept, held_out = evaluated, test.X
     if refit:
-        X = held.features if encoders is None else encoders[1].encode(held.features)
-        kept, held_out = clone(getattr(policy, "best_policy_", policy)), take_rows(X, held.test)  # what a search chose
-        again = _taught(kept, LoggedData(X, log.action, log.reward, whole.propensity))
-        said += [text for text in again if text not in said and "of X equals" not in text]
+        kept, X, again = _refit(policy, log, held, encoders, whole.propensity)
+        held_out = take_rows(X, held.test)
         kept = distill(kept, X, random_state=random_state) if distilled else kept
+        warnings += [text for text in again if text not in warnings and "of X equals" not in text]
     return Learned(
         policy=kept,
         encoder=None if encoders is None else encoders[1 if refit else 0],
@@ -164,19 +148,19 @@ def learn_policy(
         compared=compared,
         decisions=decisions,
         held_out=held_out,
-        reward_range=low_high,
+        reward_range=used_range,
         propensity=estimated,
         seconds=seconds,
         refit=refit,
-        teacher=teacher,
-        loss=None if teacher is None else _loss(decisions, teacher, test, settings),
+        teacher=policy if distilled else None,
+        loss=_loss(decisions, policy, test, settings) if distilled else None,
         notes=held.notes,
-        warnings=[*doubts, *said],
+        warnings=[*doubts, *warnings],
     )
 
 
 def check_level(level: Any) -> None:
-    """Refuse what is no level of an interval, now rather than after hours of learning."""
+    """Refuse a wrong confidence level before hours of learning, not after."""
     if not (is_number(level) and 0 < level < 1):
         raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
 
@@ -187,19 +171,19 @@ def _check_settings(log: LoggedData, level: float, test_size: float) -> None:
         raise ParameterError(f"test_size must be a share of the rows between 0 and 1; got {test_size}.")
     if len(log.actions) < 2:
         raise LogError(
-            f"a log must have at least two actions to choose among; all of its {len(log):,} rows have "
-            f"{log.actions.tolist()[0]!r}. Is it the right column?"
+            f"a log must have at least two actions; all of its {len(log):,} rows have {log.actions.tolist()[0]!r}. "
+            "Check the action column."
         )
 
 
-def _chosen_learner(learner: Any, settings: dict[str, Any]) -> BasePolicy | None:
-    """Return the policy that was given, or None where a name was; refuse settings that a policy has of its own."""
+def _policy_for(learner: Any, settings: dict[str, Any], common: dict[str, Any]) -> BasePolicy:
+    """Return the policy that was given, which must have no further settings, or a new one by its name."""
     if not isinstance(learner, BasePolicy):
-        return None
+        return make_policy(str(learner), **settings, **common)
     given = [f"{name}={value!r}" for name, value in settings.items() if value is not None]
     if given:
         raise ParameterError(
-            f"{', '.join(given)} must not be given beside a policy, which has settings of its own: set them on the "
+            f"{', '.join(given)} must not be given together with a policy: set them on the "
             f"{type(learner).__name__}, or give the name of a learner."
         )
     return learner
@@ -208,16 +192,21 @@ def _chosen_learner(learner: Any, settings: dict[str, Any]) -> BasePolicy | None
 def _encoded(
     log: LoggedData, held: HoldOut, estimated_propensity: bool, random_state: int | None
 ) -> tuple[LoggedData, tuple[TableEncoder, TableEncoder] | None, PropensityEstimate | None]:
-    """Return the log in numbers, the encoders by the training rows and by all, and propensities where estimated."""
+    """Return the encoded log, the encoders of the training rows and of all rows, and any estimated propensities."""
     X, encoders = held.features, None
     if is_frame(X):
-        by_all = TableEncoder.learn([X])
-        encoders = (_with_infinity_of(by_all, TableEncoder.learn([_rows_of(X, held.train)])), by_all)
+        of_all = TableEncoder.learn([X])
+        encoders = (_accept_infinity_as(of_all, TableEncoder.learn([_rows_of(X, held.train)])), of_all)
         X = encoders[0].encode(X)
     if not estimated_propensity:
         return LoggedData(X, log.action, log.reward, log.propensity), encoders, None
     found = estimate_propensity(X, log.action, random_state=random_state)
     return LoggedData(X, log.action, log.reward, found.propensity), encoders, found
+
+
+def _evaluation_settings(common: dict[str, Any], interval: str | None, held: HoldOut) -> dict[str, Any]:
+    group = {} if held.group is None else {"group": held.group[held.test]}
+    return common | group | ({} if interval is None else {"interval": interval})
 
 
 def _default_method(test: LoggedData, n_actions: int, interval: str | None) -> str:
@@ -226,38 +215,51 @@ def _default_method(test: LoggedData, n_actions: int, interval: str | None) -> s
 
 
 def _loss(decisions: NDArray[Any], teacher: BasePolicy, test: LoggedData, settings: dict[str, Any]) -> Interval | None:
-    """Return what decisions earn more, or rather less, than those of the teacher."""
+    """Return the value of decisions minus that of the teacher's."""
     with python_warnings.catch_warnings():
-        python_warnings.simplefilter("ignore", OffsetTreeWarning)  # they are in the estimate as well
+        python_warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimate of the policy holds them
         return evaluate(decisions, **test.arrays(), baseline=teacher.predict(test.X), **settings).difference
 
 
-def _taught(policy: BasePolicy, log: LoggedData, held: HoldOut | None = None) -> list[str]:
-    """Teach a policy a log; return what warnings of ours said, each once; those of libraries are for developers.
+def _fit(policy: BasePolicy, log: LoggedData, held: HoldOut | None = None) -> list[str]:
+    """Fit a policy; return our warnings, each once. Those of libraries are for developers and are dropped.
 
-    A search holds rows out as is done here, where that is told.
+    A search splits its rows by the same groups or times as `held`.
     """
-    beside: dict[str, Any] = {}
+    split: dict[str, Any] = {}
     if held is not None and isinstance(policy, PolicySearch):
-        ways = {"group": held.group, "time": held.time}
-        beside = {name: values[held.train] for name, values in ways.items() if values is not None}
+        columns = {"group": held.group, "time": held.time}
+        split = {name: values[held.train] for name, values in columns.items() if values is not None}
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
-        policy.fit(**log.arrays(), **beside)
+        policy.fit(**log.arrays(), **split)
     return list(dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, OffsetTreeWarning)))
 
 
+def _refit(
+    policy: BasePolicy,
+    log: LoggedData,
+    held: HoldOut,
+    encoders: tuple[TableEncoder, TableEncoder] | None,
+    propensity: NDArray[np.float64],
+) -> tuple[BasePolicy, Any, list[str]]:
+    """Train a copy on all rows; return it, the encoded rows, and warnings. Of a search, train the chosen candidate."""
+    X = held.features if encoders is None else encoders[1].encode(held.features)
+    again: BasePolicy = clone(getattr(policy, "best_policy_", policy))
+    return again, X, _fit(again, LoggedData(X, log.action, log.reward, propensity))
+
+
 def range_of(low: float, high: float) -> tuple[float, float]:
-    """Return the range that rewards are taken to have, of which these are the smallest and the largest."""
+    """Return the assumed reward range, given the smallest and the largest reward seen."""
     if low >= 0 and high <= 1:
         return 0.0, 1.0
     return low, high if high > low else low + 1.0
 
 
-def _with_infinity_of(whole: TableEncoder, part: TableEncoder) -> TableEncoder:
-    """Let rows held out have infinite numbers where others do, as the whole log is one that such numbers occur in."""
-    odd = {column.name for column in whole.columns if column.infinite}
-    columns = [replace(column, infinite=column.name in odd) for column in part.columns]
+def _accept_infinity_as(whole: TableEncoder, part: TableEncoder) -> TableEncoder:
+    """Let `part` accept infinite numbers in the columns where `whole` does: held-out rows may be the only ones."""
+    infinite = {column.name for column in whole.columns if column.infinite}
+    columns = [replace(column, infinite=column.name in infinite) for column in part.columns]
     return TableEncoder(columns, part.notes)
 
 

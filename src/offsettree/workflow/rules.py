@@ -1,4 +1,4 @@
-"""The rules of a policy that can be read, in the words of the raw columns instead of those made of them."""
+"""The rules of a `PolicyTree`, written in terms of the raw columns instead of the encoded ones."""
 
 from __future__ import annotations
 
@@ -13,42 +13,43 @@ __all__ = ["rule_facts", "rule_lines"]
 def rule_facts(policy: Any, encoder: TableEncoder | None = None) -> dict[str, Any] | None:
     """Return the rules of a `PolicyTree` as plain values; None for other policies.
 
-    A test has `if` and `else`, in words which rows go where, `then` and `otherwise`; a leaf `action`, `value`, `rows`.
+    An inner node has two conditions as text, `if` and `else`, and their branches, `then` and `otherwise`. A leaf has
+    `action`, `value` and `rows`.
 
     Parameters
     ----------
     policy : policy
         Fitted.
     encoder : TableEncoder, optional
-        That made the numbers it was fitted on.
+        The encoder of the rows it was fitted on.
     """
     root = getattr(policy, "root_", None)
     if root is None or not callable(getattr(policy, "rules", None)):
         return None
-    made = [] if encoder is None else [each for column in encoder.columns for each in _made_of(column)]
-    return _facts(root, made)
+    meanings = [] if encoder is None else [each for column in encoder.columns for each in _meanings(column)]
+    return _facts(root, meanings)
 
 
-def _facts(rule: Any, made: list[tuple[str, ...]]) -> dict[str, Any]:
+def _facts(rule: Any, meanings: list[tuple[str, ...]]) -> dict[str, Any]:
     if rule.left is None or rule.right is None:
         action = rule.action.item() if hasattr(rule.action, "item") else rule.action
         return {"action": action, "value": float(rule.values.max()), "rows": int(rule.n_rows)}
-    words = made[rule.column] if rule.column < len(made) else None
+    meaning = meanings[rule.column] if rule.column < len(meanings) else None
     conditions = [rule.condition(left) for left in (True, False)]
-    if words is not None and len(words) == 1:
-        conditions = [said.replace(rule.name, words[0], 1) for said in conditions]
-    elif words is not None:
-        conditions = list(words)
+    if meaning is not None and len(meaning) == 1:
+        conditions = [condition.replace(rule.name, meaning[0], 1) for condition in conditions]
+    elif meaning is not None:
+        conditions = list(meaning)
     return {
         "if": conditions[0],
-        "then": _facts(rule.left, made),
+        "then": _facts(rule.left, meanings),
         "else": conditions[1],
-        "otherwise": _facts(rule.right, made),
+        "otherwise": _facts(rule.right, meanings),
     }
 
 
-def _made_of(column: EncodedColumn) -> list[tuple[str, ...]]:
-    """Return, per column made of a raw one, what 0 and 1 in it mean; of numbers the name alone."""
+def _meanings(column: EncodedColumn) -> list[tuple[str, ...]]:
+    """Return, for each encoded column, the meanings of 0 and 1; for a number, its name only."""
     name = column.name
     if column.kind == "nominal":
         found: list[tuple[str, ...]] = [(f"{name} is not {level}", f"{name} is {level}") for level in column.levels]
@@ -61,7 +62,7 @@ def _made_of(column: EncodedColumn) -> list[tuple[str, ...]]:
 
 
 def rule_lines(rules: Any, indent: str = "") -> list[str]:
-    """Return rules as lines of text, those below a test further in; whatever is none is nothing.
+    """Return rules as indented lines of text; no lines if `rules` is not a dict.
 
     Examples
     --------
@@ -78,9 +79,9 @@ def rule_lines(rules: Any, indent: str = "") -> list[str]:
     if "action" in rules:
         value, rows = rules.get("value"), rules.get("rows")
         known = isinstance(value, int | float) and isinstance(rows, int)
-        told = f"  ({value:.4g} per decision estimated, {rows:,} rows)" if known else ""
-        return [f"{indent}take {rules['action']}{told}"]
-    if len(indent) > 80:  # whoever wrote them
+        estimate = f"  ({value:.4g} per decision estimated, {rows:,} rows)" if known else ""
+        return [f"{indent}take {rules['action']}{estimate}"]
+    if len(indent) > 80:  # rules of a policy file are untrusted and may be nested without end
         return [f"{indent}..."]
     return [
         f"{indent}if {rules.get('if')}:",

@@ -1,4 +1,4 @@
-"""What decisions are worth on the way through a log of any size, from sums alone."""
+"""The value of decisions in a log of any size, estimated from running sums."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from offsettree.workflow.comparison import Comparison
 __all__ = ["RunningConstant", "RunningValue"]
 
 Floats = NDArray[np.float64]
-MOST_REWARDS = 1000  # that differ, and are counted
-# Of each row: 1, the reward, and the weight and the weighted reward of the policy and of the constant action.
+MOST_REWARDS = 1000  # distinct rewards that are counted
+# Terms of a row: 1, the reward, and weight and weighted reward of the policy and of the constant action.
 ONE, REWARD, WEIGHT, EARNED, CONSTANT_WEIGHT, CONSTANT_EARNED = range(6)
 
 
 class RunningValue:
-    """What decisions were worth, what was logged, what a constant action was worth, and the differences.
+    """The values of decisions, of the log, and of a constant action, with their differences.
 
-    All values are self-normalised, all intervals normal. A learner that changes on the way is valued as the mixture of
-    all that it was: that of a last, better one is usually higher. The same holds for the best constant action so far.
+    All values are self-normalised (SNIPS), all intervals normal. If the policy or the constant action changes along
+    the way, the value is that of the mixture: the last policy is usually better.
 
     Examples
     --------
@@ -40,15 +40,15 @@ class RunningValue:
     """
 
     def __init__(self) -> None:
-        self._products = np.zeros((6, 6))  # sums over rows of the products of any two
+        self._products = np.zeros((6, 6))  # sums over rows of the products of any two terms
         self.n_rows = 0
-        self._ends = [np.inf, -np.inf]  # of the rewards
+        self._ends = [np.inf, -np.inf]  # smallest and largest reward
         self._n_matched, self._largest = [0, 0], [0.0, 0.0]
-        # By reward, of the rows that count: the weight, and its square; of the first so many rewards that differ.
+        # Sums of weights and of squared weights in matched rows, by reward; counting stops at `MOST_REWARDS`.
         self._by_reward: tuple[dict[float, Floats], dict[float, Floats]] = ({}, {})
 
     def add(self, matched: NDArray[np.bool_], constant: NDArray[np.bool_], reward: Floats, propensity: Floats) -> None:
-        """Count rows: where the policy, and where the constant action, did what was logged."""
+        """Add rows; `matched` and `constant` say where the policy and the constant action agree with the log."""
         weights = [np.where(each, 1 / propensity, 0.0) for each in (matched, constant)]
         parts = [np.ones(len(reward)), reward]
         for i, weight in enumerate(weights):
@@ -71,32 +71,32 @@ class RunningValue:
             seen[value] = seen.get(value, 0.0) + add
 
     def _few_differ(self, which: int) -> str | None:
-        """Tell of too few rewards that differ from the usual one, as `evaluate` does; None where there are enough."""
+        """Warn, as `evaluate` does, if too few rewards differ from the most common one; None if enough do."""
         seen = self._by_reward[which]
         usual = max(seen, key=lambda value: float(seen[value][0]))
         weight, squares = sum((sums for value, sums in seen.items() if value != usual), np.zeros(2)).tolist()
-        worth = weight**2 / squares if squares else 0.0
-        if worth >= FEW_DIFFERING or len(seen) > MOST_REWARDS:
+        effective = weight**2 / squares if squares else 0.0
+        if effective >= FEW_DIFFERING or len(seen) > MOST_REWARDS:
             return None
         return (
-            f"of the rewards in rows that tell of it, those that differ from the usual one, {usual:g}, are worth "
-            f"{worth:.1f} rows of equal weight: too few for the normal interval, which is too narrow then and leans to "
-            "one side. More rows would help."
+            f"in the matched rows, the rewards that differ from the most common one, {usual:g}, are worth "
+            f"{effective:.1f} rows of equal weight: too few for the normal interval, which is then too narrow and "
+            "one-sided. Use more rows."
         )
 
     def compared(self, action: Any, level: float) -> Comparison:
-        """Return the estimates of the policy and of the constant action, beside what was logged."""
+        """Compare the policy with the log and with the constant action."""
         if self._n_matched[0] == 0:
             raise LogError(
-                f"in none of the {self.n_rows:,} rows did the log do what the policy would have done: nothing can be "
-                "said of its worth. Use a log with more rows or more exploration."
+                f"the policy must agree with the log in some rows to be valued; it does in none of the {self.n_rows:,} "
+                "rows. Use a log with more rows or more exploration."
             )
         estimate = self._estimate(0, level)
         if self._n_matched[1] == 0:
             unknown = Estimate(
                 np.nan, np.nan, -np.inf, np.inf, level, "snips", "normal", self.n_rows, 0, 0.0, 0.0, estimate.baseline
             )
-            doubt = f"it was taken in none of the {self.n_rows:,} rows that it could be valued on."
+            doubt = f"it was logged in none of the {self.n_rows:,} rows used for the estimate."
             return Comparison(estimate, action, unknown, Interval(np.nan, np.nan, -np.inf, np.inf), (doubt,))
         constant = self._estimate(1, level)
         gain = self._interval(*self._minus(self._of(0), self._of(1)), level)
@@ -104,28 +104,28 @@ class RunningValue:
         return Comparison(estimate, action, constant, gain, doubts)
 
     def _of(self, which: int) -> tuple[float, Floats]:
-        """Return a value, and what each part of a row adds to its error, of which the rows are the sum."""
+        """Return a value, and the coefficients of its influence function over the terms of a row."""
         weight, earned = (WEIGHT, EARNED) if which == 0 else (CONSTANT_WEIGHT, CONSTANT_EARNED)
         sums = self._products[ONE]
         value = sums[earned] / sums[weight]
-        adds = np.zeros(6)
-        adds[earned], adds[weight] = 1 / sums[weight], -value / sums[weight]
-        return float(value), adds
+        influence = np.zeros(6)
+        influence[earned], influence[weight] = 1 / sums[weight], -value / sums[weight]
+        return float(value), influence
 
     def _logged(self) -> tuple[float, Floats]:
         value = self._products[ONE, REWARD] / self.n_rows
-        adds = np.zeros(6)
-        adds[REWARD], adds[ONE] = 1 / self.n_rows, -value / self.n_rows
-        return float(value), adds
+        influence = np.zeros(6)
+        influence[REWARD], influence[ONE] = 1 / self.n_rows, -value / self.n_rows
+        return float(value), influence
 
     @staticmethod
     def _minus(first: tuple[float, Floats], second: tuple[float, Floats]) -> tuple[float, Floats]:
         return first[0] - second[0], first[1] - second[1]
 
-    def _interval(self, value: float, adds: Floats, level: float) -> Interval:
-        if self._ends[0] == self._ends[1]:  # nothing tells how far other rewards may be from that
+    def _interval(self, value: float, influence: Floats, level: float) -> Interval:
+        if self._ends[0] == self._ends[1]:  # equal rewards say nothing about their spread
             return Interval(value, np.nan, np.nan, np.nan)
-        stderr = max(float(adds @ self._products @ adds), 0.0) ** 0.5
+        stderr = max(float(influence @ self._products @ influence), 0.0) ** 0.5
         half = float(norm.ppf((1 + level) / 2)) * stderr
         return Interval(value, stderr, value - half, value + half)
 
@@ -136,13 +136,13 @@ class RunningValue:
         if effective_rows < FEW_EFFECTIVE_ROWS:
             few = (
                 f"the {self.n_rows:,} rows tell as much of this policy as {effective_rows:.1f} of its own would: too "
-                "few for the interval, which is too narrow then. Use a log with more rows or more exploration."
+                "few for the interval, which is then too narrow. Use a log with more rows or more exploration."
             )
             warnings = (*warnings, few)
         if self._ends[0] == self._ends[1]:
             none = (
-                f"all {self.n_rows:,} rewards are {self._ends[0]:g}, of which a normal interval has no width: there is "
-                "none. Use another learner, and reward_range=(low, high), the smallest and the largest possible reward."
+                f"all {self.n_rows:,} rewards are {self._ends[0]:g}, so there is no normal interval. Use another "
+                "learner, and reward_range=(low, high), the smallest and the largest possible reward."
             )
             warnings = (*warnings, none)
         elif (too_few := self._few_differ(which)) is not None:
@@ -165,7 +165,7 @@ class RunningValue:
 
 
 class RunningConstant:
-    """The action that `ConstantPolicy` would pick by the rows so far: few rows are not trusted too far.
+    """The action that `ConstantPolicy` would pick by the rows so far; values are shrunk where rows are few.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class RunningConstant:
         self._sums: dict[Any, Floats] = {}
 
     def add(self, action: NDArray[Any], reward: Floats, propensity: Floats) -> None:
-        """Count rows."""
+        """Add rows."""
         labels, position = np.unique(action, return_inverse=True)
         weight, share = 1 / propensity, (reward - self._low) / self._width
         columns = (weight, weight**2, weight * share, weight * share**2)
@@ -194,10 +194,10 @@ class RunningConstant:
             self._sums[label] = self._sums.get(label, 0.0) + add
 
     def best(self) -> Any:
-        """Return the action."""
+        """Return the best action so far."""
         labels = sorted(self._sums)
         total, weight_squares, earned, squares = np.stack([self._sums[label] for label in labels], axis=1)
         mean = earned / total
-        off = np.maximum(squares - mean**2 * total, 0.0)
-        _, value = shrunken_from_sums(total, total**2 / weight_squares, mean, off)
+        squared_error = np.maximum(squares - mean**2 * total, 0.0)
+        _, value = shrunken_from_sums(total, total**2 / weight_squares, mean, squared_error)
         return labels[int(value.argmax())]

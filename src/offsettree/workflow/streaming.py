@@ -1,4 +1,4 @@
-"""A log larger than memory: one pass to learn its columns, one to learn from its rows and to value what was learned."""
+"""Learning from a log larger than memory: one pass to learn the encoder, one to learn and evaluate a policy."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from offsettree.workflow.verdict import advice, basis, verdict
 __all__ = ["learn_from_stream"]
 
 LEARNERS = {"online": "online offset tree", "online-regression": "online reward regression"}
-CHUNK_ROWS = 1 << 14  # that are decided on before they are learned from
+CHUNK_ROWS = 1 << 14  # the policy decides on so many rows before it learns from them
 
 OnlinePolicy = OnlineOffsetTree | OnlineRewardRegression
 
 
 @dataclass
-class _Passed:
-    """What was counted while a policy decided on each chunk before it learned from it."""
+class _Progressive:
+    """Progressive validation: counts from deciding on each chunk before learning from it."""
 
     value: RunningValue
     constant: RunningConstant
@@ -64,35 +64,37 @@ def learn_from_stream(
     reward_range : (float, float), optional
         Smallest and largest possible reward; by default (0, 1) if all rewards are within, else those of the log.
     level : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
     random_state : int or None, default=None
-        Of the learner.
+        Seed of the learner.
     **arguments : Any
-        As `LoggedData.scan` takes them.
+        Arguments of `LoggedData.scan`.
 
     Returns
     -------
     policy, encoder, facts, estimate
-        Every chunk of rows was decided on before it was learned from: that is what the estimate is of.
+        The estimate is of the decisions on each chunk before it was learned from (progressive validation).
     """
     if learner not in LEARNERS:
         raise ParameterError(f"the learner must be one of {', '.join(LEARNERS)}; got {learner!r}.")
     check_level(level)
     scan = LogScan(path, CHUNK_ROWS, **arguments)
     first = FirstPass(scan, path)
-    low_high = reward_range or range_of(*first.reward_ends)
-    policy = _new_policy(learner, sorted(first.n_by_action), low_high, random_state)
-    passed = _second_pass(policy, LogScan(path, CHUNK_ROWS, encoder=first.encoder, **arguments), first.n_rows, low_high)
+    used_range = reward_range or range_of(*first.reward_ends)
+    policy = _new_policy(learner, sorted(first.n_by_action), used_range, random_state)
+    passed = _second_pass(
+        policy, LogScan(path, CHUNK_ROWS, encoder=first.encoder, **arguments), first.n_rows, used_range
+    )
     if passed.value.n_rows == 0:
         raise LogError(
-            f"{path} has {first.n_rows:,} rows, too few to learn online and to value on the way: the first "
-            f"{CHUNK_ROWS:,} are only learned from. Use another learner, which holds rows out."
+            f"online learning needs more than {CHUNK_ROWS:,} rows, as that many are used before the first evaluation; "
+            f"{path} has {first.n_rows:,}. Use another learner, which holds rows out."
         )
     compared = passed.value.compared(passed.constant.best(), level).doubted(first.doubts)
     facts = {
         **_outcome_facts(compared),
         "title": str(path),
-        "log": _log_facts(first, passed) | {"columns": scan.roles, "reward_range": list(low_high)},
+        "log": _log_facts(first, passed) | {"columns": scan.roles, "reward_range": list(used_range)},
         "policy": {
             "name": LEARNERS[learner],
             "rows": first.n_rows,
@@ -115,9 +117,9 @@ def _new_policy(
     return OnlineRewardRegression(actions=actions, reward_range=reward_range)
 
 
-def _second_pass(policy: OnlinePolicy, scan: LogScan, n_rows: int, reward_range: tuple[float, float]) -> _Passed:
+def _second_pass(policy: OnlinePolicy, scan: LogScan, n_rows: int, reward_range: tuple[float, float]) -> _Progressive:
     """Let the policy decide on each chunk but the first, and then learn from it."""
-    passed = _Passed(RunningValue(), RunningConstant(reward_range), Counter(), np.empty(0))
+    passed = _Progressive(RunningValue(), RunningConstant(reward_range), Counter(), np.empty(0))
     progress = Progress(n_rows) if sys.stderr.isatty() else None
     started = time.perf_counter()
     for place, log in enumerate(scan):
@@ -137,7 +139,7 @@ def _second_pass(policy: OnlinePolicy, scan: LogScan, n_rows: int, reward_range:
 
 
 def _outcome_facts(compared: Comparison) -> dict[str, Any]:
-    """Return what came out, as `learned_facts` does; what only logs in memory have is empty."""
+    """Return the facts of the evaluation as `learned_facts` does; those that need all rows in memory are empty."""
     estimate, advised = compared.estimate, advice(compared)
     return {
         "created": datetime.now(UTC).date().isoformat(),
@@ -158,7 +160,7 @@ def _outcome_facts(compared: Comparison) -> dict[str, Any]:
     }
 
 
-def _log_facts(first: FirstPass, passed: _Passed) -> dict[str, Any]:
+def _log_facts(first: FirstPass, passed: _Progressive) -> dict[str, Any]:
     n_rows, n_valued = first.n_rows, passed.value.n_rows
     return {
         "path": str(first.path),

@@ -1,4 +1,4 @@
-"""Rows of files as the numbers that a saved policy takes."""
+"""The encoder that turns rows of a file into the numbers a saved policy takes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["NamedNumbers", "encoder_for"]
 
 
 class NamedNumbers:
-    """Takes columns by their names, all of them numbers, as they are: the encoder of a policy that has none."""
+    """The encoder of a policy saved without one: numeric columns, taken by name and passed on unchanged."""
 
     def __init__(self, names: list[str]) -> None:
         self.names_in = names
         self.columns = [EncodedColumn(name, "number") for name in names]
 
     def encode(self, table: Any, *, where: object = None, first_row: int = 1) -> NDArray[np.float64]:
-        """Return the rows; NaN where a number is missing. `where` and `first_row` are for errors."""
+        """Return the rows as numbers, NaN where one is missing. `where` and `first_row` are for error messages."""
         values = []
         for column in self.columns:
             found = read_column(table, column.name)
@@ -34,18 +34,18 @@ class NamedNumbers:
 
 
 def encoder_for(policy: Any, path: Path) -> Any:
-    """Return what turns rows of a file into numbers: the policy's encoder, or the names of its columns."""
+    """Return the policy's encoder; without one, an encoder that takes its columns by name."""
     if policy.encoder is not None:
         return policy.encoder
     names = getattr(policy, "feature_names_in_", None)
     remedy = "Save it with an encoder: offsettree.save(policy, path, encoder=...)."
     if names is None:
         raise LogError(
-            f"{path} was learned from arrays without column names, so that rows of a file cannot be matched to it. "
+            f"{path} was learned from arrays without column names, so the columns of a file cannot be matched to it. "
             f"{remedy}"
         )
     if policy._inputs.nominal is not None:
         raise LogError(
-            f"{path} was learned from a frame with nominal columns, of which a file does not tell the types. {remedy}"
+            f"{path} was learned from a frame with nominal columns, whose types a file does not record. {remedy}"
         )
     return NamedNumbers([str(name) for name in names])
