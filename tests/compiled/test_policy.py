@@ -147,7 +147,8 @@ def test_threads_may_ask_at_once(policy: OffsetTree) -> None:
         assert list(pool.map(policy.decide, X_NEW)) == expected
 
 
-def test_processes_and_joblib_may_ask(policy: OffsetTree) -> None:
+def test_processes_and_joblib_may_ask(policy: OffsetTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     X = np.tile(X_NEW, (150, 1))
     expected = policy.predict(X)
     for backend in ("loky", "threading"):
