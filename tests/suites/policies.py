@@ -46,7 +46,7 @@ POLICIES: dict[str, BasePolicy] = {
     "offset tree": OffsetTree(random_state=0),
     "offset tree, logistic": OffsetTree(LogisticRegression(), offset=0.4, random_state=0),
     "offset tree, forests": OffsetTree(RandomForestClassifier(5, max_depth=4), random_state=0),
-    "offset tree, not compiled": OffsetTree(KNeighborsClassifier(9), random_state=0),
+    "offset tree, not compiled": OffsetTree(KNeighborsClassifier(9, algorithm="brute"), random_state=0),
     "offset tree, out of fold": OffsetTree(path_filter="out_of_fold", random_state=0),
     "offset tree, soft filter": OffsetTree(path_filter=0.1, random_state=0),
     "offset tree, shared": OffsetTree(
