@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.types import unliteral
 
 from offsettree.exceptions import OffsetTreeWarning
 
@@ -85,10 +86,18 @@ def part_reordering_sums(function: Function) -> Function:
 
 
 def _compiled(function: Function, **options: Any) -> Function:
-    options |= {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+    options |= {"nogil": True, "boundscheck": False, "error_model": "numpy", "no_cfunc_wrapper": True}
     try:
-        compiled: Function = numba.njit(cache=KEEPS, **options)(function)
+        compiled: Any = numba.njit(cache=KEEPS, **options)(function)
     except RuntimeError:
         # Neither this folder nor the user's cache is writable: every process compiles for itself.
         compiled = numba.njit(**options)(function)
-    return compiled
+    _call_with_any_number(compiled)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _call_with_any_number(compiled: Any) -> None:
+    """Let kernels that call this one with a constant use what is compiled for all numbers, not a copy of their own."""
+    template = compiled.get_call_template
+
+    compiled.get_call_template = lambda kinds, names: template(tuple(map(unliteral, kinds)), names)

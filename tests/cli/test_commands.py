@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,6 +21,7 @@ import pytest
 
 import offsettree
 from offsettree.cli import evaluate, learn, main
+from offsettree.cli._options import jobs
 from offsettree.datasets import make_campaign
 from offsettree.evaluation import DEFAULT_INTERVAL
 from offsettree.evaluation._inputs import INTERVALS
@@ -34,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("campaign")
     pd.DataFrame(make_campaign(4000, random_state=1).columns).to_csv(folder / "log.csv", index=False)
     code, printed = called(
-        "learn", folder / "log.csv", "--action", "mail", *RIDGE, "-o", folder / "policy.ot", "--json"
+        "learn", folder / "log.csv", "--action", "mail", *RIDGE, "-o", folder / "policy.ot", "--json", "--jobs", 1
     )
     assert code == 0
     (folder / "learned.json").write_text(printed)
@@ -68,8 +71,16 @@ def test_learning_says_what_the_policy_earns_and_what_the_log_did(folder: Path, 
     assert "column 'customer_id' is left out" in text
 
 
+@pytest.mark.usefixtures("all_cores")
+def test_workers_are_as_many_as_cores_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert jobs(Namespace(jobs=None)) == joblib.cpu_count()
+    assert jobs(Namespace(jobs=3)) == 3
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert jobs(Namespace(jobs=None)) == 1
+
+
 def test_the_same_seed_gives_the_same_policy_file(folder: Path, tmp_path: Path) -> None:
-    called("learn", folder / "log.csv", "--action", "mail", *RIDGE, "-o", tmp_path / "policy.ot", "--jobs", 1)
+    called("learn", folder / "log.csv", "--action", "mail", *RIDGE, "-o", tmp_path / "policy.ot", "--jobs", 2)
     again = offsettree.load(tmp_path / "policy.ot")
     before = offsettree.load(folder / "policy.ot")
     rows = pd.read_csv(folder / "log.csv")

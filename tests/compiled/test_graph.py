@@ -131,6 +131,7 @@ def test_a_chain_of_three_hundred_contests_is_walked_to_its_end() -> None:
     assert [graph.choose_one(row) for row in X] == list(range(n_actions))
 
 
+@pytest.mark.usefixtures("all_cores")
 def test_large_batches_are_the_same_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.RandomState(0)
     tree = ActionTree.balanced(9)

@@ -147,6 +147,7 @@ def test_threads_may_ask_at_once(policy: OffsetTree) -> None:
         assert list(pool.map(policy.decide, X_NEW)) == expected
 
 
+@pytest.mark.usefixtures("all_cores")
 def test_processes_and_joblib_may_ask(policy: OffsetTree) -> None:
     X = np.tile(X_NEW, (150, 1))
     expected = policy.predict(X)
@@ -156,8 +157,8 @@ def test_processes_and_joblib_may_ask(policy: OffsetTree) -> None:
             np.testing.assert_array_equal(answer, expected)
 
 
+@pytest.mark.usefixtures("all_cores")
 def test_threads_are_as_many_as_the_environment_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
     assert usable_threads() == joblib.effective_n_jobs(-1)
     for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,8 +44,12 @@ def test_columns_side_by_side_give_the_split_of_columns_one_by_one(
     grown = counts.Settings(6, 0.0, n_columns, random_cuts, 0.0, np.inf)
     room = counts.make_room(1, n_columns, grown)
     votes, weight = np.float32(vote.astype(float).sum()), np.float32(np.abs(vote).astype(float).sum())
-    counts.count(codes, row, vote, 0, n_rows, grown, room.histograms[0])
-    rows = (codes, is_category, row, vote, 0, n_rows)
+    # Of the types that trees are grown with, for which it is compiled already.
+    begin: Any
+    end: Any
+    begin, end = np.int32(0), np.int32(n_rows)
+    counts.count(codes, row, vote, begin, end, grown, room.histograms[0])
+    rows = (codes, is_category, row, vote, begin, end)
     means = (votes, weight, np.float32(1), grown, room)
     room.random[0] = seed
     expected = splits.best_of_drawn(*rows, -1, *means)

@@ -66,10 +66,11 @@ class PlainOffsetTree:
         return self.winner(self.T, x)
 
 
-def plain_learn(estimator: Any, form: Any) -> Any:
+def plain_learn(estimator: Any, form: Any, asked: Any) -> Any:
     """Turn an estimator into Learn(S_v): a function of lists that returns a function of x.
 
-    `form` makes the X of the log of rows: a sparse tree breaks ties between splits otherwise than a dense one.
+    `form` makes the X of the log of rows: a sparse tree breaks ties between splits otherwise than a dense one. `asked`
+    are all rows that it will be asked about: it answers them at once, which takes no longer than to answer one.
     """
 
     def learn(X: list[Any], y: list[int], w: list[float]) -> Any:
@@ -85,14 +86,8 @@ def plain_learn(estimator: Any, form: Any) -> Any:
             np.array([label for _, label, _ in examples]),
             sample_weight=np.array([weight / mean for _, _, weight in examples]),
         )
-        answers: dict[bytes, int] = {}
-
-        def classify(x: Any) -> int:
-            if x.tobytes() not in answers:
-                answers[x.tobytes()] = int(fitted.predict(form([x]))[0])
-            return answers[x.tobytes()]
-
-        return classify
+        answers = dict(zip((x.tobytes() for x in asked), fitted.predict(form(asked)).tolist(), strict=True))
+        return lambda x: answers[x.tobytes()]
 
     return learn
 
@@ -105,10 +100,11 @@ class Spy(DecisionTreeClassifier):
         return super().fit(X, y, sample_weight)
 
 
-def fresh(estimator: Any, X: Any) -> Any:
+def fresh(estimator: Any, X: Any, X_new: Any) -> Any:
     """Learn() of the plain reading: an own copy for every node."""
     form = sp.csr_matrix if sp.issparse(X) else np.array
-    return lambda X, y, w: plain_learn(type(estimator)(**estimator.get_params()), form)(X, y, w)
+    asked = [*as_rows(X), *as_rows(X_new)]
+    return lambda X, y, w: plain_learn(type(estimator)(**estimator.get_params()), form, asked)(X, y, w)
 
 
 def as_rows(X: Any) -> NDArray[np.float64]:
@@ -134,7 +130,8 @@ def test_every_node_sees_the_rows_labels_and_weights_of_algorithm_2(case: Logged
     log = case.log
     rows = as_rows(log.X)
     S = list(zip(rows, log.action, log.reward, log.propensity, strict=True))
-    plain = PlainOffsetTree(fresh(DecisionTreeClassifier(max_depth=2, random_state=0), log.X), S, case.pairs)
+    learn = fresh(DecisionTreeClassifier(max_depth=2, random_state=0), log.X, case.X_new)
+    plain = PlainOffsetTree(learn, S, case.pairs)
     policy = OffsetTree(Spy(max_depth=2, random_state=0), tree=case.pairs, actions=case.actions).fit(**log.arrays())
     for node, v in same_tree(policy, case.pairs).items():
         examples = [(i, y, w) for i, y, w in plain.S_v[v] if w > 0]  # Costing accepts no example of weight zero
@@ -157,7 +154,7 @@ def test_every_node_sees_the_rows_labels_and_weights_of_algorithm_2(case: Logged
 def test_other_learners_give_the_plain_policy_too(case: LoggedProblem, estimator: Any) -> None:
     dense = as_rows(case.log.X)
     S = list(zip(dense, case.log.action, case.log.reward, case.log.propensity, strict=True))
-    plain = PlainOffsetTree(fresh(estimator, dense), S, case.pairs)
+    plain = PlainOffsetTree(fresh(estimator, dense, case.X_new), S, case.pairs)
     policy = OffsetTree(estimator, tree=case.pairs, actions=case.actions)
     policy.fit(dense, case.log.action, reward=case.log.reward, propensity=case.log.propensity)
     X_new = as_rows(case.X_new)
@@ -197,7 +194,7 @@ def test_logs_of_some_length_give_the_plain_policy_with_plain_trees(n_actions: i
     action = np.array([random.choice(n_actions, p=row) for row in chances])
     reward, propensity = random.random_sample(600), chances[np.arange(600), action]
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-    plain = PlainOffsetTree(fresh(tree, X), list(zip(X, action, reward, propensity, strict=True)), T)
+    plain = PlainOffsetTree(fresh(tree, X, X), list(zip(X, action, reward, propensity, strict=True)), T)
     policy = OffsetTree(tree, tree=T, actions=range(n_actions))
     policy.fit(X, action, reward=reward, propensity=propensity)
     trained = [node for node in policy.estimators_ if isinstance(node, DecisionTreeClassifier)]

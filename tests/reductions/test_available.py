@@ -95,7 +95,7 @@ def test_a_row_trains_the_contests_in_which_it_has_a_choice(
     log, rows = case.log, as_rows(case.log.X)
     mask, new_mask = sets_of(case, seed, share)
     tree = DecisionTreeClassifier(max_depth=2, random_state=0)
-    plain = PlainWithSets(fresh(tree, log.X), plain_rows(case, rows, mask), case.pairs)
+    plain = PlainWithSets(fresh(tree, log.X, case.X_new), plain_rows(case, rows, mask), case.pairs)
     policy = OffsetTree(Spy(max_depth=2, random_state=0), tree=case.pairs, actions=case.actions)
     policy.fit(**log.arrays(), available=sp.csr_array(mask) if sparse else mask)
     for node, v in same_tree(policy, case.pairs).items():
@@ -123,7 +123,7 @@ def test_all_contests_at_once_are_those_of_the_plain_reading(case: LoggedProblem
     learner = HistogramTree(max_depth=3)
     bins = Bins.fit(X)
     with patch.object(Bins, "fit", lambda *_: bins):
-        plain = PlainWithSets(fresh(learner, X), plain_rows(case, X, mask), case.pairs)
+        plain = PlainWithSets(fresh(learner, X, X_new), plain_rows(case, X, mask), case.pairs)
     policy = OffsetTree(learner, tree=case.pairs, actions=case.actions)
     policy.fit(X, log.action, reward=log.reward, propensity=log.propensity, available=mask)
     for node, v in same_tree(policy, case.pairs).items():

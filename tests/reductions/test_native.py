@@ -40,12 +40,12 @@ def with_gaps(X: Any, seed: int) -> Any:
     return X
 
 
-def contest_by_contest(learner: HistogramTree, X: Any, log: Any, pairs: Any) -> PlainOffsetTree:
+def contest_by_contest(learner: HistogramTree, X: Any, X_new: Any, log: Any, pairs: Any) -> PlainOffsetTree:
     """Algorithm 2, row by row, every contest seeing the columns cut where those of the whole log are."""
     rows = list(zip(X, log.action, log.reward, log.propensity, strict=True))
     bins = Bins.fit(X)
     with patch.object(Bins, "fit", lambda *_: bins):
-        return PlainOffsetTree(fresh(learner, X), rows, pairs)
+        return PlainOffsetTree(fresh(learner, X, X_new), rows, pairs)
 
 
 @settings(max_examples=15)
@@ -53,7 +53,7 @@ def contest_by_contest(learner: HistogramTree, X: Any, log: Any, pairs: Any) -> 
 def test_every_contest_is_that_of_algorithm_2(case: LoggedProblem, learner: HistogramTree, gaps: bool) -> None:
     X = with_gaps(case.log.X, 0) if gaps else as_rows(case.log.X)
     log = case.log
-    plain = contest_by_contest(learner, X, log, case.pairs)
+    plain = contest_by_contest(learner, X, X[:0], log, case.pairs)
     policy = OffsetTree(learner, tree=case.pairs, actions=case.actions)
     policy.fit(X, log.action, reward=log.reward, propensity=log.propensity)
     for node, v in same_tree(policy, case.pairs).items():
@@ -72,9 +72,9 @@ def test_with_equal_weights_every_decision_is_that_of_algorithm_2(
     """Sums of equal weights have no rounding: splits that tie are told apart alike, so that new rows agree as well."""
     X = with_gaps(case.log.X, 0) if gaps else as_rows(case.log.X)
     log = type(case.log)(X, case.log.action, (case.log.reward > 0.5).astype(float), np.full(len(case.log), 0.5))
-    plain = contest_by_contest(learner, X, log, case.pairs)
-    policy = OffsetTree(learner, tree=case.pairs, actions=case.actions).fit(**log.arrays())
     X_new = with_gaps(case.X_new, 1) if gaps else as_rows(case.X_new)
+    plain = contest_by_contest(learner, X, X_new, log, case.pairs)
+    policy = OffsetTree(learner, tree=case.pairs, actions=case.actions).fit(**log.arrays())
     for rows in (X[:50], X_new):
         assert policy.predict(rows).tolist() == [plain.predict(x) for x in rows]
 

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from offsettree import OffsetTree, simulate_log
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
@@ -90,8 +90,9 @@ class Witness(ClassifierMixin, BaseEstimator):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_contests_are_trained_with_one_blas_thread(n_jobs: int | None) -> None:
-    assert any(pool["user_api"] == "blas" for pool in threadpool_info())
-    policy = OffsetTree(Witness(), n_jobs=n_jobs).fit(**log.arrays())
+    with threadpool_limits(2, user_api="blas"):
+        assert any(pool["user_api"] == "blas" and pool["num_threads"] == 2 for pool in threadpool_info())
+        policy = OffsetTree(Witness(), n_jobs=n_jobs).fit(**log.arrays())
     assert [set(node.n_threads_) for node in policy.estimators_] == [{1}, {1}]
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -79,6 +82,8 @@ POLICIES: dict[str, BasePolicy] = {
 }
 
 
+COLOURS = ("red", "blue", "green")
+
 # Those that differ from another only by a learner or a setting that scikit-learn's own checks do not look at.
 VARIANTS = (
     "offset tree, forests",
@@ -117,6 +122,17 @@ def make_log(policy: BasePolicy, labels: ArrayLike | None = None, n_rows: int = 
     right = np.digitize(X[:, 0], [0.0] if n_actions == 2 else [-0.5, 0.5])
     names = np.arange(n_actions) if labels is None else np.asarray(labels)[:n_actions]
     return simulate_log(X, names[right], random_state=seed, actions=names)
+
+
+@cache
+def _pickled(name: str, labels: tuple[str, ...] | None, n_rows: int) -> bytes:
+    policy: BasePolicy = clone(POLICIES[name])
+    return pickle.dumps(policy.fit(**make_log(policy, labels, n_rows).arrays()))
+
+
+def fitted(name: str, labels: tuple[str, ...] | None = None, n_rows: int = 300) -> Any:
+    """A policy that has learned from `make_log`, of its own: every test that only asks one shares the fit."""
+    return pickle.loads(_pickled(name, labels, n_rows))
 
 
 class AsClassifier(BasePolicy):

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from offsettree import Banditron, ImportanceWeighted, LoggedData, OnlineOffsetTree, OnlineRewardRegression, load, save
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, FeatureError, ParameterError
-from tests.suites.policies import POLICIES, looks_at_x, make_log, n_actions_of
+from tests.suites.policies import COLOURS, POLICIES, fitted, looks_at_x, make_log, n_actions_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:the shared classifier still changed:sklearn.exceptions.ConvergenceWarning"
@@ -33,6 +33,11 @@ WITH_SETS = [name for name, policy in POLICIES.items() if not isinstance(policy,
 @pytest.fixture(params=WITH_SETS)
 def policy(request: pytest.FixtureRequest) -> BasePolicy:
     return clone(POLICIES[request.param])  # type: ignore[no-any-return]
+
+
+@pytest.fixture(params=WITH_SETS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 def some_sets(n_rows: int, n_actions: int, seed: int = 0) -> NDArray[np.bool_]:
@@ -53,10 +58,10 @@ def log_within_sets(policy: BasePolicy, n_rows: int, seed: int) -> tuple[LoggedD
     return LoggedData(log.X, action, (action == right).astype(float), 1 / mask.sum(axis=1)), mask
 
 
-def test_all_actions_available_is_the_same_as_no_mask(policy: BasePolicy) -> None:
+def test_all_actions_available_is_the_same_as_no_mask(name: str) -> None:
+    policy, plain = clone(POLICIES[name]), fitted(name)
     log = make_log(policy)
     everything = np.ones((len(log), n_actions_of(policy)), dtype=bool)
-    plain = clone(policy).fit(**log.arrays())
     policy.fit(**log.arrays(), available=everything)
     expected = plain.predict(log.X)
     np.testing.assert_array_equal(policy.predict(log.X), expected)
@@ -66,10 +71,9 @@ def test_all_actions_available_is_the_same_as_no_mask(policy: BasePolicy) -> Non
     assert plain.score(**log.arrays(), available=everything) == plain.score(**log.arrays())
 
 
-def test_no_decision_leaves_the_available_set(policy: BasePolicy) -> None:
-    names = ["red", "blue", "green"]
-    log = make_log(policy, names)
-    policy.fit(**log.arrays())
+def test_no_decision_leaves_the_available_set(name: str) -> None:
+    policy = fitted(name, COLOURS)
+    log = make_log(policy, COLOURS)
     labels, mask = policy.actions_, some_sets(len(log), n_actions_of(policy))
     chosen = policy.predict(log.X, mask)
     position = np.searchsorted(labels, chosen)
@@ -86,9 +90,9 @@ def test_no_decision_leaves_the_available_set(policy: BasePolicy) -> None:
         assert policy.decide(log.X[row].tolist(), set(labels[mask[row]].tolist())) == chosen[row]
 
 
-def test_a_row_with_one_action_gets_that_one(policy: BasePolicy) -> None:
+def test_a_row_with_one_action_gets_that_one(name: str) -> None:
+    policy = fitted(name)
     log = make_log(policy)
-    policy.fit(**log.arrays())
     only = np.arange(len(log)) % n_actions_of(policy)
     np.testing.assert_array_equal(policy.predict(log.X, only[:, np.newaxis] == np.arange(n_actions_of(policy))), only)
 
@@ -97,14 +101,17 @@ def test_it_learns_from_rows_that_had_some_of_the_actions(policy: BasePolicy) ->
     log, mask = log_within_sets(policy, 3000, 0)
     policy.fit(**log.arrays(), available=mask)
     test, test_mask = log_within_sets(policy, 1000, 1)
-    np.testing.assert_array_equal(
-        clone(policy).fit(**log.arrays(), available=sp.csr_array(mask)).predict(test.X), policy.predict(test.X)
-    )
     if not looks_at_x(policy):
         pytest.skip("no one action is much better than the others here")
     right = np.digitize(test.X[:, 0], [0.0] if mask.shape[1] == 2 else [-0.5, 0.5])
     assert (policy.predict(test.X) == right).mean() > (0.75 if isinstance(policy, ImportanceWeighted) else 0.8)
     assert policy.score(**test.arrays(), available=test_mask) > test.reward.mean() + 0.1
+
+
+def test_masks_of_any_form_teach_the_same(policy: BasePolicy) -> None:
+    log, mask = log_within_sets(policy, 300, 0)
+    expected = clone(policy).fit(**log.arrays(), available=mask).predict(log.X)
+    np.testing.assert_array_equal(policy.fit(**log.arrays(), available=sp.csr_array(mask)).predict(log.X), expected)
 
 
 def test_rows_without_a_choice_teach_nothing_of_it(policy: BasePolicy) -> None:
@@ -124,9 +131,9 @@ def test_rows_without_a_choice_teach_nothing_of_it(policy: BasePolicy) -> None:
     assert policy.score(**make_log(policy, n_rows=1000, seed=1).arrays()) > 0.7
 
 
-def test_the_best_actions_come_in_order(policy: BasePolicy) -> None:
-    log = make_log(policy, ["red", "blue", "green"])
-    policy.fit(**log.arrays())
+def test_the_best_actions_come_in_order(name: str) -> None:
+    policy = fitted(name, COLOURS)
+    log = make_log(policy, COLOURS)
     n_actions = n_actions_of(policy)
     ranked = policy.rank(log.X, n_actions)
     assert ranked.shape == (len(log), n_actions)
@@ -139,9 +146,9 @@ def test_the_best_actions_come_in_order(policy: BasePolicy) -> None:
         left[np.arange(len(log)), np.searchsorted(policy.actions_, ranked[:, place])] = False
 
 
-def test_a_ranking_stays_among_the_actions_available(policy: BasePolicy) -> None:
+def test_a_ranking_stays_among_the_actions_available(name: str) -> None:
+    policy = fitted(name)
     log = make_log(policy)
-    policy.fit(**log.arrays())
     mask = np.ones((len(log), n_actions_of(policy)), dtype=bool)
     mask[np.arange(len(log)), np.arange(len(log)) % 2] = n_actions_of(policy) == 2
     n = mask.sum(axis=1).min()
@@ -150,7 +157,8 @@ def test_a_ranking_stays_among_the_actions_available(policy: BasePolicy) -> None
     assert mask[np.arange(len(log))[:, np.newaxis], ranked].all()
 
 
-def test_bad_masks_are_refused_and_the_row_is_named(policy: BasePolicy) -> None:
+def test_bad_masks_are_refused_and_the_row_is_named(name: str) -> None:
+    policy = clone(POLICIES[name])
     log = make_log(policy)
     n_actions = n_actions_of(policy)
     everything = np.ones((len(log), n_actions), dtype=bool)
@@ -164,7 +172,7 @@ def test_bad_masks_are_refused_and_the_row_is_named(policy: BasePolicy) -> None:
         policy.fit(**log.arrays(), available=empty)
     with pytest.raises(NotFittedError):
         policy.rank(log.X, 1)
-    policy.fit(**log.arrays())
+    policy = fitted(name)
     with pytest.raises(ActionError, match="row 5 has 0"):
         policy.predict(log.X, sp.csr_matrix(empty))
     with pytest.raises(ActionError, match="must be available; row 17"):
@@ -184,7 +192,7 @@ def test_bad_masks_are_refused_and_the_row_is_named(policy: BasePolicy) -> None:
         policy.decide(log.X[:2], [0])
     for n in (0, n_actions + 1, 1.5, True, "2"):
         with pytest.raises(ParameterError, match=f"from 1 to the number of actions, which is {n_actions}"):
-            policy.rank(log.X, n)  # type: ignore[arg-type]
+            policy.rank(log.X, n)
     with pytest.raises(ActionError, match="at least 2 actions to every row; row 5 has 1"):
         policy.rank(log.X, 2, np.where(np.arange(len(log))[:, np.newaxis] == 5, np.eye(n_actions, dtype=bool)[0], True))
 

@@ -31,12 +31,17 @@ from offsettree.exceptions import (
     PropensityError,
     RewardError,
 )
-from tests.suites.policies import POLICIES, make_log, n_actions_of, worth_at_least
+from tests.suites.policies import COLOURS, POLICIES, fitted, make_log, n_actions_of, worth_at_least
 
 
 @pytest.fixture(params=POLICIES)
 def policy(request: pytest.FixtureRequest) -> BasePolicy:
     return clone(POLICIES[request.param])  # type: ignore[no-any-return]
+
+
+@pytest.fixture(params=POLICIES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.mark.parametrize(
@@ -57,16 +62,17 @@ def test_it_learns(policy: BasePolicy) -> None:
     assert policy.score(**test.arrays()) > worth_at_least(policy)
 
 
-def test_fitting_twice_gives_the_same_policy(policy: BasePolicy) -> None:
+def test_fitting_twice_gives_the_same_policy(name: str) -> None:
+    policy = clone(POLICIES[name])
     log = make_log(policy)
-    first = policy.fit(**log.arrays()).predict(log.X)
-    np.testing.assert_array_equal(clone(policy).fit(**log.arrays()).predict(log.X), first)
+    first = fitted(name).predict(log.X)
+    np.testing.assert_array_equal(policy.fit(**log.arrays()).predict(log.X), first)
     np.testing.assert_array_equal(policy.fit(**log.arrays()).predict(log.X), first)
 
 
-def test_the_action_predicted_is_the_most_probable(policy: BasePolicy) -> None:
+def test_the_action_predicted_is_the_most_probable(name: str) -> None:
+    policy = fitted(name)
     log = make_log(policy)
-    policy.fit(**log.arrays())
     probability = policy.predict_proba(log.X)
     assert probability.shape == (len(log), n_actions_of(policy))
     np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-12)
@@ -75,23 +81,24 @@ def test_the_action_predicted_is_the_most_probable(policy: BasePolicy) -> None:
         assert set(np.unique(probability)) <= {0.0, 1.0}
 
 
-def test_decide_is_predict_for_one_row(policy: BasePolicy) -> None:
-    log = make_log(policy, ["red", "blue", "green"])
-    policy.fit(**log.arrays())
+def test_decide_is_predict_for_one_row(name: str) -> None:
+    policy = fitted(name, COLOURS)
+    log = make_log(policy, COLOURS)
     expected = policy.predict(log.X[:20]).tolist()
     assert [policy.decide(row) for row in log.X[:20]] == expected
     assert [policy.decide(row.tolist()) for row in log.X[:20]] == expected
     assert [policy.decide(log.X[[i]]) for i in range(20)] == expected
     assert [policy.decide(sp.csr_matrix(log.X[[i]])) for i in range(20)] == expected
     assert type(policy.decide(log.X[0])) is str
-    assert type(clone(policy).fit(**make_log(policy).arrays()).decide(log.X[0])) is int
+    assert type(fitted(name).decide(log.X[0])) is int
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, lambda X, columns: pl.DataFrame(X, schema=columns)])
-def test_frames_are_the_same_as_arrays_and_keep_their_names(policy: BasePolicy, frame: Any) -> None:
+def test_frames_are_the_same_as_arrays_and_keep_their_names(name: str, frame: Any) -> None:
+    policy = clone(POLICIES[name])
     log = make_log(policy)
     columns = ["u", "v", "w", "z"]
-    expected = clone(policy).fit(**log.arrays()).predict(log.X)
+    expected = fitted(name).predict(log.X)
     policy.fit(frame(log.X, columns=columns), log.action, reward=log.reward, propensity=log.propensity)
     assert policy.feature_names_in_.tolist() == columns
     np.testing.assert_array_equal(policy.predict(frame(log.X, columns=columns)), expected)
@@ -120,8 +127,9 @@ def test_sparse_is_the_same_as_dense(policy: BasePolicy) -> None:
         np.testing.assert_array_equal(policy.predict(form(X)), expected)
 
 
-def test_it_survives_pickling(policy: BasePolicy) -> None:
-    log = make_log(policy, ["red", "blue", "green"])
+def test_it_survives_pickling(name: str) -> None:
+    policy = clone(POLICIES[name])
+    log = make_log(policy, COLOURS)
     policy.fit(**log.arrays())
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(policy)).predict(log.X), policy.predict(log.X))
 
@@ -137,18 +145,19 @@ def test_actions_can_be_named_before_they_are_seen(policy: BasePolicy) -> None:
     assert policy.predict_proba(log.X).shape == (len(log), n_actions)
 
 
-def test_the_score_is_the_self_normalised_inverse_propensity_estimate(policy: BasePolicy) -> None:
+def test_the_score_is_the_self_normalised_inverse_propensity_estimate(name: str) -> None:
+    policy = fitted(name)
     log = make_log(policy)
     propensity = np.random.RandomState(0).uniform(0.1, 1, size=len(log))
-    policy.fit(**log.arrays())
     same = policy.predict(log.X) == log.action
     expected = sum(log.reward[same] / propensity[same]) / sum(1 / propensity[same])
     assert policy.score(log.X, log.action, reward=log.reward, propensity=propensity) == pytest.approx(expected)
 
 
-def test_the_reward_range_scales_and_shifts_without_a_trace(policy: BasePolicy) -> None:
+def test_the_reward_range_scales_and_shifts_without_a_trace(name: str) -> None:
+    policy = clone(POLICIES[name])
     log = make_log(policy)
-    expected = clone(policy).fit(**log.arrays()).predict(log.X)
+    expected = fitted(name).predict(log.X)
     for low, high in ((-1.0, 1.0), (4.0, 8.0), (-2.0, -1.0)):
         shifted = clone(policy).set_params(reward_range=(low, high))
         shifted.fit(log.X, log.action, reward=low + (high - low) * log.reward, propensity=log.propensity)
@@ -159,10 +168,10 @@ def test_grid_search_routes_reward_and_propensity(policy: BasePolicy) -> None:
     log = make_log(policy, n_rows=900)
     with sklearn.config_context(enable_metadata_routing=True):
         grid = {"random_state": [0, 1]} if hasattr(policy, "random_state") else {"reward_range": [(0, 1), (-1, 2)]}
-        search = GridSearchCV(policy, grid, cv=3).fit(**renamed(log.arrays()))
+        search = GridSearchCV(policy, grid, cv=2).fit(**renamed(log.arrays()))
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
         scores = cross_val_score(
-            policy, log.X, log.action, params={"reward": log.reward, "propensity": log.propensity}, cv=3
+            policy, log.X, log.action, params={"reward": log.reward, "propensity": log.propensity}, cv=2
         )
     assert (scores > min(0.5, worth_at_least(policy))).all()
 
@@ -297,9 +306,9 @@ def test_bad_input_is_refused_before_any_work(policy: BasePolicy, bad: str) -> N
     assert isinstance(caught.value, ValueError)
 
 
-def test_bad_input_after_fit_is_refused(policy: BasePolicy) -> None:
+def test_bad_input_after_fit_is_refused(name: str) -> None:
+    policy = fitted(name)
     log = make_log(policy)
-    policy.fit(**log.arrays())
     with pytest.raises(FeatureError, match=r"3 features, but .* expecting 4"):
         policy.predict(log.X[:, :3])
     with pytest.raises(FeatureError, match=r"3 features, but .* expecting 4"):
@@ -358,18 +367,16 @@ def test_a_row_of_a_frame_is_taken_by_its_names(policy: BasePolicy) -> None:
         (lambda policy, log: policy.predict(pl.LazyFrame({"u": [1.0]})), FeatureError, "collect"),
     ],
 )
-def test_the_slips_of_a_first_day_are_answered(
-    policy: BasePolicy, use: Any, error: type[Exception], message: str
-) -> None:
+def test_the_slips_of_a_first_day_are_answered(name: str, use: Any, error: type[Exception], message: str) -> None:
+    policy = fitted(name)
     log = make_log(policy)
-    policy.fit(**log.arrays())
     with pytest.raises(error, match=message):
         use(policy, log)
 
 
-def test_rows_can_count_more_than_once_in_the_score(policy: BasePolicy) -> None:
+def test_rows_can_count_more_than_once_in_the_score(name: str) -> None:
+    policy = fitted(name)
     log = make_log(policy)
-    policy.fit(**log.arrays())
     count = np.arange(len(log)) % 4
     once = log[np.repeat(np.arange(len(log)), count)]
     assert policy.score(**log.arrays(), sample_weight=count) == pytest.approx(policy.score(**once.arrays()))

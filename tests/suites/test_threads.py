@@ -117,6 +117,7 @@ def test_two_threads_that_learn_at_once_crash_nothing(policy: Any) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+@pytest.mark.usefixtures("all_cores")
 def test_a_process_that_was_forked_after_decisions_decides_as_well() -> None:
     log = make_log(OffsetTree(), n_rows=25_000)  # which are cut into pieces for threads
     policy = OffsetForest(n_trees=3, random_state=0).fit(**log[np.arange(300)].arrays())

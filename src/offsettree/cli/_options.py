@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -158,8 +157,12 @@ def refuse_to_overwrite(out: Path | None, inputs: Sequence[Path], option: str) -
 
 
 def jobs(options: argparse.Namespace) -> int:
-    """Return the number of workers."""
-    return int(options.jobs or os.cpu_count() or 1)
+    """Return the number of workers: without a word as many as cores may be used, which containers limit."""
+    if options.jobs:
+        return int(options.jobs)
+    from joblib import cpu_count
+
+    return int(cpu_count())
 
 
 def _seed(text: str) -> int:

@@ -58,7 +58,7 @@ def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[np.dtype[Any], ...], n
     if len(X) == 0:
         return 0
     fits = X.dtype in kinds
-    as_it_is = fits and X.flags.c_contiguous
+    as_it_is = fits and X.flags.carray  # what cannot be written to is of a type of its own to kernels
     if as_it_is and len(X) * n_walks < 2 * ROWS_PER_THREAD:
         return walk(X.reshape(-1), 0, len(X))
 
@@ -68,7 +68,7 @@ def over_tables(walk: Walk, X: NDArray[Any], kinds: tuple[np.dtype[Any], ...], n
             table = X[first:last]
             if not as_it_is:
                 with np.errstate(over="ignore"):  # too large for float32 is infinite to a threshold as well
-                    table = np.ascontiguousarray(table, dtype=X.dtype if fits else kinds[-1])
+                    table = np.require(table, X.dtype if fits else kinds[-1], ["C", "W"])
             found |= walk(table.reshape(-1), first, last)
         return found
 

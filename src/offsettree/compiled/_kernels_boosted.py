@@ -96,21 +96,24 @@ def _add_trees(values: Any, first: Any, end: Any, ends: Any, i: Any, out: Any) -
 
 @kernel
 def add_leaves(codes: Any, trees: Any, out: Any) -> None:
-    """Add the numbers of each row's leaves, tree by tree; codes are of shape (n_columns, n_rows)."""
-    n_rows, n_tests, n_directions = codes.shape[1], trees.feature.shape[1], trees.values.shape[2]
+    """Add the numbers of each row's leaves, tree by tree, to `out`; codes are of shape (n_columns, at least n_rows)."""
+    n_rows, n_tests, n_directions = out.shape[0], trees.feature.shape[1], trees.values.shape[2]
     values, output, n_trees = trees.values, trees.output, trees.feature.shape[0]
     block = np.zeros((codes.shape[0], BLOCK), np.uint8)
     leaf = np.empty((n_tests, BLOCK), np.uint8)
     ends = np.empty((TREES_AT_ONCE, BLOCK), np.uint8)
     for first in range(0, n_rows, BLOCK):
         n_here = min(BLOCK, n_rows - first)
-        block[:, :n_here] = codes[:, first : first + n_here]
+        for c in range(codes.shape[0]):  # a loop, as slices bring NumPy's errors of shapes, which compile slowly
+            for i in range(n_here):
+                block[c, i] = codes[c, first + i]
         t = 0
         while t < n_trees:
             begin, end = output[t], t
             while end < n_trees and end < t + TREES_AT_ONCE and output[end] == begin:
                 _find_leaves(block, trees, end, leaf)
-                ends[end - t] = leaf[0]
+                for i in range(BLOCK):
+                    ends[end - t, i] = leaf[0, i]
                 end += 1
             for i in range(n_here):
                 _add_trees(values, t, end, ends, i, out[first + i, begin : begin + n_directions])
@@ -196,13 +199,12 @@ def _largest(score: Any, i: Any) -> Any:
     return best
 
 
-@kernel
+# Both are Python: as kernels, each would compile all of what it calls once more.
 def score_rows(X: Any, trees: Any, linear: Any, out: Any) -> Any:
     """Write the score of every action for every row, and tell what is not finite in X."""
     return _over_blocks(X, trees, linear, out, np.empty(0, np.intp))
 
 
-@kernel
 def choose_rows(X: Any, trees: Any, linear: Any, out: Any) -> Any:
     """Write the position of the largest score of every row, of equals the first; tell what is not finite in X."""
     return _over_blocks(X, trees, linear, np.empty((0, linear.weights.shape[1])), out)
@@ -222,7 +224,7 @@ def _over_blocks(X: Any, trees: Any, linear: Any, scores: Any, chosen: Any) -> A
         n_here = min(BLOCK, n_rows - first)
         found |= _find_codes(X[first : first + n_here], trees, codes)
         sums[:] = 0
-        add_leaves(codes[:, :n_here], trees, sums)
+        add_leaves(codes, trees, sums[:n_here])
         for i in range(n_here):
             _make_columns(X, first + i, linear, made, linear_part)
             if scores.shape[0] > 0:

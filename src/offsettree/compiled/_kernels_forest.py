@@ -144,8 +144,10 @@ def vote_one(graph: Any, lanes: Any, roots: Any, starts: Any, x: Any, n_actions:
     answers = np.empty(starts.shape[0], np.int64)
     if sets.shape[0] == 0 and not found & HAS_NAN:
         for lane in range(1, LANES if apart > 0 else 1):
-            rows[lane * apart : lane * apart + width] = rows[:width]
-        answers[:] = starts
+            for j in range(width):
+                rows[lane * apart + j] = rows[j]
+        for tree in range(starts.shape[0]):
+            answers[tree] = starts[tree]
         for begin in range(0, starts.shape[0], LANES):
             answer_lanes(lanes, rows, 0, apart, centred, 0, 0, answers[begin : begin + LANES])
     else:

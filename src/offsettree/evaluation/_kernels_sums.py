@@ -28,7 +28,8 @@ def squared_residuals(
         first += a * a
         second += b * b
         apart += (a - b) * (a - b)
-    squares[:] = (first, second, apart)
+    # Element by element: to assign a tuple to a slice takes seconds to compile.
+    squares[0], squares[1], squares[2] = first, second, apart
 
 
 @kernel

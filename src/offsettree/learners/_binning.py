@@ -119,12 +119,13 @@ def rows_looked_at(n_rows: int) -> NDArray[np.intp]:
 def tables(numbers: Features) -> Iterator[tuple[slice, NDArray[Any]]]:
     """Yield the rows as tables that kernels take: all at once, or block by block where they must be written out."""
     n_rows, n_columns = numbers.shape
-    if not is_sparse(numbers) and numbers.dtype in KINDS and numbers.dtype.isnative:
+    # Rows in another order, or that cannot be written to, are of a type of their own to kernels.
+    if not is_sparse(numbers) and numbers.dtype in KINDS and numbers.dtype.isnative and numbers.flags.carray:
         yield slice(0, n_rows), numbers
         return
     step = max(1, BLOCK // n_columns)
     for begin in range(0, n_rows, step):
-        yield slice(begin, begin + step), _dense(numbers[begin : begin + step])
+        yield slice(begin, begin + step), np.require(_dense(numbers[begin : begin + step]), requirements=["C", "W"])
 
 
 def _warn_if_wide(X: Features) -> None:

@@ -21,6 +21,16 @@ from offsettree.topology import ActionTree, RewardModels
 __all__ = ["BinnedLog", "Training", "seeds_of"]
 
 
+def _read_only(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of X that cannot be written to, as some that we are given: kernels are compiled for one kind."""
+    numbers = numbers.view()
+    numbers.flags.writeable = False
+    return numbers
+
+
+NARROW, WIDE = (_read_only(np.empty((0, 0), dtype=kind)) for kind in (np.float32, np.float64))
+
+
 class Linear(NamedTuple):
     """Linear models of the reward of each action, and the numbers that they take."""
 
@@ -62,8 +72,10 @@ class BinnedLog:
         log = cls(bins.codes(numbers), bins, position.astype(np.int32), own_vote, rows, mask=mask)
         if models is None or models.slopes is None or models.centre is None or is_sparse(numbers):
             return log
-        if numbers.dtype not in KINDS or not numbers.dtype.isnative:
-            numbers = numbers.astype(np.float32)
+        if numbers.dtype not in KINDS or not numbers.dtype.isnative or not numbers.flags.c_contiguous:
+            with np.errstate(over="ignore"):
+                numbers = np.ascontiguousarray(numbers, dtype=np.float32)
+        numbers = _read_only(numbers)
         return replace(log, linear=Linear(numbers, models.slopes, models.centre.astype(np.float32)))
 
     def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
@@ -97,17 +109,18 @@ class BinnedLog:
         extra = int(self.linear is not None)
         edges = np.full((len(self.bins.edges) + extra, self.bins.edges.shape[1]), np.inf, dtype=np.float32)
         edges[: len(self.bins.edges)] = self.bins.edges
-        return np.append(self.bins.is_category, [False] * extra), edges
+        return np.append(self.bins.is_category, np.zeros(extra, dtype=bool)), edges
 
     def scores(self, tree: ActionTree) -> Any:
         """Return what it takes to give every contest its own column; nothing where there are no models."""
         from offsettree.reductions._kernels_contests import Scores, directions
 
         if self.linear is None:
-            nothing = np.empty((0, 0), dtype=np.float32)
-            return Scores(nothing, nothing, np.empty(0, dtype=np.float32))
+            return Scores(NARROW, WIDE, np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.float32))
         weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.linear.slopes)
-        return Scores(self.linear.numbers, weights, self.linear.centre)
+        numbers = self.linear.numbers
+        by_kind = (numbers, WIDE) if numbers.dtype == np.float32 else (NARROW, numbers)
+        return Scores(*by_kind, weights, self.linear.centre)
 
     def choice(self, tree: ActionTree) -> Any:
         """Return what it takes to tell who has a choice in a contest; nothing where everyone has."""

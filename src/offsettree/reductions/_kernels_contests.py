@@ -34,7 +34,8 @@ __all__ = ["Climb", "Open", "Scores", "directions", "held_out_error", "order_by_
 class Scores(NamedTuple):
     """What it takes to give every contest one more column; without, `weights` has no rows."""
 
-    numbers: NDArray[Any]  # X
+    narrow: NDArray[np.float32]  # X in one of its two kinds, the other without rows: kernels are compiled once for both
+    wide: NDArray[np.float64]
     weights: NDArray[np.float32]  # per node
     centre: NDArray[np.float32]
 
@@ -158,7 +159,10 @@ def with_scores(codes: Any, scores: Scores, node: int, row: Any, block: Any, edg
     for q in range(n_rows):
         for j in range(last):
             block[q, j] = codes[row[q], j]
-        centre_row(scores.numbers[row[q]], scores.centre, centred)
+        if scores.narrow.shape[0] > 0:
+            centre_row(scores.narrow[row[q]], scores.centre, centred)
+        else:
+            centre_row(scores.wide[row[q]], scores.centre, centred)
         value[q] = weigh(weights, node * last, centred, 0, last)
     in_order = np.sort(value)
     n_edges = 0
@@ -201,15 +205,18 @@ def directions(left: Any, right: Any, slopes: Any) -> Any:
 
 @kernel
 def resized(table: Table, n_entries: int, n_sets: int, more_entries: int, more_sets: int) -> Table:
+    """Copy a table; in loops, as slices bring NumPy's errors of shapes with them, which take long to compile."""
     other = make_table(more_entries, more_sets)
-    other.feature[:n_entries] = table.feature[:n_entries]
-    other.threshold[:n_entries] = table.threshold[:n_entries]
-    other.left[:n_entries] = table.left[:n_entries]
-    other.right[:n_entries] = table.right[:n_entries]
-    other.missing_left[:n_entries] = table.missing_left[:n_entries]
-    other.category_set[:n_entries] = table.category_set[:n_entries]
-    other.sets[:n_sets] = table.sets[:n_sets]
-    other.value[:n_entries] = table.value[:n_entries]
+    for t in range(n_entries):
+        other.feature[t] = table.feature[t]
+        other.threshold[t] = table.threshold[t]
+        other.left[t] = table.left[t]
+        other.right[t] = table.right[t]
+        other.missing_left[t] = table.missing_left[t]
+        other.category_set[t] = table.category_set[t]
+        other.value[t] = table.value[t]
+    for s in range(n_sets):
+        other.sets[s] = table.sets[s]
     return other
 
 
@@ -264,14 +271,21 @@ def train(
                 with_scores(codes, scores, node, row, block, edges)
                 for q in range(n_rows):
                     here[q] = q
-                n_grown = grow(
-                    block[:n_rows], is_category, here[:n_rows], vote[:n_rows], side[:n_rows], settings, scratch
-                )
+            # Called in one place for both: what is called is compiled again in every place.
+            n_grown = grow(
+                block if scored else codes,
+                is_category,
+                here[:n_rows] if scored else row,
+                vote[:n_rows],
+                side[:n_rows],
+                settings,
+                scratch,
+            )
+            if scored:
                 for q in range(n_rows):
                     here[q] = row[here[q]]
-                row[:] = here[:n_rows]
-            else:
-                n_grown = grow(codes, is_category, row, vote[:n_rows], side[:n_rows], settings, scratch)
+                for q in range(n_rows):
+                    row[q] = here[q]
         if n_entries + n_grown > table.left.shape[0] or n_sets + n_grown > table.sets.shape[0]:
             table = resized(
                 table,
@@ -359,13 +373,14 @@ def held_out_error(
         cast(climb, begin, n_left, n_rows, own_vote, vote, side)
         seeded(scratch, seed + node)
         row = climb.row[begin : begin + n_rows]
+        block, here = codes, row
         if scored:
             block = np.empty((n_rows, n_columns), np.uint8)
             with_scores(codes, scores, node, row, block, edges)
-            here = np.arange(n_rows).astype(np.int32)
-            judge(block, is_category, here, vote[:n_rows], settings, scratch, n_trees, told)
-        else:
-            judge(codes, is_category, row, vote[:n_rows], settings, scratch, n_trees, told)
+            here = np.empty(n_rows, np.int32)
+            for q in range(n_rows):
+                here[q] = q
+        judge(block, is_category, here, vote[:n_rows], settings, scratch, n_trees, told)
         n_kept = 0
         for q in range(n_rows):
             whole += abs(vote[q])
