@@ -240,7 +240,7 @@ def test_warnings_speak_of_the_choice_and_of_its_interval() -> None:
     )
     estimate, _ = honest_estimate(few, Rule(0.0, 0.0), "doubly_robust", 0.95, np.random.RandomState(0))
     (text,) = [each for each in estimate.warnings if "own decisions" in each]
-    assert "of this choice" in text
+    assert "of the choice's own decisions" in text
     assert "the interval is accordingly wide" in text
 
 
@@ -255,7 +255,7 @@ def test_rows_left_to_the_model_are_counted_once_and_only_where_the_candidate_wa
     valued = evidence.valued([0, 1], np.arange(10) % 2, [0, 1])
     estimate, choices = honest_estimate(valued, Rule(0.0, 0.0), "switch", 0.95, np.random.RandomState(0))
     assert choices == [1, 1]
-    assert any(text.startswith("3 rows of the choice's largest weights") for text in estimate.warnings)
+    assert any(text.startswith("3 rows with the choice's largest weights") for text in estimate.warnings)
 
 
 def test_the_interval_of_grouped_rows_is_that_of_groups() -> None:
