@@ -71,7 +71,7 @@ def test_a_search_keeps_to_it(way: str) -> None:
         ({"group": np.arange(300) // 150}, "cv must be at most the number of groups, 2"),
         ({"group": [1]}, "group must have one value per row"),
         ({"time": ["monday"] * 300}, "numbers or dates"),
-        ({"time": np.zeros(300)}, "earlier rows from later ones"),
+        ({"time": np.zeros(300)}, "at least two different values"),
         ({"time": np.full(300, np.nan)}, "missing in row 0"),
     ],
 )
