@@ -207,7 +207,7 @@ def test_if_what_there_was_time_for_fails_on_all_rows_the_error_names_the_rest(c
             raise RuntimeError("no luck")
 
     late = [("late", Scripted(script=fail_on_all)), clock.candidate("good", 1.0, 1.0)]
-    with pytest.raises(LogError, match=r"none of the 1 candidates .*late .*want of time: good; raise time_budget"):
+    with pytest.raises(LogError, match=r"none of the 1 candidates .*late .*lack of time: good; raise time_budget"):
         search(late, time_budget=1).fit(**make_log().arrays())
 
 
