@@ -12,7 +12,7 @@ import numpy as np
 from _coverage_grid import N_GROUPS, Cell, World
 from numpy.typing import NDArray
 
-from offsettree.evaluation._claims import Known, LogSums, missing_weight, reach
+from offsettree.evaluation._claims import LogSums, RewardLimits, missing_weight, unseen_reward
 from offsettree.evaluation._kernels_moments import N_SUMS, add_moments
 
 __all__ = ["METHODS", "Drawn", "draw"]
@@ -34,7 +34,7 @@ class Drawn:
 
     sums: dict[str, tuple[LogSums, LogSums]]
     values: dict[str, NDArray[np.float64]]
-    known: Known
+    known: RewardLimits
     effective: NDArray[np.float64]
     matched: NDArray[np.bool_]
 
@@ -73,7 +73,7 @@ def _gathered(
     facts: NDArray[np.float64],
     reward_range: tuple[float, float] | None,
 ) -> Drawn:
-    """Make of the sums what the package makes of terms: see `sums_of` and `Known.of`."""
+    """Make of the sums what the package makes of terms: see `sums_of` and `RewardLimits.of`."""
     total, squares, largest = facts[:, 0:2], facts[:, 2:4], facts[:, 4:6]
     smallest, highest, n_above, n_below = facts[:, 6:10].T
     ends = (smallest, highest) if reward_range is None else reward_range
@@ -81,8 +81,8 @@ def _gathered(
     with np.errstate(invalid="ignore", divide="ignore"):
         up, down = (np.where(facts[:, i] > 0, facts[:, i + 1] / facts[:, i], 0.0) for i in (12, 14))
     logged = values[:, 0, 1]
-    least, most = reach(low, logged, -down, n_below), reach(high, logged, up, n_above)
-    known = Known(low, high, least, most, reward_range is not None)
+    unseen_low, unseen_high = unseen_reward(low, logged, -down, n_below), unseen_reward(high, logged, up, n_above)
+    known = RewardLimits(low, high, unseen_low, unseen_high, reward_range is not None)
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.where(squares > 0, total**2 / squares, 0.0)
         spread = np.sqrt(np.maximum(squares - total**2 / n, 0))

@@ -11,8 +11,8 @@ from _coverage_grid import Cell, World, world
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from offsettree.evaluation._claims import Claims, Known, LogSums, claims_of
-from offsettree.evaluation._mid_p import FEW_TELLING, find_doubt, find_ends
+from offsettree.evaluation._claims import Claims, LogSums, RewardLimits, claims_of
+from offsettree.evaluation._mid_p import FEW_INFORMATIVE, find_ends, p_values
 
 __all__ = ["QUANTITIES", "judge"]
 
@@ -86,7 +86,9 @@ def _facts_of(
     at_zero = holds if quantity == 0 or truth == 0 else _holds(claims, 0.0)
     if method == "doubly_robust":  # as `evaluate` does: where few rewards tell, the interval holds that of SNIPS
         plainer, other_low, other_high = found["snips", quantity]
-        few = ~(plainer.n_telling >= FEW_TELLING) & drawn.matched[:, 0] & (drawn.matched[:, 1] | (quantity != 2))
+        few = (
+            ~(plainer.n_informative >= FEW_INFORMATIVE) & drawn.matched[:, 0] & (drawn.matched[:, 1] | (quantity != 2))
+        )
         low = np.where(few[some], np.minimum(low, other_low), low)
         high = np.where(few[some], np.maximum(high, other_high), high)
         holds, at_zero = _widened(holds, claims, plainer, few, truth), _widened(at_zero, claims, plainer, few, 0.0)
@@ -112,8 +114,10 @@ def _joined(parts: list[Claims]) -> Claims:
     """Put claims below each other."""
     columns = {name: np.concatenate([vars(each)[name] for each in parts]) for name in vars(parts[0]) if name != "known"}
     known = [vars(each.known) for each in parts]
-    ranges = {name: np.concatenate([each[name] for each in known]) for name in ("low", "high", "least", "most")}
-    return Claims(**columns, known=Known(**ranges, is_range=known[0]["is_range"]))
+    ranges = {
+        name: np.concatenate([each[name] for each in known]) for name in ("low", "high", "unseen_low", "unseen_high")
+    }
+    return Claims(**columns, known=RewardLimits(**ranges, is_range=known[0]["is_range"]))
 
 
 def _ends(claims: Claims) -> NDArray[np.float64]:
@@ -132,7 +136,7 @@ def _widened(
 def _holds(claims: Claims, number: float) -> NDArray[np.bool_]:
     """Tell whether each interval holds a number: ends lie no nearer to the estimate than to it."""
     theta = np.clip(np.full((2, len(claims.value)), number), *claims.limits)
-    below, above = find_doubt(claims, theta)
+    below, above = p_values(claims, theta)
     doubt = np.where(number < claims.value, below, above)
     possible = (claims.limits[0] - 1e-9 <= number) & (number <= claims.limits[1] + 1e-9)
     return np.asarray(

@@ -119,7 +119,7 @@ def run(world: World, logging: str, n_rows: int, seeds: range) -> list[list[tupl
 
 
 def _record(found: Estimate, truth: float) -> tuple[float, ...]:
-    few = any("rows tell as much" in text for text in found.warnings)
+    few = any("rows of the policy's own decisions" in text for text in found.warnings)
     width = min(found.high, 1.0) - max(found.low, 0.0)
     return found.value, found.low <= truth <= found.high, width, found.effective_rows, few
 

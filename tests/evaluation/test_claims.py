@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offsettree.evaluation import _mid_p as mid_p
-from offsettree.evaluation._claims import Known, missing_weight
+from offsettree.evaluation._claims import RewardLimits, missing_weight
 from tests.evaluation.test_mid_p import METHODS, a_log, parts, valued
 from tests.strategies import seeds
 
@@ -29,18 +29,26 @@ def test_a_higher_level_never_gives_a_narrower_interval(seed: int, method: str, 
 @given(seeds, st.integers(2, 200), st.sampled_from([1.0, 1e-200, 1e200]))
 def test_a_further_row_earns_as_large_rewards_do(seed: int, n_rows: int, unit: float) -> None:
     reward = unit * np.random.default_rng(seed).exponential(size=n_rows)
-    known, mirrored = Known.of(reward, None), Known.of(-reward, None)
-    assert reward.min() * (1 - 1e-9) <= known.least[0] < reward.mean() < known.most[0] <= reward.max() * (1 + 1e-9)
-    assert (mirrored.least[0], mirrored.most[0]) == pytest.approx((-known.most[0], -known.least[0]), rel=1e-9)
+    known, mirrored = RewardLimits.of(reward, None), RewardLimits.of(-reward, None)
+    assert (
+        reward.min() * (1 - 1e-9)
+        <= known.unseen_low[0]
+        < reward.mean()
+        < known.unseen_high[0]
+        <= reward.max() * (1 + 1e-9)
+    )
+    assert (mirrored.unseen_low[0], mirrored.unseen_high[0]) == pytest.approx(
+        (-known.unseen_high[0], -known.unseen_low[0]), rel=1e-9
+    )
 
 
 def test_rewards_of_two_kinds_reach_to_both_and_equal_ones_to_the_range() -> None:
-    two = Known.of(np.repeat([0.0, 1.0], [97, 3]), (0.0, 1.0))
-    assert (two.least[0], two.most[0]) == pytest.approx((0, 1))
-    equal = Known.of(np.zeros(9), (-1.0, 5.0))
-    assert (equal.least[0], equal.most[0]) == (-1, 5)
+    two = RewardLimits.of(np.repeat([0.0, 1.0], [97, 3]), (0.0, 1.0))
+    assert (two.unseen_low[0], two.unseen_high[0]) == pytest.approx((0, 1))
+    equal = RewardLimits.of(np.zeros(9), (-1.0, 5.0))
+    assert (equal.unseen_low[0], equal.unseen_high[0]) == (-1, 5)
     # Where many rewards differ the range counts for little.
-    assert Known.of(np.arange(1000.0), (0.0, 1e6)).most[0] < 2000
+    assert RewardLimits.of(np.arange(1000.0), (0.0, 1e6)).unseen_high[0] < 2000
 
 
 def test_weight_is_missing_only_beyond_chance() -> None:

@@ -65,9 +65,9 @@ def test_a_log_that_explores_little_has_right_propensities_all_the_same(epsilon:
 
 
 def test_too_few_effective_rows_are_told() -> None:
-    assert warned(evaluate(0, **uniform_log(60)), "rows tell as much of this policy as")
-    assert not warned(evaluate(0, **uniform_log(300)), "rows tell as much of this policy as")
-    assert not warned(evaluate(0, **uniform_log(60), method="direct"), "rows tell as much")
+    assert warned(evaluate(0, **uniform_log(60)), "rows of the policy's own decisions")
+    assert not warned(evaluate(0, **uniform_log(300)), "rows of the policy's own decisions")
+    assert not warned(evaluate(0, **uniform_log(60), method="direct"), "own decisions")
 
 
 def test_a_few_rows_that_carry_the_weight_are_told() -> None:
@@ -124,7 +124,7 @@ def test_contexts_that_the_log_cannot_reach_are_told() -> None:
 
 def test_answers_made_knowing_what_was_logged_are_told() -> None:
     log = uniform_log(1000)
-    with pytest.warns(OffsetTreeWarning, match="knowing what was logged"):
+    with pytest.warns(OffsetTreeWarning, match="knowing the logged actions"):
         evaluate(log["action"], **log)
 
 
@@ -200,12 +200,12 @@ def test_what_speaks_against_the_baseline_is_told_as_well() -> None:
     log = uniform_log(2000)
     log["action"][:3] = 3
     few = quietly(0, log, baseline=3)
-    assert warned(few, "the 2,000 rows tell as much of this baseline as 3.0")
-    assert not warned(few, "tell as much of this policy")
+    assert warned(few, "the 2,000 rows are worth 3.0 rows of the baseline's own decisions")
+    assert not warned(few, "rows of the policy's own decisions")
     sound = uniform_log(2000)
     with pytest.warns(OffsetTreeWarning, match="the baseline takes 1 action that the log never took"):
         evaluate(0, **sound, baseline=np.arange(2000) % 4, actions=range(4))
-    with pytest.warns(OffsetTreeWarning, match="the baseline's weights have the mean"):
+    with pytest.warns(OffsetTreeWarning, match="the baseline's mean weight is"):
         evaluate(0, **sound, baseline=sound["action"])
     heavy = {**sound, "propensity": np.full(2000, 1 / 3)}
     heavy["propensity"][np.flatnonzero(heavy["action"] == 1)[0]] = 1e-6
@@ -235,7 +235,7 @@ def test_intervals_that_know_of_all_errors_are_given_without_a_word(method: str)
 def test_intervals_that_leave_out_the_models_errors_say_so() -> None:
     log = uniform_log(600)
     direct = evaluate(0, **log, method="direct", reward_model=np.zeros((600, 3)), baseline=1)
-    assert warned(direct, "predictions for the policy vary from row to row: it knows neither")
+    assert warned(direct, "predictions for the policy vary from row to row: it ignores the model's bias")
     assert warned(direct, "predictions for the baseline vary")
     switch = evaluate(0, **log, method="switch", reward_model=np.zeros((600, 3)))
     assert switch.warnings == ()  # all weights are alike, and no row was left out

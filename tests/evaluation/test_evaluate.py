@@ -337,7 +337,7 @@ def test_columns_of_a_frame_are_known_by_their_names(frame: Any) -> None:
 def test_predicted_rewards_must_be_of_all_actions_that_policies_know() -> None:
     log = some_log(300)
     policy = OffsetTree(actions=[3, 2, 1, 0], random_state=0).fit(**some_log(300, 1, 4).arrays())
-    with pytest.raises(ParameterError, match="those of 3 are missing"):
+    with pytest.raises(ParameterError, match="columns of 3 are missing"):
         evaluate(policy, **log.arrays(), method="direct", reward_model=np.zeros((300, 3)))
 
 
@@ -381,7 +381,7 @@ def test_an_estimate_can_be_read() -> None:
     assert "(snips, mid_p)" in text
     assert "baseline 0.625" in text
     assert "3 of 4 rows matched" in text
-    assert "warning: the 4 rows tell as much" in text
+    assert "warning: the 4 rows are worth" in text
     assert str(evaluate("a", **HAND)) == text
 
 
@@ -456,7 +456,7 @@ def test_nothing_matched_is_said() -> None:
             "row 3 has -inf",
         ),
         ({"actions": []}, (ActionError, ParameterError), "at least one action"),
-        ({"policy": pd.DataFrame(np.full((4, 2), 0.5))}, ParameterError, "called as the 2 actions are, 'a', 'b'"),
+        ({"policy": pd.DataFrame(np.full((4, 2), 0.5))}, ParameterError, "named after the 2 actions, 'a', 'b'"),
         ({"policy": pd.DataFrame({"a": [0.5] * 4, "c": [0.5] * 4})}, ParameterError, "got 'a', 'c'"),
         ({"interval": "betting", "reward": [5, 1, 1, 1]}, ParameterError, "reward_range"),
         ({"max_weight": -3}, ParameterError, "a number above 0; got -3"),
@@ -467,13 +467,13 @@ def test_nothing_matched_is_said() -> None:
         (
             {"method": "direct", "reward_model": pd.DataFrame(np.zeros((4, 2)))},
             ParameterError,
-            "columns of the reward_model must be called",
+            "columns of the reward_model must be named",
         ),
         ({"interval": "betting", "reward_range": (1, 2)}, RewardError, "within reward_range"),
         ({"interval": "bernstein", "max_weight": 3}, ParameterError, "weights up to 4"),
         ({"interval": "bernstein", "max_weight": np.inf}, ParameterError, "finite max_weight"),
         ({"interval": "bernstein", "method": "doubly_robust"}, ParameterError, "betting"),
-        ({"interval": "betting", "method": "direct"}, ParameterError, "without bias"),
+        ({"interval": "betting", "method": "direct"}, ParameterError, "unbiased estimates"),
         ({"method": "direct", "reward_model": LogisticRegression()}, ParameterError, "must be a regressor"),
         ({"method": "direct", "reward_model": np.zeros((4, 3))}, ParameterError, r"\(4, 2\)"),
         ({"method": "direct", "reward_model": np.full((4, 2), np.nan)}, ParameterError, "row 0, column 0"),

@@ -78,15 +78,15 @@ def test_reward_models_do_not_learn_from_the_group_that_they_predict() -> None:
 
 def test_few_groups_are_told_of() -> None:
     log = grouped_log(0, n_groups=12)
-    assert any("12 groups tell as much as" in text for text in evaluate(1, **log).warnings)
-    assert any("12 groups tell as much as" in text for text in evaluate(1, **log, interval="normal").serious)
+    assert any("12 groups are worth" in text for text in evaluate(1, **log).warnings)
+    assert any("12 groups are worth" in text for text in evaluate(1, **log, interval="normal").serious)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"interval": "betting"}, "takes rows to be independent"),
-        ({"interval": "empirical_likelihood"}, "takes rows to be independent"),
+        ({"interval": "betting"}, "assumes independent rows"),
+        ({"interval": "empirical_likelihood"}, "assumes independent rows"),
         ({"group": [1, 2]}, "one value per row"),
         ({"group": "all"}, "one value per row"),
         ({"group": np.zeros(999)}, "at least two groups"),

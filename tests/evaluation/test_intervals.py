@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.linear_model import Ridge
 
 from offsettree import evaluate
-from offsettree.evaluation._guarantees import Controlled, Way, bernstein_ends, betting_ends
+from offsettree.evaluation._concentration import BetTerms, ControlledMean, bernstein_ends, betting_ends
 from offsettree.evaluation._intervals import bootstrap_values, normal_intervals
 from offsettree.evaluation._kernels_betting import bet_sizes, controlled_terms, log_wealth
 from offsettree.evaluation._terms import Terms
@@ -218,10 +218,10 @@ def test_guaranteed_intervals_follow_the_reward_range() -> None:
 
 
 def test_ends_of_few_rows_are_those_of_the_range() -> None:
-    one = Controlled(np.array([2.0]), np.array([1.0]), 1.0, 0.0, 2.0)
+    one = ControlledMean(np.array([2.0]), np.array([1.0]), 1.0, 0.0, 2.0)
     assert bernstein_ends(one, 0.95) == (0.0, 1.0)
     assert betting_ends(one, 0.95) == (0.0, 1.0)
-    assert betting_ends(one, 0.95, [Way(np.array([2.0]), -2.0, 3.0, 1.0)]) == (0.0, 1.0)
+    assert betting_ends(one, 0.95, [BetTerms(np.array([2.0]), -2.0, 3.0, 1.0)]) == (0.0, 1.0)
 
 
 def covered(n_logs: int, truth: float, difference: float, **settings: Any) -> tuple[float, float]:

@@ -13,9 +13,9 @@ from scipy import stats
 from offsettree import Estimate, evaluate
 from offsettree.evaluation import DEFAULT_INTERVAL, Interval
 from offsettree.evaluation import _mid_p as mid_p
-from offsettree.evaluation._claims import Known
+from offsettree.evaluation._claims import RewardLimits
 from offsettree.evaluation._intervals import normal_intervals
-from offsettree.evaluation._mid_p import mid_p_intervals, mid_p_values
+from offsettree.evaluation._mid_p import mid_p_intervals, separate_mid_p_intervals
 from offsettree.evaluation._terms import Terms, estimate_terms
 from offsettree.exceptions import OffsetTreeWarning, RewardError
 from tests.strategies import seeds
@@ -75,7 +75,7 @@ def test_for_equal_weights_it_is_the_interval_of_a_share(
     monkeypatch.setattr(mid_p, "SHARE", share)
     n_rows = 4000
     reward = (np.arange(n_rows) < n_ones).astype(float)
-    known = Known.of(reward, (0.0, 1.0))
+    known = RewardLimits.of(reward, (0.0, 1.0))
     plain = normal_intervals([Terms(reward)], 0.95, [float(n_rows)])
     (found,) = mid_p_intervals(plain, [Terms(reward)], known, 0.95)
 
@@ -130,11 +130,11 @@ def test_the_interval_of_one_minus_the_rewards_is_the_mirror_image(seed: int, me
 
 def test_many_estimates_have_the_intervals_that_each_has_alone() -> None:
     log = a_log(500, 3, 0.05)
-    known = Known.of(log["reward"], (0.0, 1.0))
+    known = RewardLimits.of(log["reward"], (0.0, 1.0))
     weights = [(log["action"] == action) / log["propensity"] for action in range(4)]
     terms = [estimate_terms("snips", weight, log["reward"], None) for weight in weights]
     plain = [normal_intervals([each], 0.9, [50.0])[0] for each in terms]
-    together = mid_p_values(plain, terms, known, 0.9)
+    together = separate_mid_p_intervals(plain, terms, known, 0.9)
     for each, term, old in zip(together, terms, plain, strict=True):
         (alone,) = mid_p_intervals([old], [term], known, 0.9)
         assert (each.low, each.high) == pytest.approx((alone.low, alone.high), rel=1e-5)

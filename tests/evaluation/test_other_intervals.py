@@ -62,7 +62,7 @@ def test_empirical_likelihood_holds_as_often_as_it_says() -> None:
 
 @pytest.mark.parametrize("interval", ["empirical_likelihood", "anytime"])
 def test_biased_methods_have_no_such_interval(interval: str) -> None:
-    with pytest.raises(ParameterError, match="without bias"):
+    with pytest.raises(ParameterError, match="unbiased estimates"):
         valued(a_log(60, 0), "direct", interval=interval)
 
 
@@ -156,5 +156,5 @@ def test_next_to_no_differing_rewards_are_told_of_any_interval() -> None:
     log["reward"][5] = 1
     for interval in ("mid_p", "betting", "anytime", "empirical_likelihood"):
         found = valued(log, interval=interval)
-        assert any("too few to tell how rewards vary" in text for text in found.warnings)
+        assert any("too few to estimate how rewards vary" in text for text in found.warnings)
         assert not found.serious

@@ -78,7 +78,7 @@ def test_an_attribute_that_changes_is_noticed_by_single_rows_too() -> None:
         policy.learn(np.ones(5), 0, 1.0, 0.5)
     policy.offset = 0.5
     policy.learn(np.ones(5), 0, 1.0, 0.5)
-    assert "_known" in policy.__dict__
+    assert "_row_checks" in policy.__dict__
 
 
 def test_single_rows_and_chunks_refuse_the_same_rewards() -> None:
@@ -138,7 +138,7 @@ def test_a_long_chunk_with_one_bad_number_leaves_no_trace(policy: Any, begun: bo
     learner = policy(actions=range(4))
     if begun:
         learner.partial_fit(X[:200], action[:200], reward=outcome["reward"][:200], propensity=0.25)
-        assert policy is Banditron or learner._notices(X)
+        assert policy is Banditron or learner._can_check_afterwards(X)
     before = pickle.dumps(learner)
     with pytest.raises(FeatureError, match=r"row 1700.*column 3|within 1e\+15"):
         learner.partial_fit(X, action, **outcome)

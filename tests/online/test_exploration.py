@@ -114,7 +114,7 @@ def test_any_policy_with_partial_fit_can_be_explored_around() -> None:
 def test_a_policy_that_cannot_learn_from_single_rows_is_named() -> None:
     explorer = EpsilonGreedy(fitted_tree())
     action, propensity = explorer.choose([0.0, 1.0])
-    with pytest.raises(ParameterError, match="neither learn nor partial_fit"):
+    with pytest.raises(ParameterError, match="must have learn or partial_fit"):
         explorer.learn([0.0, 1.0], action, 1.0, propensity)
 
 
@@ -124,7 +124,7 @@ def test_a_policy_that_cannot_learn_from_single_rows_is_named() -> None:
         (EpsilonGreedy(OnlineOffsetTree(actions=ACTIONS), epsilon=1.5), "epsilon must be"),
         (EpochGreedy(OnlineOffsetTree(actions=ACTIONS), exploration=cast("Any", "bold")), "exploration must be"),
         (EpochGreedy(OnlineOffsetTree(actions=ACTIONS), constant=-1), "constant must be"),
-        (EpsilonGreedy(OnlineOffsetTree()), "name them"),
+        (EpsilonGreedy(OnlineOffsetTree()), r"give the policy actions=\[...\]"),
         (EpsilonGreedy("policy"), "policy must be"),
         (Banditron(actions=ACTIONS, gamma=-0.1), "gamma must be"),
         (Banditron(), "actions="),

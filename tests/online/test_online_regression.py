@@ -152,7 +152,7 @@ def test_many_sparse_rows_are_decided_on_from_a_table_as_each_alone() -> None:
     S = sp.csr_matrix(X)
     S.data[::53] = 0.0  # stored, and of no account
     policy = learned((S, action, reward))
-    assert policy._folded(S.nnz) is not None
+    assert policy._scaled_weights(S.nnz) is not None
     np.testing.assert_array_equal(policy.predict(S), [policy.decide(S[i]) for i in range(S.shape[0])])
 
 

@@ -111,8 +111,8 @@ def test_what_is_learned_depends_on_nothing_that_was_not_chosen() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({}, ParameterError, "y or rewards"),
-        ({"y": [0, 1], "rewards": np.zeros((2, 4))}, ParameterError, "y or rewards"),
+        ({}, ParameterError, "either y, the right actions, or rewards"),
+        ({"y": [0, 1], "rewards": np.zeros((2, 4))}, ParameterError, "either y, the right actions, or rewards"),
         ({"y": [0, 7]}, ActionError, "row 1 has 7"),
         ({"y": [0]}, LogError, "1"),
         ({"rewards": np.zeros((2, 3))}, LogError, "one column per action"),

@@ -140,7 +140,7 @@ def test_bad_teachers_and_rows_are_refused() -> None:
         distill(Odd(), rows())
     nameless = Corners()
     nameless.actions_ = None  # type: ignore[assignment]
-    with pytest.raises(ActionError, match=r"name them: actions=\[...\]"):
+    with pytest.raises(ActionError, match=r"Name them: actions=\[...\]"):
         distill(nameless, rows())
     assert distill(nameless, rows(), actions=[4, 3, 2, 1]).actions_.tolist() == [4, 3, 2, 1]
     with pytest.raises(FeatureError, match="infinity"):

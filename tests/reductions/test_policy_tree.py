@@ -193,7 +193,7 @@ def test_bad_parameters_are_refused() -> None:
     for depth in (0, 3, True, "2"):
         with pytest.raises(ParameterError, match="depth must be 1 or 2"):
             PolicyTree(depth).fit(**log.arrays())  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="prune must be true or false"):
+    with pytest.raises(ParameterError, match="prune must be True or False"):
         PolicyTree(prune=3).fit(**log.arrays())  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="min_rows must be a whole number of at least 1; got 0"):
         PolicyTree(min_rows=0).fit(**log.arrays())

@@ -15,7 +15,7 @@ from offsettree.exceptions import ParameterError
 from offsettree.reductions import reward_boosting
 from offsettree.reductions.boosting import _kernels_grow as kernels
 from offsettree.reductions.boosting import _stacking
-from offsettree.reductions.boosting._boosting import _room
+from offsettree.reductions.boosting._boosting import _new_work
 from offsettree.reductions.boosting._forest import _Rows
 from offsettree.reductions.boosting._kernels_random import grow_random
 
@@ -129,7 +129,7 @@ def test_a_tree_is_grown_as_read_row_by_row(seed: int) -> None:
     rows = kernels.Rows(codes, is_category, action, np.arange(k, dtype=np.uint32), packed)
     after = score.copy()
     settings = kernels.Settings(depth, PRIOR, LEAF_PRIOR, LEAST, RATE)
-    kernels.grow(rows, _room(n_rows, k, k, 3, depth), np.arange(3), settings, units, tree, after)
+    kernels.grow(rows, _new_work(n_rows, k, k, 3, depth), np.arange(3), settings, units, tree, after)
     np.testing.assert_allclose(after - score, plain[np.arange(n_rows), action], rtol=1e-4, atol=1e-5)
     own = np.zeros(n_rows)
     kernels.add_to_own(codes, action, tree, own)
@@ -292,7 +292,7 @@ def test_many_actions_take_no_table_of_rows_by_actions() -> None:
         ({"learning_rate": 0.0}, "learning_rate must be a number above 0 and at most 1"),
         ({"loss": "hinge"}, "loss must be one of 'auto', 'logistic', 'squared'"),
         ({"n_folds": 1}, "n_folds must be 'auto' or a whole number of at least 2"),
-        ({"importance_weighted": 1}, "importance_weighted must be true or false"),
+        ({"importance_weighted": 1}, "importance_weighted must be True or False"),
     ],
 )
 def test_wrong_settings_are_named(log: dict[str, Any], settings: dict[str, Any], message: str) -> None:
@@ -347,7 +347,7 @@ def test_what_is_chosen_without_the_row_does_not_avoid_its_reward(monkeypatch: p
 
 def test_of_a_very_long_log_a_part_is_enough_for_the_last_regression(monkeypatch: pytest.MonkeyPatch) -> None:
     log = make_log(3000, 4, seed=5)
-    monkeypatch.setattr(_stacking, "MOST_FINISHED", 1500)
+    monkeypatch.setattr(_stacking, "MOST_FINAL_ROWS", 1500)
     policy = RewardBoosting(random_state=0, n_jobs=1).fit(**log)
     assert share_right(policy, make_log(1000, 4, seed=6)["X"], 4) > 0.9
     policy._keeps_held_out = True

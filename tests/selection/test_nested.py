@@ -14,8 +14,8 @@ from offsettree import PolicySearch
 from offsettree.evaluation._reward_models import Predictions
 from offsettree.evaluation._terms import estimate_terms
 from offsettree.exceptions import OffsetTreeWarning
-from offsettree.selection import _comparison, _parting
-from offsettree.selection._nested import try_without_pairs
+from offsettree.selection import _honest_estimate, _row_split
+from offsettree.selection._nested import run_pair_trials
 from offsettree.selection._trials import Log, Scoring, stratified_folds
 from tests.selection.scripted import Cells, Scripted, make_log
 
@@ -46,7 +46,7 @@ def without(log: dict[str, Any], fold: NDArray[np.intp], pair: tuple[int, int]) 
 def test_candidates_that_learn_from_noise_are_worth_nothing_more_by_a_nested_choice_only(
     nested: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_comparison, "N_RESAMPLES", 20)
+    monkeypatch.setattr(_honest_estimate, "N_RESAMPLES", 20)
     values, winners, held = [], [], 0
     for seed in range(150):
         found = PolicySearch(CELLS, cv=3, scoring="snips", simpler_within=0, nested=nested, random_state=seed)
@@ -67,9 +67,9 @@ def test_candidates_that_learn_from_noise_are_worth_nothing_more_by_a_nested_cho
 def test_who_is_chosen_without_a_fold_does_not_depend_on_its_rewards(
     scoring: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_comparison, "N_RESAMPLES", 2)
+    monkeypatch.setattr(_honest_estimate, "N_RESAMPLES", 2)
     fold = np.arange(60) % 3
-    monkeypatch.setattr(_parting, "stratified_folds", lambda *_: fold)
+    monkeypatch.setattr(_row_split, "stratified_folds", lambda *_: fold)
     changed = {True: 0, False: 0}
     for seed in range(8):
         log = make_noise(seed)
@@ -91,7 +91,7 @@ def test_decisions_in_a_fold_are_of_policies_and_models_that_saw_neither_it_nor_
     fold = stratified_folds(log["action"], 4, np.random.RandomState(0))
     policies = {place: Cells(place, actions=[0, 1]) for place in range(2)}
     method = Scoring(scoring, Ridge())
-    stacks = try_without_pairs(policies, np.zeros(2, dtype=bool), as_checked(log), fold, method, None).stacks
+    stacks = run_pair_trials(policies, np.zeros(2, dtype=bool), as_checked(log), fold, method, None).stacks
     for left_out, own in ((left_out, own) for left_out in range(4) for own in range(4) if own != left_out):
         rows = np.flatnonzero(fold == own)
         at, logged = np.arange(len(rows)), log["action"][rows]
@@ -135,7 +135,7 @@ def test_the_choice_and_the_table_are_the_same_without_nesting_which_the_estimat
 
 def test_two_folds_leave_nothing_to_nest_which_the_estimate_tells() -> None:
     found = PolicySearch(CELLS, cv=2, scoring="snips", random_state=0).fit(**make_noise(0))
-    assert found.estimate_.warnings[0].endswith("because cv=2 leaves no third fold to learn from.")
+    assert found.estimate_.warnings[0].endswith("because cv=2 leaves no third fold to train on.")
 
 
 def test_where_there_is_no_choice_nothing_is_learned_for_it() -> None:

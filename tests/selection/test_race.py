@@ -29,8 +29,8 @@ from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection import _race, _timing
 from offsettree.selection._race import plan_race
 from offsettree.selection._rule import Rule, Stack
-from offsettree.selection._trials import Scoring, _tamed, stratified_folds
-from offsettree.selection.candidates import lighter, times_lighter
+from offsettree.selection._trials import Scoring, _clip_outliers, stratified_folds
+from offsettree.selection.candidates import cost_ratio, light_copy
 from tests.selection.scripted import Scripted, make_log
 
 Learned = dict[str, list[int]]
@@ -207,7 +207,7 @@ def test_if_what_there_was_time_for_fails_on_all_rows_the_error_names_the_rest(c
             raise RuntimeError("no luck")
 
     late = [("late", Scripted(script=fail_on_all)), clock.candidate("good", 1.0, 1.0)]
-    with pytest.raises(LogError, match=r"none of the 1 candidates .*late .*want of time: good; raise time_budget"):
+    with pytest.raises(LogError, match=r"none of the 1 candidates .*late .*lack of time: good; raise time_budget"):
         search(late, time_budget=1).fit(**make_log().arrays())
 
 
@@ -302,22 +302,22 @@ def test_a_constant_is_preferred_while_one_further_row_could_turn_the_lead() -> 
     rule, everything = Rule(simpler_within=0.0, lead=2.0), np.ones(n_rows)
     is_constant = np.array([True, False])
     assert rule.choose(Stack(ahead, np.ones_like(ahead), is_constant), everything) == 1
-    assert rule.choose(Stack(ahead, np.ones_like(ahead), is_constant, reach=80.0), everything) == 0
-    assert rule.choose(Stack(ahead, np.ones_like(ahead), is_constant, reach=4.0), everything) == 1
+    assert rule.choose(Stack(ahead, np.ones_like(ahead), is_constant, unseen_effect=80.0), everything) == 0
+    assert rule.choose(Stack(ahead, np.ones_like(ahead), is_constant, unseen_effect=4.0), everything) == 1
 
 
 def test_a_rare_click_counts_in_full_and_a_lone_fortune_does_not() -> None:
     clicks = np.zeros(2000)
     clicks[:7] = 1
     weight = np.full(2000, 80.0)
-    cut_weight, cut_reward = _tamed(weight, clicks)
+    cut_weight, cut_reward = _clip_outliers(weight, clicks)
     np.testing.assert_array_equal(cut_weight, weight)
     np.testing.assert_array_equal(cut_reward, clicks)
     money = np.ones(2000)
     money[0] = 1e6
-    assert _tamed(weight, money)[1][0] == 1e6  # the only one that differs: nothing to compare it with
+    assert _clip_outliers(weight, money)[1][0] == 1e6  # the only one that differs: nothing to compare it with
     money[1:500] = 2.0
-    assert _tamed(weight, money)[1].max() < 0.5e6
+    assert _clip_outliers(weight, money)[1].max() < 0.5e6
 
 
 def test_the_clock_stands_still_while_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,13 +357,13 @@ def test_what_the_chosen_one_warned_of_is_said_though_it_was_learned_for_the_com
 
 def test_a_forest_is_foretold_to_take_as_long_as_all_of_its_trees() -> None:
     for policy in (OffsetForest(n_trees=120), DoublyRobust()):
-        light = lighter(policy)
-        assert times_lighter(policy, light) == pytest.approx(3.0 if isinstance(policy, OffsetForest) else 2.5)
-    assert times_lighter(OffsetTree(), lighter(OffsetTree())) == 1
+        light = light_copy(policy)
+        assert cost_ratio(policy, light) == pytest.approx(3.0 if isinstance(policy, OffsetForest) else 2.5)
+    assert cost_ratio(OffsetTree(), light_copy(OffsetTree())) == 1
 
 
 def test_clean_rewards_need_less_to_trust_predictions_than_rare_ones() -> None:
     clean, rare = np.tile([0.0, 1.0], 50), np.eye(100)[0]
-    assert Rule.of(0.0, clean).sure < Rule.of(0.0, rare).sure
+    assert Rule.of(0.0, clean).proven < Rule.of(0.0, rare).proven
     assert "by 2.5 standard errors" in Rule.of(0.0, clean).describe("reward boosting")
     assert "by 5 standard errors" in Rule.of(0.0, rare).describe("reward boosting")

@@ -231,7 +231,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a truth value": ({"cv": True}, "got True"),
     "nested by word": ({"nested": "yes"}, "nested must be True or False; got 'yes'"),
     "accuracy": ({"scoring": "accuracy"}, r"scoring must be one of 'doubly_robust', .*; got 'accuracy'"),
-    "the direct method": ({"scoring": "direct"}, "whoever agrees with it"),
+    "the direct method": ({"scoring": "direct"}, "that agrees with the reward model"),
     "a classifier of rewards": (
         {"reward_model": LogisticRegression(), "scoring": "switch"},
         "reward_model must be a regressor",
@@ -249,9 +249,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a class": ({"candidates": [OffsetTree]}, r"must be an instance, not a class: write OffsetTree\(\)"),
     "a classifier": ({"candidates": [("c", LogisticRegression())]}, "'c' must be a policy of this package"),
     "a triple": ({"candidates": [("a", "b", OffsetTree())]}, r"a policy or a pair \(name, policy\)"),
-    "two of one name": ({"candidates": [GOOD, GOOD]}, "'good' is there 2 times"),
-    "actions of its own": ({"candidates": [OffsetTree(actions=[0, 1, 2])]}, "actions of its own"),
-    "a range of its own": ({"candidates": [OffsetTree(reward_range=(0, 5))]}, r"has reward_range=\(0.0, 5.0\)"),
+    "two of one name": ({"candidates": [GOOD, GOOD]}, "'good' occurs 2 times"),
+    "actions of its own": ({"candidates": [OffsetTree(actions=[0, 1, 2])]}, "must not have its own actions"),
+    "a range of its own": (
+        {"candidates": [OffsetTree(reward_range=(0, 5))]},
+        r"reward_range, \(0.0, 1.0\); got \(0.0, 5.0\)",
+    ),
 }
 
 

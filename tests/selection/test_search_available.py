@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from offsettree import OffsetTree, OnlineOffsetTree, PolicySearch, RewardRegression, evaluate
-from offsettree.selection._trials import Log, Scoring, folds_of, hold_trial, stratified_folds
+from offsettree.selection._trials import Log, Scoring, folds_of, run_trial, stratified_folds
 
 K = 4
 
@@ -55,7 +55,7 @@ def test_out_of_fold_decisions_are_those_of_policies_that_learned_and_decide_wit
     checked = Log(log["X"], log["action"], log["reward"], log["propensity"], np.arange(K), Available(mask))
     policy = OffsetTree(LogisticRegression(), random_state=0, actions=range(K))
     for each, part in enumerate(folds_of(fold)):
-        weight = hold_trial({0: policy}, checked, part, Scoring("snips"))[0].weight
+        weight = run_trial({0: policy}, checked, part, Scoring("snips"))[0].weight
         rest, own = fold != each, fold == each
         columns = {name: column[rest] for name, column in log.items()}
         expected = policy.fit(**columns, available=mask[rest]).predict(log["X"][own], mask[own])

@@ -1,4 +1,4 @@
-"""What a policy is worth, how sure that is, and what speaks against it: estimates from logs."""
+"""Off-policy evaluation: the value of a policy, its confidence interval, and warnings, from a log."""
 
 from offsettree.evaluation.estimate import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.evaluation.evaluate import evaluate

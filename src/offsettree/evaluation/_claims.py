@@ -1,4 +1,8 @@
-"""What the rows of a log say of a number claimed, in sums: of a value, or of the difference of two."""
+"""Sums over a log's rows from which mid-P intervals are computed.
+
+A claim is a hypothesised number: a policy's value, or the difference of two values. The interval holds the claims that
+the rows do not reject. "First" and "second" are the two estimates compared, such as a policy and its baseline.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +16,25 @@ from numpy.typing import NDArray
 from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._terms import Terms
 
-__all__ = ["Claims", "Known", "LogSums", "claims_of", "missing_weight", "reach", "sums_of"]
+__all__ = ["Claims", "LogSums", "RewardLimits", "claims_of", "missing_weight", "sums_of", "unseen_reward"]
 
 Numbers = NDArray[np.float64]
-BY_CHANCE = 2.0  # standard errors by which weights may be short of their mean
-# Of what is short by more, standard errors that are put down to chance all the same; fewer where rewards count from 0:
-# what is short is then missing from the estimate, whatever the rewards.
+BY_CHANCE = 2.0  # standard errors by which the mean weight may fall below 1 by chance
+# Of a larger shortfall, this many standard errors still count as chance. Fewer with `Terms.from_zero`: there the
+# shortfall lowers the estimate itself, whatever the rewards.
 FORGIVEN = {False: 2.0, True: 1.0}
 
 
 def _places(order: int) -> NDArray[np.intp]:
-    """Return where the kernel keeps the sum of each product of `order` of four columns."""
+    """Return the kernel's index of the sum of each product of `order` of its four columns."""
     kept = {each: place for place, each in enumerate(combinations_with_replacement(range(4), order))}
     places = [kept[tuple(sorted(each))] for each in np.ndindex(*(4,) * order)]
     return np.array(places, dtype=np.intp).reshape((4,) * order)
 
 
 _SQUARES, _CUBES = 4 + _places(2), 14 + _places(3)
-# A row speaks of a claim by what it is off by, less a multiple that grows with the first value claimed, plus one that
-# grows with the second: which of the kernel's columns these three are, for the first value, the second, the difference.
+# A row's score for a claim is linear: residual - (first - its estimate) * x + (second - its estimate) * y. These
+# matrices pick residual, x and y from the kernel's columns (a, b, x, y), for first value, second value and difference.
 _PICKS = np.array(
     [
         [[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]],
@@ -42,22 +46,21 @@ _PICKS = np.array(
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of the rewards of each log: their range, and how far that of a row not seen may reach.
+class RewardLimits:
+    """The range of rewards of each log, and the extreme rewards assumed for a row not seen (`unseen_reward`).
 
-    Without a range the extremes of the log stand for it. A further row reaches as far as large rewards of the log do,
-    and on towards the ends of the range if few rewards differ: see `reach`.
+    Without a stated range (`is_range` is False) the extremes of the log stand in.
     """
 
     low: Numbers
     high: Numbers
-    least: Numbers
-    most: Numbers
+    unseen_low: Numbers
+    unseen_high: Numbers
     is_range: bool
 
     @classmethod
     def of(cls, reward: Numbers, reward_range: tuple[float, float] | None) -> Self:
-        """Look at all rewards of a log."""
+        """Compute the limits from all rewards of a log."""
         smallest, largest = float(reward.min()), float(reward.max())
         low, high = (smallest, largest) if reward_range is None else reward_range
         off = reward - reward.mean()
@@ -66,44 +69,45 @@ class Known:
         sides = [np.maximum(-off, 0.0), np.maximum(off, 0.0)]
         squares, cubes = [float(side @ side) for side in sides], [float((side * side) @ side) for side in sides]
         differing = (np.count_nonzero(reward < largest), np.count_nonzero(reward > smallest))
-        least, most = (
-            reach(end, reward.mean(), sign * unit * cube / (square or 1.0), n)
+        unseen_low, unseen_high = (
+            unseen_reward(end, reward.mean(), sign * unit * cube / (square or 1.0), n)
             for end, sign, square, cube, n in zip((low, high), (-1, 1), squares, cubes, differing, strict=True)
         )
-        low_, high_, least_, most_ = np.array([[low], [high], [least], [most]])
-        return cls(low_, high_, least_, most_, reward_range is not None)
+        low_, high_, unseen_low_, unseen_high_ = np.array([[low], [high], [unseen_low], [unseen_high]])
+        return cls(low_, high_, unseen_low_, unseen_high_, reward_range is not None)
 
-    def of_logs(self, log: NDArray[np.intp]) -> Known:
-        """Return what is known of each of the logs named; one that is alone stands for all."""
-        low, high, least, most = (
+    def of_logs(self, log: NDArray[np.intp]) -> RewardLimits:
+        """Return the limits of the given logs; a single entry is broadcast to all."""
+        low, high, unseen_low, unseen_high = (
             (each[log] if len(each) > 1 else np.broadcast_to(each, len(log)))
-            for each in (self.low, self.high, self.least, self.most)
+            for each in (self.low, self.high, self.unseen_low, self.unseen_high)
         )
-        return Known(low, high, least, most, self.is_range)
+        return RewardLimits(low, high, unseen_low, unseen_high, self.is_range)
 
     @property
     def has_width(self) -> bool:
-        """Whether rewards could differ: else nothing tells what a further row might earn."""
+        """Whether rewards can differ. If not, nothing bounds the reward of an unseen row."""
         return bool((self.high > self.low).all())
 
 
-def reach(end: Any, mean: Any, off: Any, n_differing: Any) -> Any:
-    """Return the reward of a further row: large as those seen, and nearer to the end of the range if few differ.
+def unseen_reward(end: Any, mean: Any, off: Any, n_differing: Any) -> Any:
+    """Return an extreme reward assumed for an unseen row, on one side of the mean.
 
-    `off` is how far rewards on this side are off their mean, each counted by its square: a jump of that size corrects
-    an end for skewness. Rewards of two kinds reach to the end of what was seen.
+    `off` is the mean deviation on that side, weighted by squared deviations: adding one row of that size corrects an
+    interval's end for skewness. The fewer rewards differ, the nearer the result is to the end of the range. With
+    two distinct rewards it is the extreme that was seen.
     """
     return mean + off + (end - mean - off) / (1 + n_differing)
 
 
 @dataclass(frozen=True)
 class LogSums:
-    """What the rows of each log add up to, for one estimate or two. Every array has an entry, or a row, per log.
+    """Sums over the rows of each log, for one or two estimates. Every array has one entry, or one row, per log.
 
-    `size` is what the weights are worth in rows of equal weight; `missing` is the weight that the log lacks: weights
-    have the mean 1, and what is short of that beyond chance (`missing_weight`) belongs to rows not seen: of the first
-    estimate, of the second, and of both where only rows count in which two policies differ. Sums are
-    of weights in units of `unit`, so that cubes do not overflow.
+    `size` is the effective sample size. `missing` is the weight of rows not seen: weights should have the mean 1, and
+    a shortfall beyond chance (`missing_weight`) is missing. Its four columns are the first and the second estimate,
+    over all rows, then over rows in which the two policies differ. Weights are divided by `unit`, so that cubes do not
+    overflow.
     """
 
     moments: Numbers
@@ -114,12 +118,12 @@ class LogSums:
 
     @classmethod
     def joined(cls, parts: list[LogSums]) -> LogSums:
-        """Put the sums of several logs, or of several estimates on one log, below each other."""
+        """Stack the sums of several logs, or of several estimates on one log."""
         return cls(*(np.concatenate(column) for column in zip(*(vars(part).values() for part in parts), strict=True)))
 
 
-def sums_of(terms: list[Terms], apart: NDArray[np.bool_] | None = None) -> LogSums:
-    """Add up the rows of one estimate or of two, in one pass beside that for their means; see `mid_p_intervals`."""
+def sums_of(terms: list[Terms], differing: NDArray[np.bool_] | None = None) -> LogSums:
+    """Sum the rows of one or two estimates. `differing` is as in `mid_p_intervals`."""
     from offsettree.evaluation._kernels_moments import N_SUMS, add_moments
 
     n_rows = len(terms[0].numerator)
@@ -131,11 +135,11 @@ def sums_of(terms: list[Terms], apart: NDArray[np.bool_] | None = None) -> LogSu
         mean[i], factor[i] = each.numerator.sum() / total, n_rows / total
         size[i], largest[i] = sums.effective_rows, sums.largest * factor[i]
         missing[i::2] = _missing(weight[i], each.from_zero) * factor[i]
-        if apart is not None:
-            missing[2 + i] = _missing(weight[i][apart], each.from_zero) * factor[i]
+        if differing is not None:
+            missing[2 + i] = _missing(weight[i][differing], each.from_zero) * factor[i]
     unit = float(largest.max()) or 1.0
     moments = np.empty(N_SUMS)
-    # Of a single estimate the second has the factor 0.
+    # With a single estimate, the second one has the factor 0.
     add_moments(
         terms[0].numerator,
         below[0],
@@ -152,7 +156,7 @@ def sums_of(terms: list[Terms], apart: NDArray[np.bool_] | None = None) -> LogSu
 
 
 def _missing(weight: Numbers, from_zero: bool) -> float:
-    """Return the weight that rows are short of by more than chance."""
+    """Return the total weight missing from these rows, beyond chance."""
     if len(weight) == 0:
         return 0.0
     sums = WeightSums.of(weight)
@@ -160,17 +164,17 @@ def _missing(weight: Numbers, from_zero: bool) -> float:
 
 
 def missing_weight(short: Any, stderr: Any, from_zero: bool) -> Any:
-    """Return how much of the weight that is short, on average, belongs to rows not seen: none if it may be chance."""
+    """Return the part of the mean weight's shortfall that belongs to rows not seen; 0 if chance explains it."""
     return np.where(short > BY_CHANCE * stderr, short - FORGIVEN[from_zero] * stderr, 0.0)
 
 
 @dataclass(frozen=True)
 class Claims:
-    """Numbers to be bounded, one per entry of each array: values, or differences of two values.
+    """Quantities to bound, one per entry of each array: values, or differences of two values.
 
-    Moments are of the three columns by which a row speaks. `above` and `below` are weights that a further row may have:
-    heavy ones, as seen. `part` is how much of a change of a difference goes to the first value. `is_open` is where no
-    row was logged that could speak.
+    `sums`, `squares` and `cubes` are moments of the three columns of `_PICKS`. `above` and `below` are the weights
+    assumed for an unseen row, as heavy as the heavy ones seen. When a claimed difference moves, `part` of the move goes
+    to the first value. `is_open` marks quantities of which no logged row has weight.
     """
 
     sums: Numbers
@@ -187,33 +191,33 @@ class Claims:
     missing_second: Numbers
     from_zero: NDArray[np.bool_]
     unit: Numbers
-    known: Known
+    known: RewardLimits
 
     @property
     def value(self) -> Numbers:
-        """The numbers as estimated."""
+        """The estimates."""
         return self.first - self.second
 
     @property
     def limits(self) -> Numbers:
-        """What is possible at all: values lie in the range of rewards."""
+        """Smallest and largest possible number: values lie in the range of rewards."""
         known, gap = self.known, self.is_difference
         return np.stack([known.low - gap * known.high, known.high - gap * known.low])
 
     @property
-    def n_telling(self) -> Numbers:
-        """How many rows alike, the rest being nothing, would be as skewed: the rare rewards seen, if they are few."""
+    def n_informative(self) -> Numbers:
+        """The number of equal nonzero rows that would be as skewed: about the number of rare rewards seen."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.squares[:, 0, 0] ** 3 / self.cubes[:, 0, 0, 0] ** 2)
 
     def taken(self, which: NDArray[np.intp]) -> Claims:
-        """Return some of the claims."""
+        """Return the claims at these indices."""
         parts = {name: each[which] for name, each in vars(self).items() if name != "known"}
         return Claims(**parts, known=self.known.of_logs(which))
 
 
-def claims_of(sums: LogSums, values: Numbers, known: Known, which: tuple[int, ...] = (0, 1, 2)) -> Claims:
-    """Return claims on first values, then on second ones, then on differences: those of the three that are asked for.
+def claims_of(sums: LogSums, values: Numbers, known: RewardLimits, which: tuple[int, ...] = (0, 1, 2)) -> Claims:
+    """Return the claims on first values (0), second values (1) and differences (2), as listed in `which`.
 
     `values` are the estimates, of shape (n_logs, 2).
     """
@@ -233,7 +237,7 @@ def claims_of(sums: LogSums, values: Numbers, known: Known, which: tuple[int, ..
         second=np.where(gap, values[log, 1], 0.0),
         is_difference=gap,
         is_open=np.where(gap, size.min(axis=1), np.where(second, size[:, 1], size[:, 0])) == 0,
-        # Where two values move apart, the one less known moves more.
+        # The value with the smaller effective sample size moves more.
         part=np.where(gap, size[:, 1] / np.maximum(size.sum(axis=1), 1e-300), 1.0),
         above=heavy[:, 0],
         below=-heavy[:, 1],

@@ -1,4 +1,4 @@
-"""What speaks against trusting an estimate, in plain words."""
+"""Warnings about an estimate, as plain text: each `of_...` function returns a list of them, empty if all is well."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ __all__ = [
 ]
 
 FEW_EFFECTIVE_ROWS = 50
-FEW_DIFFERING = 20  # rewards unlike the rest, in rows of equal weight: of fewer, sums are far from normal
-NEXT_TO_NONE = 3
+FEW_DIFFERING = 20  # effective rows with a reward unlike the usual one: with fewer, sums are far from normal
+NEXT_TO_NONE = 3  # the same for intervals that do not assume normality
 FOR_LONG_LOGS = ("normal", "bootstrap")
-HEAVY_SHARE = 0.01  # of the matched rows; if these carry more than half of the weight, they are too few
-FEW_ROWS = 500  # of fewer, what propensities add up to says little
-SURE = 5.0  # standard errors
+HEAVY_SHARE = 0.01  # of the matched rows: too few if they carry more than half of the weight
+FEW_ROWS = 500  # with fewer rows, sums of 1 / propensity vary too much to judge
+SURE = 5.0  # standard errors before a deviation is reported
 
 
 @dataclass(frozen=True)
 class WeightSums:
-    """What the weights of all rows add up to."""
+    """Sums of the importance weights of all rows."""
 
     n_rows: int
     mean: float
     largest: float
     n_matched: int
-    effective_rows: float  # as many rows of equal weight would tell as much; 0 if all weights are 0
+    effective_rows: float  # effective sample size; 0 if all weights are 0
 
     @classmethod
     def of(cls, weight: NDArray[np.float64]) -> Self:
-        """Add up the weights."""
+        """Sum the weights."""
         largest, n_matched = float(weight.max()), int(np.count_nonzero(weight))
         if n_matched == 0:
             return cls(len(weight), 0.0, 0.0, 0, 0.0)
@@ -61,41 +61,39 @@ class WeightSums:
 
     @property
     def stderr(self) -> float:
-        """The standard error of the mean: of squares themselves there may be no number."""
+        """The standard error of the mean, computed without squared weights, which may overflow."""
         return self.mean * float(np.sqrt(max(1 / self.effective_rows - 1 / self.n_rows, 0))) if self.n_matched else 0.0
 
 
 def of_weights(
     weight: NDArray[np.float64], sums: WeightSums, what: str = "policy", interval: str = "normal"
 ) -> list[str]:
-    """Tell of too few rows that count, and of a few that count for most."""
+    """Warn of a small effective sample size, and of a few rows that carry most of the weight."""
     return [*of_few_rows(sums, what, interval), *of_heavy_rows(weight, sums, what)]
 
 
 def of_few_rows(sums: WeightSums, what: str = "policy", interval: str = "normal") -> list[str]:
-    """Tell of too few rows that count."""
+    """Warn of a small effective sample size."""
     if sums.n_matched == 0:
         text = (
-            f"in none of the {sums.n_rows:,} rows was an action logged that the {what} would take: the log says "
-            "nothing of it, and its estimate is the reward model's alone. Use a log with more rows or more exploration."
+            f"in none of the {sums.n_rows:,} rows was an action logged that the {what} would take: the estimate comes "
+            "from the reward model alone. Use a log with more rows or more exploration."
         )
         return [text]
     if sums.effective_rows >= FEW_EFFECTIVE_ROWS:
         return []
-    effect = "the interval is as wide as that makes it. Use "
+    effect = "the interval is accordingly wide. Use "
     if interval in FOR_LONG_LOGS:
-        effect = (
-            "too few for the normal and the bootstrap interval, which are too narrow then. Use interval='mid_p', or "
-        )
+        effect = "too few for normal and bootstrap intervals, which are then too narrow. Use interval='mid_p', or "
     text = (
-        f"the {sums.n_rows:,} rows tell as much of this {what} as {sums.effective_rows:.1f} of its own would: {effect}"
+        f"the {sums.n_rows:,} rows are worth {sums.effective_rows:.1f} rows of the {what}'s own decisions: {effect}"
         "a log with more rows or more exploration."
     )
     return [text]
 
 
 def of_heavy_rows(weight: NDArray[np.float64], sums: WeightSums, what: str = "policy") -> list[str]:
-    """Tell of a few rows that count for most."""
+    """Warn of a few rows that carry most of the weight."""
     n_matched = sums.n_matched
     if n_matched <= 2:
         return []
@@ -107,8 +105,7 @@ def of_heavy_rows(weight: NDArray[np.float64], sums: WeightSums, what: str = "po
     rows = "a single row carries" if n_heavy == 1 else f"{n_heavy:,} rows carry"
     text = (
         f"{rows} {100 * heavy:.0f} % of the weight of all {n_matched:,} rows that the {what} matches: its estimate "
-        "hangs on what happened in them. Look at their propensities; method='doubly_robust' or 'switch' depends less "
-        "on them."
+        "depends on them. Check their propensities; method='doubly_robust' or 'switch' depends less on them."
     )
     return [text]
 
@@ -116,12 +113,12 @@ def of_heavy_rows(weight: NDArray[np.float64], sums: WeightSums, what: str = "po
 def of_rewards(
     weight: NDArray[np.float64], reward: NDArray[np.float64], interval: str, what: str = "policy"
 ) -> list[str]:
-    """Tell of too few rewards that differ from the rest, among the rows that count."""
+    """Warn if too few rewards of the matched rows differ from the usual one."""
     matched = weight > 0
     if not matched.any():
         return []
     values, counts = reward[matched], weight[matched]
-    usual = np.partition(values, len(values) // 2)[len(values) // 2]  # that of more than half of the rows, if any is
+    usual = np.partition(values, len(values) // 2)[len(values) // 2]  # the median, which most rewards equal, if any
     differs = values != usual
     n_differing = int(differs.sum())
     worth = WeightSums.of(counts[differs]).effective_rows if n_differing else 0.0
@@ -129,37 +126,35 @@ def of_rewards(
         return []
     seen = f"{n_differing:,} of {len(values):,} rewards" if n_differing else f"none of {len(values):,} rewards"
     equal = f", worth {worth:.1f} of equal weight," if n_differing > worth * 1.05 else ""
-    effect = "too few to tell how rewards vary"
+    effect = "too few to estimate how rewards vary"
     if interval in FOR_LONG_LOGS:
-        effect = (
-            f"too few for the {interval} interval, which is too narrow then and leans to one side. Use interval='mid_p'"
-        )
+        effect = f"too few for the {interval} interval, which is then too narrow and shifted. Use interval='mid_p'"
     text = (
-        f"{seen}{equal} in rows that tell of the {what} differ from the usual one, {usual:g}: {effect}. More "
-        "rows would help."
+        f"{seen}{equal} in rows that the {what} matches differ from the usual one, {usual:g}: {effect}. More rows "
+        "would help."
     )
     return [text]
 
 
 def of_equal_rewards(reward: NDArray[np.float64]) -> list[str]:
-    """Tell that there is no interval, of rewards that are all equal and have no known range."""
+    """Warn that there is no interval: all rewards are equal, and their range is not known."""
     text = (
-        f"all {len(reward):,} rewards of the log are {reward[0]:g}, and nothing tells how far others may be from that: "
-        "there is no interval. Pass reward_range=(low, high), the smallest and the largest possible reward."
+        f"all {len(reward):,} rewards of the log are {reward[0]:g}, and their range is not known: there is no "
+        "interval. Pass reward_range=(low, high), the smallest and the largest possible reward."
     )
     return [text]
 
 
 def of_support(target: Target, count: NDArray[np.int64], space: NDArray[Any], what: str = "policy") -> list[str]:
-    """Tell of actions that a policy takes and the logging policy never took."""
+    """Warn of actions that a policy takes and the logging policy never took."""
     never = (count == 0) & (target.share > 0)
     if not never.any():
         return []
     n_never = int(never.sum())
     text = (
         f"the {what} takes {n_never:,} action{'s' * (n_never != 1)} that the log never took "
-        f"({some_labels(space[never])}), in {100 * target.share[never].sum():.3g} % of the decisions. What they earn "
-        "is not known: inverse-propensity estimates leave them out, reward models guess."
+        f"({some_labels(space[never])}), in {100 * target.share[never].sum():.3g} % of the decisions. Their rewards "
+        "are unknown: inverse-propensity estimates leave them out, reward models guess."
     )
     return [text]
 
@@ -174,7 +169,7 @@ def of_propensities(
     covered: bool,
     available: Available | None = None,
 ) -> list[str]:
-    """Tell of propensities that cannot be right, of themselves or as a policy's weights show."""
+    """Warn of propensities that cannot be right, by themselves or judging by a policy's mean weight."""
     found = of_inverse_propensities(logged, count, propensity, space, available)
     return found or (of_mean_weight(sums, propensity) if covered else [])
 
@@ -186,16 +181,16 @@ def of_inverse_propensities(
     space: NDArray[Any],
     available: Available | None = None,
 ) -> list[str]:
-    """Tell of propensities that cannot be right, whatever the policy.
+    """Warn of propensities that cannot be right, whatever the policy.
 
-    The mean of 1 / propensity over all rows is near the number of possible actions, and its mean over the rows of one
-    action, the others counted as 0, near the share of rows to which it was available: each action was to be met as
-    often as its propensities say.
+    Two means must be as expected. The mean of 1 / propensity over all rows is near the number of possible actions.
+    The same mean with the rows of other actions counted as 0 is near the share of rows in which this action was
+    available.
     """
     n_rows = len(logged)
     if n_rows < FEW_ROWS:
         return []
-    # All in units of the largest: squares must not overflow.
+    # In units of the largest 1 / propensity: squares must not overflow.
     largest = float(1 / propensity.min())
     total, squares = _sums_by_action(logged, propensity, count)
     offered = np.ones(len(space)) if available is None else available.share()
@@ -230,31 +225,33 @@ def of_inverse_propensities(
 
 
 def of_mean_weight(sums: WeightSums, propensity: NDArray[np.float64], what: str = "policy") -> list[str]:
-    """Tell of weights that are not near 1 on average, as they are if the log can take all that the policy takes."""
+    """Warn if the mean weight is not near 1, as it must be if the logging policy can take all that the policy takes."""
     if sums.n_rows < FEW_ROWS:
         return []
     mean, largest = sums.mean, float(1 / propensity.min())
     stderr = max(sums.stderr, _stderr_of_unseen(1 - mean, largest, sums.n_rows))
     if abs(mean - 1) <= 0.1 + SURE * stderr:
         return []
-    why = "its answers were made knowing what was logged" if mean > 1 else "it takes actions where the log cannot"
-    return [
-        f"the {what}'s weights have the mean {mean:.3g}, where it should be near 1: {why}, or propensities are wrong."
-    ]
+    why = (
+        "its decisions were made knowing the logged actions"
+        if mean > 1
+        else "it takes actions where the logging policy could not"
+    )
+    return [f"the {what}'s mean weight is {mean:.3g}, and should be near 1: {why}, or propensities are wrong."]
 
 
 def of_method(method: str, n_left_out: int, what: str = "policy") -> list[str]:
-    """Tell of intervals that leave out how wrong a reward model may be."""
+    """Warn of intervals that ignore the error of the reward model."""
     doubt = (
-        "it knows neither how far the model is off, nor how it would differ had it learned from other rows, and holds "
+        "it ignores the model's bias and how the model would differ had it learned from other rows, and covers "
         "the true value less often than its level says. method='doubly_robust' corrects the model by the log."
     )
     if method == "direct":
-        return [f"the interval tells only how the model's predictions for the {what} vary from row to row: {doubt}"]
+        return [f"the interval shows only how the model's predictions for the {what} vary from row to row: {doubt}"]
     if method == "switch" and n_left_out:
         rows = "1 row" if n_left_out == 1 else f"{n_left_out:,} rows"
         text = (
-            f"{rows} of the {what}'s largest weights were left to the reward model, and for them the interval is too "
+            f"{rows} with the {what}'s largest weights were left to the reward model, and for them the interval is too "
             f"narrow: {doubt}"
         )
         return [text]
@@ -264,7 +261,7 @@ def of_method(method: str, n_left_out: int, what: str = "policy") -> list[str]:
 def _sums_by_action(
     logged: NDArray[np.intp], propensity: NDArray[np.float64], count: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of the smallest propensity / propensity and of its square over the rows of each action."""
+    """Return the sums of (smallest propensity / propensity) and of its square, by action."""
     from offsettree.evaluation._kernels_sums import add_by_action
 
     smallest = propensity.min()
@@ -280,12 +277,12 @@ def _stderr(mean: float, mean_square: float, n_rows: int) -> float:
 
 
 def _stderr_of_unseen(missing: Any, largest: Any, n_rows: int) -> Any:
-    """Return how far a mean may fall short by `missing` because rows of the largest weight were not met by chance."""
+    """Return the standard error of a mean that falls short by `missing`, if rows of the largest weight are missing."""
     return np.sqrt(np.maximum(missing, 0) * largest / n_rows)
 
 
 def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64], what: str = "policy") -> list[str]:
-    """Tell if a policy was trained on these rows, as far as it remembers them."""
+    """Warn if a policy was trained on these rows, as far as its fingerprint of training rows shows."""
     fingerprint = _fingerprint_of(policy)
     if fingerprint is None:
         return []
@@ -307,7 +304,7 @@ def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64], what
 
 
 def _all_over(n_rows: int, n_wanted: int) -> NDArray[np.intp]:
-    """Return rows from all over the log: one of each of as many equal parts, at no fixed distance."""
+    """Return a stratified sample of rows: one at random from each of `n_wanted` equal parts of the log."""
     within = np.random.default_rng(0).random(n_wanted)
     return np.asarray((np.arange(n_wanted) + within) * (n_rows / n_wanted), dtype=np.intp)
 

@@ -1,8 +1,8 @@
-"""Intervals by empirical likelihood (Karampatziakis, Langford and Mineiro, 2020), of values and of differences.
+"""Empirical likelihood intervals of values and differences (Karampatziakis, Langford and Mineiro, 2020).
 
-A number is claimed to be the mean of a policy's terms. Of all laws of rows under which that is so, and under which
-weights have the mean 1 as they must, the likeliest one given the log is found; it may also have rows that were not
-seen, at the corners of what is possible. A claim is kept if it makes the log not much less likely than the best does.
+A claim is a hypothesised mean of a policy's terms. Among the distributions of rows with that mean, and with mean weight
+1, the one of maximum likelihood is found. It may put mass on unseen rows, at the corners of what is possible. The
+interval holds the claims whose log likelihood is close enough to the maximum over all claims.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from offsettree.evaluation._claims import Known
+from offsettree.evaluation._claims import RewardLimits
 from offsettree.evaluation._reward_models import Predictions
 from offsettree.evaluation.estimate import Interval
 
 __all__ = ["likelihood_intervals"]
 
-CORNER = 1e-6  # rows that count at each corner: keeps the likeliest law within what is possible
+CORNER = 1e-6  # rows added at each corner: keep the maximum likelihood distribution within the possible range
 N_STEPS = 60
 N_HALVINGS = 24
 Numbers = NDArray[np.float64]
@@ -27,9 +27,9 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Claim:
-    """What must be 0 on average: weight - 1 of both policies, and the term less the number claimed.
+    """The constraints on means: weight - 1 of both policies, and the term (from which the claim is subtracted).
 
-    `rows` and `corners` have shape (3, n); a column of zeros asks nothing.
+    `rows` and `corners` have shape (3, n). A row of zeros is no constraint.
     """
 
     rows: Numbers
@@ -37,7 +37,7 @@ class _Claim:
     limits: tuple[float, float]
 
     def likelihood(self, theta: float, start: Numbers, free: NDArray[np.bool_]) -> tuple[float, Numbers]:
-        """Return by how much a claim makes the log less likely, in logarithms; and the multipliers that tell."""
+        """Return the drop of the log likelihood at a claim, and its Lagrange multipliers, by Newton's method."""
         from offsettree.evaluation._kernels_likelihood import add_logs
 
         def at(multiplier: Numbers) -> Numbers:
@@ -76,7 +76,7 @@ def likelihood_intervals(
     weights: list[Numbers],
     predicted: list[Predictions | None],
     reward: Numbers,
-    known: Known,
+    known: RewardLimits,
     bound: float,
     sizes: list[float],
     level: float,
@@ -87,7 +87,7 @@ def likelihood_intervals(
     low, high = float(known.low[0]), float(known.high[0])
     zero, one = np.zeros(len(reward)), np.ones(len(reward))
     model = predicted[0].on_logged if predicted[0] is not None else zero
-    # What was logged is a policy whose weights are all 1, and a value is a difference to one whose weights are all 0.
+    # The logging policy has all weights 1. A value is a difference to a policy with all weights 0.
     sides = [(w, q.on_policy if q is not None else zero, bound) for w, q in zip(weights, predicted, strict=True)]
     if len(plain) == 3 and len(sides) == 1:
         sides.append((one, model, 1.0))
@@ -111,7 +111,7 @@ def _claim(
     reward_range: tuple[float, float],
     limits: tuple[float, float],
 ) -> _Claim:
-    """Return what must be 0 on average in rows, and at the corners of what weights, rewards and models may be."""
+    """Return the constraints at all rows, and at the extremes of weights, rewards and predictions."""
     (weight, meant, most), (other, other_meant, other_most) = first, second
     sure, rest = meant - other_meant, reward - model
     columns = [weight - 1, other - 1 if other_most > 1 else np.zeros(len(reward)), sure + (weight - other) * rest]
@@ -127,14 +127,14 @@ def _claim(
 
 
 def _ends(claim: _Claim, size: float, level: float) -> tuple[float, float]:
-    """Return where the log becomes too unlikely, on both sides of the likeliest number."""
+    """Return where the log likelihood has dropped too far, on both sides of its maximum."""
     without = np.append(np.abs(claim.rows[:2]).max(axis=1) > 0, False)
     asked = without | np.array([False, False, True])
     best, multiplier = claim.likelihood(0.0, np.zeros(3), without)
     share = 1 / (1 + multiplier[:2] @ claim.rows[:2])
     centre = float(share @ claim.rows[2] / share.sum())
     centre = min(max(centre, claim.limits[0]), claim.limits[1])
-    # Student's quantile, as for the normal interval: half its square is how much less likely a log may be.
+    # Half the square of Student's quantile, as for the normal interval.
     margin = 0.5 * float(stdtrit(max(size - 1, 1), (1 + level) / 2)) ** 2
     spread = float(np.sqrt((share**2 * (claim.rows[2] - centre) ** 2).sum()) / share.sum())
     ends = []
@@ -142,7 +142,7 @@ def _ends(claim: _Claim, size: float, level: float) -> tuple[float, float]:
         inside, start = centre, multiplier
         step = max(2 * spread, 1e-9 * (claim.limits[1] - claim.limits[0]))
         outside = limit
-        while sign * (limit - centre) > step:  # the first number outside
+        while sign * (limit - centre) > step:  # find a first number outside
             found, reached = claim.likelihood(centre + sign * step, start, asked)
             if found - best > margin:
                 outside = centre + sign * step

@@ -1,4 +1,4 @@
-"""Rows that belong together, such as those of one customer: what they say is added up, and counts once."""
+"""Groups of dependent rows, such as those of one customer. Rows are summed by group, as clusters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from offsettree.exceptions import ParameterError
 
 __all__ = ["BY_GROUPS", "check_group", "folds_by_group", "sum_by_group"]
 
-BY_GROUPS = ("mid_p", "normal", "bootstrap")  # intervals that can be made of sums over groups
+BY_GROUPS = ("mid_p", "normal", "bootstrap")  # intervals that work on sums over groups
 
 
 def check_group(group: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """Return the number of each row's group, from 0 on; None where each row is one of its own."""
+    """Return each row's group as an integer code from 0; None if every row is a group of its own."""
     if group is None:
         return None
     values = np.asarray(group)
@@ -30,19 +30,19 @@ def check_group(group: Any, n_rows: int) -> NDArray[np.intp] | None:
     )
     if missing.any():
         row = int(missing.argmax())
-        raise ParameterError(f"group must tell of every row to whom it belongs; it is missing in row {row}.")
+        raise ParameterError(f"group must have a value in every row; it is missing in row {row}.")
     found, codes = np.unique(values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True)
     if len(found) < 2:
-        raise ParameterError(f"group must tell at least two groups apart; all {n_rows:,} rows are of one.")
+        raise ParameterError(f"group must have at least two groups; all {n_rows:,} rows are in one.")
     return None if len(found) == n_rows else codes.astype(np.intp)
 
 
 def sum_by_group(terms: Terms, group: NDArray[np.intp]) -> Terms:
-    """Return terms with one row per group, of which the estimate is the same.
+    """Return terms with one row per group, which give the same estimate.
 
-    A value is a ratio of sums over rows, and so of sums over groups. Those are independent of each other where rows are
-    not: whatever an interval says of independent rows, it then says of groups. Sums are divided by the mean number of
-    rows in a group, so that weights have the mean 1 as before.
+    A value is a ratio of sums over rows, and so of sums over groups. Groups are independent where rows are not, so an
+    interval for independent rows holds for groups. Sums are divided by the mean group size, so that the mean weight
+    stays 1.
     """
     n_groups = int(group.max()) + 1
     share = n_groups / len(group)
@@ -50,12 +50,12 @@ def sum_by_group(terms: Terms, group: NDArray[np.intp]) -> Terms:
     def summed(column: NDArray[np.float64] | None) -> NDArray[np.float64]:
         return np.asarray(share * np.bincount(group, column, n_groups), dtype=np.float64)
 
-    # A row without a weight of its own counts once, and so does one of a denominator that is none.
+    # Without weights, or without a denominator, each row counts 1: bincount without a column counts rows.
     return Terms(summed(terms.numerator), summed(terms.denominator), None, summed(terms.weight), terms.from_zero)
 
 
 def folds_by_group(n_rows: int, random: np.random.RandomState, group: NDArray[np.intp] | None) -> Folds:
-    """Return pairs of rows to learn from and rows to predict; all rows of a group are on one side."""
+    """Return pairs of training rows and rows to predict; a group is never split between the two."""
     if group is None:
         return random_folds(n_rows, random)
     n_groups = int(group.max()) + 1

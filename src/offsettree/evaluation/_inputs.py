@@ -1,4 +1,4 @@
-"""What an evaluation is given: settings and a log, checked once."""
+"""The arguments of an evaluation, checked once: settings and the log."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = ["GUARANTEED", "INTERVALS", "Log", "check_settings", "find_range", "is
 
 INTERVALS = ("mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime")
 GUARANTEED = ("bernstein", "betting", "anytime")
-FAR = 1e100  # numbers beyond, or below 1 / FAR, have squares that cannot be told from infinity, or from 0
+FAR = 1e100  # squares of numbers above it, or below 1 / FAR, may overflow or underflow
 
 
 @dataclass(frozen=True)
 class Log:
-    """A checked log; actions as positions in the space of all labels.
+    """A checked log; actions are positions in `space`, the array of all labels.
 
-    `columns` are the labels that the columns of tables stand for. `unit` is 1, unless rewards are so large or so small
-    that sums of squares of them, or of weights times them, are lost: then they are to be divided by it.
+    `columns` are the labels of the columns of tables. Rewards are to be divided by `unit`: 1, unless they are so large
+    or small that squares of them, or of weights times them, would overflow or underflow.
     """
 
     X: Features
@@ -59,7 +59,7 @@ class Log:
         available: Any,
         policies: list[Any],
     ) -> Log:
-        """Check the parts of a log against each other and against the policies to be evaluated."""
+        """Check the arrays of a log against each other and against the policies."""
         X, n_rows = rows_of(X)
         labels = check_actions(action, n_rows)
         rewards = check_reward(reward, n_rows, copy=False)
@@ -74,7 +74,7 @@ class Log:
 
 
 def rows_of(X: Features) -> tuple[Features, int]:
-    """Return X in a form whose rows can be taken, and how many there are."""
+    """Return X in a form that can be indexed by row, and the number of rows."""
     if hasattr(X, "arrays") and hasattr(X, "propensity"):
         raise LogError("evaluate takes the parts of a log, not the log itself: evaluate(policy, **log.arrays()).")
     if is_sparse(X):
@@ -84,8 +84,8 @@ def rows_of(X: Features) -> tuple[Features, int]:
     except TypeError:
         raise FeatureError(
             "X must be what was known when each decision was taken: an array of shape (n_rows, n_features), a sparse "
-            f"matrix or a frame; got {X!r:.80}. Policies that are arrays do not look at it: np.zeros((n_rows, 1)) will "
-            "do for them."
+            f"matrix or a frame; got {X!r:.80}. Policies given as arrays do not use it: np.zeros((n_rows, 1)) will do "
+            "for them."
         ) from None
     if n_rows == 0:
         raise LogError("the log is empty: X has no rows.")
@@ -100,17 +100,16 @@ def _unit(reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> float
 
 
 def find_range(policy: Any, reward_range: Any, reward: NDArray[np.float64]) -> tuple[float, float] | None:
-    """Return the range of rewards as far as it is known.
+    """Return the range of rewards, or None if it is not known.
 
-    It is the one given; or the policy's, if all rewards are within; or (0, 1) if they are within that. Of rewards that
-    are all equal the last would be a guess.
+    It is the range given; or the policy's, if all rewards are within; or (0, 1), if they are within and not all equal.
     """
     if reward_range is not None:
         low, high = check_range(reward_range)
         check_reward_within(reward, (low, high))
         return low, high
     smallest, largest = float(reward.min()), float(reward.max())
-    with suppress(ParameterError):  # others may mean something else by the name
+    with suppress(ParameterError):  # a foreign policy may use the name for something else
         low, high = check_range(getattr(policy, "reward_range", None))  # type: ignore[arg-type]
         if low <= smallest and largest <= high:
             return low, high
@@ -118,14 +117,14 @@ def find_range(policy: Any, reward_range: Any, reward: NDArray[np.float64]) -> t
 
 
 def is_table(reward_model: Any) -> bool:
-    """Tell predicted rewards from a regressor."""
+    """Whether this is a table of predicted rewards, not a regressor."""
     return isinstance(reward_model, np.ndarray | list) or is_frame(reward_model)
 
 
 def check_settings(
     method: str, interval: str, level: Any, reward_model: Any, reward_range: Any, max_weight: Any
 ) -> None:
-    """Refuse settings that cannot be meant, whether or not they have an effect beside the others."""
+    """Refuse invalid settings, also those that the method does not use."""
     _check_choice("method", method, METHODS)
     _check_choice("interval", interval, INTERVALS)
     if not (is_number(level) and 0 < level < 1):
@@ -141,7 +140,7 @@ def check_settings(
         )
     if interval in (*GUARANTEED, "empirical_likelihood") and method in ("direct", "switch"):
         raise ParameterError(
-            f"interval={interval!r} holds for estimates without bias, and method={method!r} has that of its reward "
+            f"interval={interval!r} holds for unbiased estimates, and method={method!r} has the bias of its reward "
             "model. Use 'mid_p', 'normal' or 'bootstrap', or another method."
         )
     if interval == "bernstein" and method == "doubly_robust":

@@ -1,4 +1,4 @@
-"""Intervals that hold for long logs: by the central limit theorem, and by resampling."""
+"""Asymptotic intervals, for long logs: by the central limit theorem, and by the bootstrap."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["bootstrap_values", "bootstrapped", "normal_intervals"]
 N_RESAMPLES = 1000
 BLOCK = 2048  # rows of four numbers: 64 kB
 N_TASKS = 8
-TINY = 1e-280  # sums of squares below have lost digits, or all of them
+TINY = 1e-280  # smaller sums of squares have lost digits to underflow
 
 
 def normal_intervals(terms: list[Terms], level: float, effective_rows: list[float]) -> list[Interval]:
-    """Return the intervals of the central limit theorem of one estimate; or of two, and of their difference.
+    """Return the normal intervals of one estimate; or of two, and of their difference.
 
-    A ratio is linear in its two sums where they vary little: of each row it has its numerator less the value times its
-    denominator. With Student's quantile for the rows that count: at an effective size of many rows the normal one.
+    The variance of a ratio is by the delta method: a row's residual is numerator - value * denominator. The quantile is
+    Student's, with the effective sample size less 1 as degrees of freedom.
     """
     columns = [(term.numerator, term.counted) for term in terms]
     means = [(above.mean(), below.mean()) for above, below in columns]
@@ -38,9 +38,9 @@ def normal_intervals(terms: list[Terms], level: float, effective_rows: list[floa
 
 
 def _around(value: float, stderr: float, effective_rows: float, level: float) -> Interval:
-    if effective_rows <= 1 + 1e-9:  # of a single row no spread is known
+    if effective_rows <= 1 + 1e-9:  # a single row has no variance
         return Interval(value, np.inf, -np.inf, np.inf)
-    # As n - 1 is for equal weights: few rows show too little of their own spread.
+    # Bessel's correction; for equal weights it divides by n - 1 in place of n.
     stderr /= float(np.sqrt(1 - 1 / effective_rows))
     margin = float(stdtrit(max(effective_rows - 1, 1), (1 + level) / 2)) * stderr
     return Interval(value, stderr, value - margin, value + margin)
@@ -55,11 +55,11 @@ def _stderrs(
     n_rows, (first, second) = len(columns[0][0]), (columns[0], columns[-1])
     squares, unit = np.empty(3), 1.0
     for _ in range(2):
-        # Residuals, not moments of the sums: what is common to all rewards would take the digits of what varies.
+        # Residuals, not raw moments, which lose digits to cancellation if rewards have a large common part.
         squared_residuals(*first, *second, np.resize(values, 2), 1 / np.resize(means, 2) / unit, squares)
         if np.isfinite(squares).all() and squares.max() > TINY:
             break
-        # Squares of numbers this large or small are lost; in units of the largest they are not.
+        # Squares overflowed or underflowed: repeat in units of the largest residual.
         off = [np.abs(above - v * below).max() / m for (above, below), v, m in zip(columns, values, means, strict=True)]
         unit = float(max(off)) or 1.0
     return [unit * float(np.sqrt(square) / n_rows) for square in squares[: 2 * len(columns) - 1]]
@@ -68,9 +68,9 @@ def _stderrs(
 def bootstrap_values(
     terms: list[Terms], random: np.random.RandomState, n_resamples: int = N_RESAMPLES
 ) -> list[NDArray[np.float64]]:
-    """Return the values of one or two estimates on logs drawn from the log with replacement, the same for both.
+    """Return the values of one or two estimates on bootstrap resamples of the log, the same resamples for both.
 
-    A resample without any weight has no value: NaN. Memory does not grow with the number of rows times resamples.
+    A resample without any weight has the value NaN. Memory does not grow with the number of rows times resamples.
     """
     from offsettree.evaluation._kernels_bootstrap import add_draws
 
@@ -84,7 +84,7 @@ def bootstrap_values(
     generator = np.random.default_rng(random.randint(np.iinfo(np.int32).max, size=4))
     counts = generator.multinomial(n_rows, sizes / n_rows, size=n_resamples)
     seeds = generator.integers(0, np.iinfo(np.uint64).max, size=len(sizes), dtype=np.uint64)
-    # As many tasks on every machine: the order of sums, and so the last digit, does not depend on it.
+    # The number of tasks is fixed, so that the order of summation, and the last digit, is the same on every machine.
     cuts = np.linspace(0, len(sizes), N_TASKS + 1).astype(int).tolist()
     sums = np.zeros((N_TASKS, n_resamples, 4))
 
@@ -101,9 +101,9 @@ def bootstrap_values(
 
 
 def bootstrapped(plain: list[Interval], values: list[NDArray[np.float64]], level: float) -> list[Interval]:
-    """Replace ends and standard errors by those of the values on resampled logs; of two also for the difference.
+    """Replace ends and standard errors by bootstrap quantiles and deviations; with two estimates also the difference.
 
-    Where nothing is known of the spread resamples know nothing either: they repeat the one row that counts.
+    An infinite standard error stays: the resamples would only repeat the single matched row.
     """
     if len(values) == 2:
         values = [*values, values[0] - values[1]]

@@ -1,4 +1,4 @@
-"""Betting against a claimed mean, in machine code."""
+"""Kernels of betting intervals."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def controlled_terms(
     terms: NDArray[np.float64],
     floors: NDArray[np.float64],
 ) -> None:
-    """Write the terms sign * (u (reward - c) + mean_u c) and the least that each could have been.
+    """Write the terms sign * (u (reward - c) + mean_u c), and the smallest value that each could have had.
 
-    They have the mean of sign * u * reward whatever c is, as long as it is known before the row. With `fixed` below 0
-    c is the value that would have made the variance of the rows so far smallest; else it is `fixed`.
+    Their mean is that of sign * u * reward, as long as c depends on earlier rows only. If `fixed` is negative, c is the
+    value that minimises the variance of the rows so far; else it is `fixed`.
     """
     prior = 1.0 + high_u - low_u
     above, below = 0.5 * prior, prior
     for row in range(len(u)):
         c = min(1.0, max(0.0, above / below)) if fixed < 0 else fixed
         terms[row] = sign * (u[row] * (reward[row] - c) + mean_u * c)
-        # A product is least in a corner of what u and the reward may be.
+        # The product is smallest at an extreme of u and of the reward.
         least = np.inf
-        if c > 0 or fixed < 0:  # bounds may be infinite, and then there is nothing to multiply by 0
+        if c > 0 or fixed < 0:  # bounds may be infinite, and infinity times 0 is NaN
             least = min(sign * -low_u * c, sign * -high_u * c)
         if c < 1 or fixed < 0:
             least = min(least, sign * low_u * (1 - c), sign * high_u * (1 - c))
@@ -54,9 +54,9 @@ def bet_sizes(
     is_anytime: bool,
     bets: NDArray[np.float64],
 ) -> None:
-    """Write the stake on every row, which the rows before it settle: the best for the variance seen so far.
+    """Write the bet on every row, from the variance of the rows before it.
 
-    It is the best to be had at the last row; or, if there is no last row (`is_anytime`), for all numbers of rows alike.
+    Bets are tuned for the last row or, with `is_anytime`, for all numbers of rows at once.
     """
     n_rows = len(terms)
     total, squares = prior_mean, prior_variance
@@ -73,28 +73,28 @@ def bet_sizes(
 def log_wealth(
     terms: NDArray[np.float64], floors: NDArray[np.float64], bets: NDArray[np.float64], mean: float
 ) -> float:
-    """Return the log of the largest wealth that was had on the way by betting that the mean is above `mean`.
+    """Return the log of the largest wealth reached at any row by betting that the true mean is above `mean`.
 
-    Every row of `terms`, `floors` and `bets` is a way of betting, and the wealth is shared equally among them at the
-    beginning. At most three quarters of it are ever staked.
+    Every row of `terms`, `floors` and `bets` is one strategy; the wealth is split equally among them at the start. A
+    strategy never stakes more than three quarters of its wealth.
     """
-    n_ways, n_rows = terms.shape
-    logs = np.zeros(n_ways)
+    n_strategies, n_rows = terms.shape
+    logs = np.zeros(n_strategies)
     largest = 0.0
     for start in range(0, n_rows, 8):
         stop = min(start + 8, n_rows)
-        for way in range(n_ways):
+        for strategy in range(n_strategies):
             product = 1.0
             for row in range(start, stop):
-                stake, gap = bets[way, row], mean - floors[way, row]
-                if gap > 0:  # else the row cannot fall below the mean claimed
+                stake, gap = bets[strategy, row], mean - floors[strategy, row]
+                if gap > 0:  # else the term cannot fall below the mean
                     stake = min(stake, 0.75 / gap)
-                product *= 1.0 + stake * (terms[way, row] - mean)
-            logs[way] += np.log(product)
+                product *= 1.0 + stake * (terms[strategy, row] - mean)
+            logs[strategy] += np.log(product)
         # As log(mean(exp(logs))), without overflow.
         top = logs.max()
         total = 0.0
-        for way in range(n_ways):
-            total += np.exp(logs[way] - top)
-        largest = max(largest, top + np.log(total / n_ways))
+        for strategy in range(n_strategies):
+            total += np.exp(logs[strategy] - top)
+        largest = max(largest, top + np.log(total / n_strategies))
     return largest

@@ -1,4 +1,4 @@
-"""Resampling in machine code: sums of rows drawn with replacement."""
+"""Bootstrap kernel: sums of rows drawn with replacement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["add_draws"]
 
 @part
 def _mixed(state: np.uint64) -> np.uint64:
-    """Return the number that splitmix64 makes of a state."""
+    """Return splitmix64's output for a state."""
     z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -28,10 +28,10 @@ def add_draws(
     last: int,
     sums: NDArray[np.float64],
 ) -> None:
-    """Add to the sums of every resample what it draws from the blocks from `first` to before `last`.
+    """Add the rows that every resample draws from blocks first, ..., last - 1 to its sums.
 
-    A resample draws counts[resample, block] rows of each block. Blocks are small, so that what is drawn from stays in
-    the cache; which block a draw falls into is multinomial, so the whole is as if drawn from all rows at once.
+    A resample draws counts[resample, block] rows of each block. Blocks are small enough for the processor's cache. As
+    the counts are multinomial, the draws are distributed as if from all rows at once.
     """
     half = np.uint64(0xFFFFFFFF)
     shift = np.uint64(32)

@@ -1,4 +1,4 @@
-"""The empirical likelihood of a claim over the rows of a log, in machine code."""
+"""Kernel of the empirical likelihood."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def add_logs(
     weight: float,
     answer: NDArray[np.float64],
 ) -> None:
-    """Add the sum over rows of weight * log(1 + multiplier . row), its slope and its curvature to the answer.
+    """Add the sum over rows of weight * log(1 + multiplier . row), its gradient and its Hessian to the answer.
 
-    `columns` has shape (3, n_rows), and theta is taken off the last. The answer holds the sum, three slopes and the six
-    second derivatives (00, 01, 02, 11, 12, 22); the sum is minus infinity where a logarithm has none.
+    `columns` has shape (3, n_rows); theta is subtracted from the last. The answer holds the sum, the gradient (3) and
+    the Hessian (00, 01, 02, 11, 12, 22). The sum is minus infinity if an argument of a logarithm is not positive.
     """
     a, b, c = multiplier[0], multiplier[1], multiplier[2]
     total = x = y = z = xx = xy = xz = yy = yz = zz = 0.0

@@ -1,4 +1,4 @@
-"""Sums of products over the rows of a log, up to the third order, in one pass of machine code."""
+"""Kernel of the moments of a log's rows, up to the third order, in one pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from offsettree._jit import kernel_reordering_sums
 
 __all__ = ["N_SUMS", "add_moments"]
 
-N_SUMS = 4 + 10 + 20 + 12  # of four columns: of order 1, 2 and 3; and of the weights, four for each of three
+N_SUMS = 4 + 10 + 20 + 12  # moments of four columns of order 1, 2 and 3; then four sums of each of three weights
 
 
 @kernel_reordering_sums
@@ -24,11 +24,12 @@ def add_moments(
     factors: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None:
-    """Write the moments of two ratios' rows: (above - value * below) * factor, a and b, and below * factor, x and y.
+    """Write the moments of the rows of two ratios of sums; `above` is a numerator, `below` a denominator.
 
-    `sums` gets those of order 1, 2 and 3 of (a, b, x, y), in the order of combinations with replacement; then of the
-    weights, times the factors, of the first, of the second and of their difference the sums of squares and of cubes,
-    of positive ones and of negative ones.
+    Per row and ratio, a (or b) is (above - value * below) * factor and x (or y) is below * factor. `sums` gets the
+    moments of order 1, 2 and 3 of (a, b, x, y), in the order of combinations with replacement. Then follow, for the
+    first weight times factor, the second, and their difference: the sums of squares and cubes of positive ones, then
+    of negative ones.
     """
     value_a, value_b, factor_a, factor_b = values[0], values[1], factors[0], factors[1]
     a1 = b1 = x1 = y1 = 0.0
@@ -88,7 +89,7 @@ def add_moments(
     ones, twos = (a1, b1, x1, y1), (aa, ab, ax, ay, bb, bx, by, xx, xy, yy)
     threes = (aaa, aab, aax, aay, abb, abx, aby, axx, axy, ayy, bbb, bbx, bby, bxx, bxy, byy, xxx, xxy, xyy, yyy)
     weights = (u2, u3, 0.0, 0.0, v2, v3, 0.0, 0.0, above2, above3, below2, below3)
-    # Element by element: to assign a tuple to a slice takes seconds to compile.
+    # Element by element: assigning a tuple to a slice takes seconds to compile.
     for i in range(4):
         sums[i] = ones[i]
     for i in range(10):

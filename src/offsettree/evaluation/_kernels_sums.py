@@ -1,4 +1,4 @@
-"""Sums over the rows of a log in one pass, in machine code."""
+"""Kernels that sum over the rows of a log in one pass."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def squared_residuals(
     factor: NDArray[np.float64],
     squares: NDArray[np.float64],
 ) -> None:
-    """Write the sums of squares of what rows of two ratios are off by, (above - value * below) * factor, and apart."""
-    first = second = apart = 0.0
+    """Write the sums of squared residuals, (above - value * below) * factor, of two ratios and of their difference."""
+    first = second = difference = 0.0
     for row in range(len(first_above)):
         a = (first_above[row] - values[0] * first_below[row]) * factor[0]
         b = (second_above[row] - values[1] * second_below[row]) * factor[1]
         first += a * a
         second += b * b
-        apart += (a - b) * (a - b)
+        difference += (a - b) * (a - b)
     # Element by element: to assign a tuple to a slice takes seconds to compile.
-    squares[0], squares[1], squares[2] = first, second, apart
+    squares[0], squares[1], squares[2] = first, second, difference
 
 
 @kernel
 def add_by_action(
     logged: NDArray[np.intp], inverse: NDArray[np.float64], totals: NDArray[np.float64], squares: NDArray[np.float64]
 ) -> None:
-    """Add 1 / propensity, and its square, to those of each row's action."""
+    """Add each row's 1 / propensity, and its square, to the sums of its action."""
     for row in range(len(logged)):
         totals[logged[row]] += inverse[row]
         squares[logged[row]] += inverse[row] * inverse[row]

@@ -1,4 +1,4 @@
-"""Which actions there are in an evaluation, by what policies, tables and the log call them."""
+"""The action labels of an evaluation: of the policies, of tables' columns and of the log."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["column_positions", "find_space", "known_labels", "known_positions", 
 def find_space(
     labels: NDArray[Any], actions: ArrayLike | None, policies: list[Any]
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return all action labels, and the positions of the log's among them.
+    """Return all action labels (the space), and the position of each logged action in it.
 
-    They are those given; or the policy's own, in its order, or else the log's, sorted; then those that others know, and
-    others of the log.
+    Labels are those given. By default they are the first policy's, in its order (the log's, sorted, if it has none),
+    then those of the other policies, then those only in the log.
     """
     if actions is not None:
         space = find_actions(labels, actions, least=1)
@@ -38,15 +38,15 @@ def find_space(
 
 
 def table_columns(labels: NDArray[Any], actions: ArrayLike | None) -> NDArray[Any]:
-    """Return what the columns of tables stand for: the labels given, or those of the log, sorted.
+    """Return the labels of the columns of tables: those given, or those of the log, sorted.
 
-    Whatever a policy knows: what a table means must not depend on what it is compared with.
+    Labels of policies do not matter: the meaning of a table must not depend on what it is compared with.
     """
     return unique_labels(labels) if actions is None else find_actions(labels, actions, least=1)
 
 
 def column_positions(table: Any, columns: NDArray[Any], space: NDArray[Any], what: str) -> NDArray[np.intp]:
-    """Return the positions in the space that the columns of a table stand for; a frame's are known by name."""
+    """Return the position in the space of each column of a table; a frame's columns are matched by name."""
     if not is_frame(table):
         return known_positions(columns, space, what)
     names = [str(name) for name in table.columns]
@@ -54,7 +54,7 @@ def column_positions(table: Any, columns: NDArray[Any], space: NDArray[Any], wha
     if sorted(names) not in (sorted(map(str, columns.tolist())), sorted(where)):
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
         raise ParameterError(
-            f"columns of the {what} must be called as the {len(columns)} actions are, {some_labels(columns)}, in any "
+            f"columns of the {what} must be named after the {len(columns)} actions, {some_labels(columns)}, in any "
             f"order; got {shown}. Rename them, or pass the values alone, .to_numpy(), with columns in that order. If "
             "there are actions that the log never took, name all: actions=[...]."
         )
@@ -62,7 +62,7 @@ def column_positions(table: Any, columns: NDArray[Any], space: NDArray[Any], wha
 
 
 def known_labels(policy: Any) -> NDArray[Any] | None:
-    """Return the labels that a policy says it chooses among; None where it says nothing."""
+    """Return a policy's `actions_` or `classes_`; None if it has neither."""
     if not (hasattr(policy, "predict") or hasattr(policy, "predict_proba")) or isinstance(policy, type):
         return None
     known = getattr(policy, "actions_", getattr(policy, "classes_", None))
@@ -75,7 +75,7 @@ def known_labels(policy: Any) -> NDArray[Any] | None:
 def _united(space: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
     if (space.dtype.kind == "U") != (more.dtype.kind == "U"):
         raise ActionError(
-            f"action labels must be all integers or all strings; got {some_labels(space)}, and from another side "
+            f"action labels must be all integers or all strings; got both {some_labels(space)} and "
             f"{some_labels(more)}. Give the log the labels that the policies were trained on."
         )
     return np.concatenate([space, more[~np.isin(more, space)]])
@@ -89,10 +89,9 @@ def known_positions(labels: NDArray[Any], space: NDArray[Any], what: str) -> NDA
         unknown = ~np.isin(labels.astype(str), space.astype(str))
         row = int(unknown.argmax())
         answer = labels[[row]].tolist()[0]
-        or_logging = ", or be 'logging', what was logged" if what == "baseline" else ""
+        or_logging = ", or be 'logging' (the logged actions)" if what == "baseline" else ""
         raise ActionError(
             f"the {what} must answer with one of the {len(space)} known actions, {some_labels(space)}{or_logging}; row "
-            f"{row} has "
-            f"{answer!r} ({int(unknown.sum()):,} in all). If it is an action that the log never took, name all "
-            "actions: actions=[...]."
+            f"{row} has {answer!r} ({int(unknown.sum()):,} in all). If it is an action that the log never took, name "
+            "all actions: actions=[...]."
         ) from None

@@ -1,8 +1,8 @@
-"""Intervals that hold for rare rewards and heavy weights: the mid-P interval of a share, for rows of unequal weight.
+"""Mid-P intervals for weighted rows, which hold for rare rewards and heavy weights; derived in docs/evaluation.md.
 
-Derived in docs/evaluation.md. A number stays in the interval unless the rows speak against it; the ends are where the
-doubt that they leave falls to half of 1 - level. All that is asked of the rows are sums up to the third order: one pass
-over a log serves a value, a baseline's and their difference, and the ends of many policies are found side by side.
+A claim is a hypothesised number. Its p-value needs moments of the rows up to the third order only. So one pass over a
+log serves a value, a baseline and their difference, and the ends for many policies are found side by side. An end is
+where the p-value falls to (1 - level) / 2.
 """
 
 from __future__ import annotations
@@ -13,66 +13,68 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, ndtr, ndtri
 
-from offsettree.evaluation._claims import Claims, Known, LogSums, claims_of, sums_of
+from offsettree.evaluation._claims import Claims, LogSums, RewardLimits, claims_of, sums_of
 from offsettree.evaluation._intervals import normal_intervals
 from offsettree.evaluation._terms import Terms
 from offsettree.evaluation.estimate import Interval
 
-__all__ = ["FEW_TELLING", "find_doubt", "find_ends", "mid_p_intervals", "mid_p_values", "widened_by"]
+__all__ = ["FEW_INFORMATIVE", "find_ends", "mid_p_intervals", "p_values", "separate_mid_p_intervals", "widened_by"]
 
-# Of the doubt with one further row at its best; the rest is that with one at its worst. Of a difference it falls to
-# half as more rows speak as loudly as that one.
+# The p-value is a mixture of two: one unseen row is added that supports the claim most, or that contradicts it most.
+# This is the share of the first. For a difference it falls towards one half: see `_supporting_share`.
 SHARE = 0.75
-NEARLY_NORMAL = 2e-3  # skewness, below which a gamma is too long to be computed
-CLOSE = 1e-7  # how exact ends are, as a share of their distance to the estimate
-FEW_TELLING = 10  # rewards: what a model learned of fewer is not independent of them
+NEARLY_NORMAL = 2e-3  # smaller skewness is treated as nearly normal: the gamma's shape would be too large to compute
+CLOSE = 1e-7  # relative precision of an end's distance to the estimate
+FEW_INFORMATIVE = 10  # rare rewards; a model that learned from fewer is not independent of them
 ROUNDING = 1e-14  # of the range of possible values
-SIGNS = np.array([[-1.0], [1.0]])  # of a claim below the estimate, and of one above
+SIGNS = np.array([[-1.0], [1.0]])  # claims below the estimate, claims above
 Numbers = NDArray[np.float64]
 
 
 def mid_p_intervals(
     plain: list[Interval],
     terms: list[Terms],
-    known: Known,
+    known: RewardLimits,
     level: float,
-    apart: NDArray[np.bool_] | None = None,
+    differing: NDArray[np.bool_] | None = None,
 ) -> list[Interval]:
     """Replace the ends of the interval of one estimate; or of two, and of their difference.
 
-    `apart` are the rows in which two policies do different things: in others nothing can be missing of a difference.
-    Where all rewards are equal and their range is not known there is no interval: its ends are NaN.
+    `differing` masks the rows in which two policies take different actions: only there a difference can miss weight.
+    If all rewards are equal and their range is not known, the ends are NaN.
     """
     values = np.resize([each.value for each in plain[: len(terms)]], (1, 2))
-    return _replaced(plain, sums_of(terms, apart), values, (0, 1, 2)[: len(plain)], known, level)
+    return _replaced(plain, sums_of(terms, differing), values, (0, 1, 2)[: len(plain)], known, level)
 
 
 def widened_by(
     found: list[Interval],
-    plainer: list[Terms],
-    known: Known,
+    without_model: list[Terms],
+    known: RewardLimits,
     level: float,
-    apart: NDArray[np.bool_] | None = None,
+    differing: NDArray[np.bool_] | None = None,
 ) -> list[Interval]:
-    """Let intervals of estimates by a reward model hold those of plainer terms, without one, where few rewards tell.
+    """Widen model-based intervals to contain those of terms without a model, if few rewards are informative.
 
-    No row is predicted by a model that learned from it, but the models of all folds learned from the same few rewards:
-    what they predict, and what the rows say, then varies together.
+    Cross-fitting keeps a row out of the model that predicts it. But the models of all folds learned from the same few
+    rare rewards, so predictions and residuals are correlated.
     """
-    if not known.has_width or not all(each.weight is None or each.weight.any() for each in plainer):
+    if not known.has_width or not all(each.weight is None or each.weight.any() for each in without_model):
         return found
-    sums = sums_of(plainer, apart)
-    plain = normal_intervals(plainer, level, sums.size[0, : len(plainer)].tolist())
-    others = mid_p_intervals(plain, plainer, known, level, apart)
-    values = np.resize([each.value for each in plain[: len(plainer)]], (1, 2))
-    n_telling = claims_of(sums, values, known, (0, 1, 2)[: len(plain)]).n_telling
+    sums = sums_of(without_model, differing)
+    plain = normal_intervals(without_model, level, sums.size[0, : len(without_model)].tolist())
+    others = mid_p_intervals(plain, without_model, known, level, differing)
+    values = np.resize([each.value for each in plain[: len(without_model)]], (1, 2))
+    n_informative = claims_of(sums, values, known, (0, 1, 2)[: len(plain)]).n_informative
     return [
         Interval(each.value, each.stderr, min(each.low, other.low), max(each.high, other.high)) if few else each
-        for each, other, few in zip(found, others, ~(n_telling >= FEW_TELLING), strict=True)
+        for each, other, few in zip(found, others, ~(n_informative >= FEW_INFORMATIVE), strict=True)
     ]
 
 
-def mid_p_values(plain: list[Interval], terms: list[Terms], known: Known, level: float) -> list[Interval]:
+def separate_mid_p_intervals(
+    plain: list[Interval], terms: list[Terms], known: RewardLimits, level: float
+) -> list[Interval]:
     """Replace the ends of the intervals of many estimates on one log, each by itself."""
     sums = LogSums.joined([sums_of([each]) for each in terms])
     values = np.array([[each.value, 0.0] for each in plain])
@@ -80,28 +82,28 @@ def mid_p_values(plain: list[Interval], terms: list[Terms], known: Known, level:
 
 
 def _replaced(
-    plain: list[Interval], sums: LogSums, values: Numbers, which: tuple[int, ...], known: Known, level: float
+    plain: list[Interval], sums: LogSums, values: Numbers, which: tuple[int, ...], known: RewardLimits, level: float
 ) -> list[Interval]:
     if not known.has_width:
         ends = np.full((2, len(plain)), np.nan)
     else:
         claims = claims_of(sums, np.clip(values, known.low, known.high), known, which)
         ends = find_ends(claims, level)
-        if known.is_range:  # also where no row was logged that could speak
+        if known.is_range:  # also bounds the infinite ends of quantities without a matched row
             ends = np.clip(ends, *claims.limits)
-        value = np.array([each.value for each in plain])  # which may be beyond what was seen, if no range is known
+        value = np.array([each.value for each in plain])  # without a range it may lie outside the rewards seen
         ends = np.stack([np.minimum(ends[0], value), np.maximum(ends[1], value)])
     return [Interval(old.value, old.stderr, low, high) for old, (low, high) in zip(plain, ends.T.tolist(), strict=True)]
 
 
 def find_ends(claims: Claims, level: float) -> Numbers:
-    """Return lower and upper ends: where doubt, going outwards from the estimate, falls to half of 1 - level."""
+    """Return lower and upper ends: where the p-value, going outwards from the estimate, falls to (1 - level) / 2."""
     tail = float(ndtri((1 - level) / 2))
     value, limits = claims.value, claims.limits
 
     def excess(theta: Numbers) -> Numbers:
-        # On this scale doubt is near to linear in the claim.
-        return np.asarray(np.maximum(ndtri(find_doubt(claims, theta)), -40.0) - tail)
+        # On the probit scale the p-value is nearly linear in the claim.
+        return np.asarray(np.maximum(ndtri(p_values(claims, theta)), -40.0) - tail)
 
     slope = np.maximum(np.abs(claims.sums[:, 1:]).max(axis=1), 1e-300)
     step = np.maximum(
@@ -117,7 +119,7 @@ def find_ends(claims: Claims, level: float) -> Numbers:
         inside, above = np.where(going, outside, inside), np.where(going, below, above)
         step = np.where(going, 2 * step, step)
     ends = np.where(below > 0, limits, _between(excess, inside, outside, above, below, value))
-    # Of a policy and itself not even the last digit differs.
+    # Without rounding errors, the difference of a policy to itself is exactly 0.
     ends = np.where(np.abs(ends - value) <= ROUNDING * (limits[1] - limits[0]), value, ends)
     return np.where(claims.is_open, SIGNS * np.inf, ends)
 
@@ -130,7 +132,7 @@ def _between(
     below: Numbers,
     value: Numbers,
 ) -> Numbers:
-    """Return where a function that falls outwards crosses 0: by regula falsi, and by halving now and then."""
+    """Return the root of a function that decreases outwards, by regula falsi with bisection at every third step."""
     for turn in range(100):
         if (np.abs(outside - inside) <= CLOSE * np.abs(outside - value)).all():
             break
@@ -139,43 +141,43 @@ def _between(
         at = inside + (0.5 if turn % 3 == 2 else np.where(np.isfinite(share), share, 0.5)) * (outside - inside)
         found = excess(at)
         kept = found > 0
-        # An end that stays for long is believed half as much: the Illinois rule.
+        # The Illinois rule: the value at the end that stays is halved.
         above, below = np.where(kept, found, above / 2), np.where(kept, below / 2, found)
         inside, outside = np.where(kept, at, inside), np.where(kept, outside, at)
     return np.asarray(outside)
 
 
-def find_doubt(claims: Claims, theta: Numbers) -> Numbers:
-    """Return how far the rows allow each claim; of shape (2, n_claims), claims below the estimates before those above.
+def p_values(claims: Claims, theta: Numbers) -> Numbers:
+    """Return the mid-P value of each claim, of shape (2, n_claims): claims below the estimates, then those above.
 
-    It is the chance that a sum of rows, each counted by an exponential variable, is on the estimate's other side: with
-    one further row at its best and with one at its worst. The sum has about the law of a shifted gamma variable with
-    the same three cumulants.
+    It is the probability that a sum of the rows' scores, each multiplied by an exponential variable, is on the other
+    side of 0; a mixture over the unseen row that supports the claim most, or least. The sum's distribution is
+    approximated by a shifted gamma distribution with the same three cumulants.
     """
-    first, second = _apart(claims, theta)
+    first, second = _claimed_values(claims, theta)
     mean, variance, third = _cumulants(claims, claims.first - first, second - claims.second)
-    best, worst = _further_row(claims, theta, first, second)
+    support, contradiction = _unseen_row(claims, theta, first, second)
     mean = mean + _missing(claims, first, second)
     answer = np.zeros(theta.shape)
-    at_best = _share_at_best(claims, variance, np.maximum(best, -worst))
-    for jump, share in ((best, at_best), (worst, 1 - at_best)):
+    supporting = _supporting_share(claims, variance, np.maximum(support, -contradiction))
+    for jump, share in ((support, supporting), (contradiction, 1 - supporting)):
         answer += share * _chance_above_zero(mean + jump, variance + jump**2, third + 2 * jump**3)
     return answer
 
 
-def _share_at_best(claims: Claims, variance: Numbers, loudest: Numbers) -> Numbers:
-    """Return the share of the doubt that is asked with the further row at its best.
+def _supporting_share(claims: Claims, variance: Numbers, largest: Numbers) -> Numbers:
+    """Return the share of the p-value in which the unseen row supports the claim; `largest` is its largest score.
 
-    Skewness of one policy's rewards decides how often a value's end fails; in a difference most of it cancels, unless
-    few rows speak as loudly as the further one could: each of them moves an end by far.
+    The end of a value fails mostly because of skewness. In a difference most of the skewness cancels, unless few rows
+    have scores as large as the unseen row's.
     """
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        n_as_loud = np.where(loudest > 0, variance / loudest**2, np.inf)
-    return np.where(claims.is_difference, 0.5 + (SHARE - 0.5) / (1 + n_as_loud), SHARE)
+        n_as_large = np.where(largest > 0, variance / largest**2, np.inf)
+    return np.where(claims.is_difference, 0.5 + (SHARE - 0.5) / (1 + n_as_large), SHARE)
 
 
-def _apart(claims: Claims, theta: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the two values that a claimed difference is made of, both possible; of a claimed value itself and 0."""
+def _claimed_values(claims: Claims, theta: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the two possible values that make up a claimed difference; for a claimed value, itself and 0."""
     known = claims.known
     first = np.clip(claims.first + claims.part * (theta - claims.value), known.low, known.high)
     second = np.where(claims.is_difference, np.clip(first - theta, known.low, known.high), 0.0)
@@ -183,7 +185,7 @@ def _apart(claims: Claims, theta: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _cumulants(claims: Claims, first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Return the first three cumulants of the sum, towards the claim, if the values were off so much."""
+    """Return three cumulants of the sum of scores, towards the claim; arguments are distances to the estimates."""
     turn = np.stack([np.ones(first.shape), first, second], axis=-1)
     squares = np.einsum("mij,smj->smi", claims.squares, turn)
     cubes = np.einsum("mijk,smj,smk->smi", claims.cubes, turn, turn)
@@ -191,24 +193,26 @@ def _cumulants(claims: Claims, first: Numbers, second: Numbers) -> tuple[Numbers
     return SIGNS * mean, variance, SIGNS * third
 
 
-def _further_row(claims: Claims, theta: Numbers, first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
-    """Return how far one further row could speak for the claim, and how far against it."""
+def _unseen_row(claims: Claims, theta: Numbers, first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the scores of an unseen row that supports the claim most, and of one that contradicts it most."""
     known, zero = claims.known, claims.from_zero
     base = np.where(zero, theta / claims.unit, 0.0)
     rows = [-base]
     for weight, value in ((claims.above, first), (claims.below, second)):
-        rows += [weight * (reward - np.where(zero, 0.0, value)) - base for reward in (known.least, known.most)]
-    spoken = SIGNS * np.stack(rows)
-    return np.maximum(spoken.max(axis=0), 0.0), np.minimum(spoken.min(axis=0), 0.0)
+        rows += [
+            weight * (reward - np.where(zero, 0.0, value)) - base for reward in (known.unseen_low, known.unseen_high)
+        ]
+    score = SIGNS * np.stack(rows)
+    return np.maximum(score.max(axis=0), 0.0), np.minimum(score.min(axis=0), 0.0)
 
 
 def _missing(claims: Claims, first: Numbers, second: Numbers) -> Numbers:
-    """Return how far the rows whose weight is missing could speak for the claim: they may have had any reward."""
+    """Return the most that rows with missing weight could support the claim: their rewards are unknown."""
     total = np.zeros(first.shape)
     for weight, value in ((claims.missing_first, first), (-claims.missing_second, second)):
         off = np.where(claims.from_zero, 0.0, value)
-        spoken = [SIGNS * weight * (reward - off) for reward in (claims.known.least, claims.known.most)]
-        total += np.maximum(np.maximum(*spoken), 0.0)
+        scores = [SIGNS * weight * (reward - off) for reward in (claims.known.unseen_low, claims.known.unseen_high)]
+        total += np.maximum(np.maximum(*scores), 0.0)
     return total
 
 
@@ -217,7 +221,7 @@ def _chance_above_zero(mean: Numbers, variance: Numbers, third: Numbers) -> Numb
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         scale = np.sqrt(variance)
         skew, x = third / (variance * scale), -mean / scale
-        normal = ndtr(-(x - skew * (x * x - 1) / 6))  # Edgeworth's correction of the first order
+        normal = ndtr(-(x - skew * (x * x - 1) / 6))  # first-order Edgeworth correction
         shape = 4 / np.maximum(skew * skew, NEARLY_NORMAL**2)
         at = np.maximum(shape + np.sign(skew) * x * np.sqrt(shape), 0.0)
         gamma = np.where(skew > 0, gammaincc(shape, at), gammainc(shape, at))

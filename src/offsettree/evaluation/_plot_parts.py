@@ -1,4 +1,4 @@
-"""Parts of pictures of evaluations."""
+"""Helpers that draw parts of the plots of evaluations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INK, SHADE, OTHER = "#1f4e79", "#9dc3e6", "0.55"
 
 
 def draw_baselines(axes: Any, found: list[Estimate]) -> None:
-    """Draw a line through all rows where all have one baseline, and else each row's own."""
+    """Draw one line if all estimates have the same baseline, else a short line per estimate."""
     own = [(row, each.baseline.value) for row, each in enumerate(found) if each.baseline is not None]
     if not own:
         return
@@ -26,12 +26,12 @@ def draw_baselines(axes: Any, found: list[Estimate]) -> None:
         axes.axvline(values[0], **style, label="baseline")
     else:
         axes.vlines(values, rows - 0.4, rows + 0.4, **style, label="its own baseline")
-    # Above: the lines go through all of the picture.
+    # Above the plot, as the lines cross all of it.
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, frameon=False)
 
 
 def draw_unknown_ends(axes: Any, value: NDArray[np.float64], ends: NDArray[np.float64]) -> None:
-    """Draw intervals without an end up to the edge of the picture."""
+    """Draw infinite ends of intervals up to the edge of the plot."""
     if np.isfinite(ends).all():
         return
     edges = axes.get_xlim()
@@ -52,7 +52,7 @@ def draw_unknown_ends(axes: Any, value: NDArray[np.float64], ends: NDArray[np.fl
 
 
 def draw_prefixes(axes: Any, ends: NDArray[np.int64], found: list[Estimate]) -> Any:
-    """Draw estimates of longer and longer prefixes, and their baselines beside them."""
+    """Draw the estimates of growing prefixes of a log, and their baselines."""
     value, low, high = (np.array([getattr(each, name) for each in found]) for name in ("value", "low", "high"))
     finite = np.isfinite(low) & np.isfinite(high)
     axes.fill_between(ends[finite], low[finite], high[finite], color=SHADE, alpha=0.5, linewidth=0)
@@ -74,6 +74,6 @@ def new_axes(axes: Any, height: float = 4.0) -> Any:
     """Return the axes given, or those of a new figure."""
     if axes is not None:
         return axes
-    # Not pyplot, which would open windows and keep every figure.
+    # Not pyplot: it would open windows and keep every figure in memory.
     figure = require("matplotlib.figure", extra="plots").Figure(figsize=(6.4, height), layout="constrained")
     return figure.subplots()

@@ -1,4 +1,4 @@
-"""Predicted rewards for methods that need them, never by a model that learned from the row."""
+"""Cross-fitted reward predictions: no row is predicted by a model that learned from it."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from offsettree.reductions._reward_models import RewardModel, check_reward_model
 __all__ = ["Predictions", "check_predictions", "forward_folds", "predict_rewards", "random_folds"]
 
 N_FOLDS = 5
-FIRST_MODEL = 100  # rows from which the first model learns, where models learn from earlier rows as they come
-FEW_ROWS = 5  # of an action: fewer have no regressor of their own
-MOST_ROWS = 20_000  # that a default tree learns from
+FIRST_MODEL = 100  # training rows of the first model of `forward_folds` with is_anytime
+FEW_ROWS = 5  # an action with fewer rows has no regressor of its own
+MOST_ROWS = 20_000  # sample size of each default tree
 
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The predicted reward of each row's logged action, and of what the policy does in it, on average."""
+    """The predicted reward of each row's logged action, and the expected prediction under the policy."""
 
     on_logged: NDArray[np.float64]
     on_policy: NDArray[np.float64]
 
 
 def random_folds(n_rows: int, random: np.random.RandomState) -> Folds:
-    """Return pairs of rows to learn from and rows to predict; every row is predicted once."""
+    """Return pairs of training rows and rows to predict; every row is predicted once."""
     parts = np.array_split(random.permutation(n_rows), min(N_FOLDS, n_rows))
     if len(parts) == 1:
         return [(np.empty(0, np.intp), parts[0])]
@@ -49,9 +49,9 @@ def random_folds(n_rows: int, random: np.random.RandomState) -> Folds:
 
 
 def forward_folds(order: NDArray[np.intp], *, is_anytime: bool = False) -> Folds:
-    """Return folds in which every row is predicted by a model of rows before it; nothing is known to the first.
+    """Return folds in which every row is predicted by a model of earlier rows; the first fold has no training rows.
 
-    With `is_anytime` further rows change nothing in what is learned for those before them.
+    With `is_anytime`, the folds of earlier rows do not change when rows are appended.
     """
     if is_anytime:
         doubled = FIRST_MODEL * 2 ** np.arange(40)
@@ -72,15 +72,15 @@ def predict_rewards(
     random: np.random.RandomState,
     prior: float = 0.0,
 ) -> list[Predictions]:
-    """Return predictions for every target; `prior` is what is predicted without a row to learn from.
+    """Return predictions for every target; `prior` is predicted when there is no training row.
 
-    A model that is an array holds the predictions themselves, as `check_predictions` returns them.
+    A `model` that is an array holds the predictions themselves, as `check_predictions` returns them.
     """
     if isinstance(model, np.ndarray):
         return [_from_table(model, logged, target) for target in targets]
     if model is not None:
         check_reward_model(model)
-    _refuse_what_models_cannot_take(model, X)
+    _check_finite(model, X)
     on_logged = np.empty(len(reward))
     on_policy = [np.empty(len(reward)) for _ in targets]
     for train, test in folds:
@@ -116,8 +116,8 @@ class _Shared:
         return np.asarray((share * predicted).sum(axis=1))
 
 
-class _Fitted:
-    """The regressors of one fold, by action."""
+class _PerAction:
+    """One regressor per action."""
 
     def __init__(self, models: list[Any]) -> None:
         self.models = models
@@ -147,13 +147,13 @@ def _fit(
     n_actions: int,
     prior: float,
     random: np.random.RandomState,
-) -> _Fitted | _Shared:
+) -> _PerAction | _Shared:
     if isinstance(model, str) and n_actions > 1 and len(reward) and (width := float(np.ptp(reward))) > 0:
         low, seed = float(reward.min()), int(random.randint(2**31 - 1))
         return _Shared(fit_rewards(model, X, action, (reward - low) / width, None, n_actions, seed), low, width)
     count = np.bincount(action, minlength=n_actions)
     mean = float(reward.mean()) if len(reward) else prior
-    # An action's mean, drawn towards that of all by as much as a few rows would.
+    # Shrink an action's mean towards the overall mean, with the weight of a few rows.
     means = (np.bincount(action, reward, minlength=n_actions) + FEW_ROWS * mean) / (count + FEW_ROWS)
     models: list[Any] = [ConstantRegressor(value) for value in means]
     for each in np.flatnonzero(count >= FEW_ROWS) if not isinstance(model, str) else ():
@@ -162,15 +162,15 @@ def _fit(
         seeds = [name for name in regressor.get_params() if name.rpartition("__")[2] == "random_state"]
         regressor.set_params(**{name: random.randint(2**31) for name in seeds if regressor.get_params()[name] is None})
         models[each] = regressor.fit(take_rows(X, rows), reward[rows])
-    return _Fitted(models)
+    return _PerAction(models)
 
 
 def default_model(X: Features, n_rows: int) -> Any:
     """Return an unfitted regressor for the rows of one action.
 
-    Randomised trees were good on smooth rewards and on rewards with jumps, from a hundred rows of an action on, where
-    ridge regression failed on the latter, single trees on the former, and boosting took longest. Of sparse rows they
-    are slow, and linear models good.
+    Randomised trees do well on smooth and on discontinuous rewards, from a hundred rows per action on. Ridge regression
+    fails on the discontinuous ones, single trees on the smooth ones, and boosting takes longest. On sparse rows,
+    randomised trees are slow, and linear models do well.
     """
     if is_sparse(X):
         return Ridge(alpha=10.0)
@@ -190,7 +190,7 @@ def _from_table(table: NDArray[np.float64], logged: NDArray[np.intp], target: Ta
 
 
 def check_predictions(table: Any, n_rows: int, columns: NDArray[Any], space: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a caller's predicted rewards, in the order of the space; `columns` are the labels of those given."""
+    """Return a caller's predicted rewards with columns in the order of the space; `columns` are the given labels."""
     try:
         values = np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError):
@@ -206,7 +206,7 @@ def check_predictions(table: Any, n_rows: int, columns: NDArray[Any], space: NDA
     if len(positions) < len(space):
         lacking = np.delete(space, positions)
         raise ParameterError(
-            f"predicted rewards must be of all actions that the policies know; those of {some_labels(lacking)} are "
+            f"predicted rewards must cover all actions that the policies know; columns of {some_labels(lacking)} are "
             "missing. Add columns, and name all actions in their order: actions=[...]."
         )
     if not np.isfinite(values).all():
@@ -215,8 +215,8 @@ def check_predictions(table: Any, n_rows: int, columns: NDArray[Any], space: NDA
     return values if np.array_equal(positions, np.arange(len(space))) else values[:, np.argsort(positions)]
 
 
-def _refuse_what_models_cannot_take(model: Any, X: Features) -> None:
-    """Refuse infinity, and NaN where the model cannot take it, before learners complain in their own words."""
+def _check_finite(model: Any, X: Features) -> None:
+    """Refuse infinity, and NaN if the model cannot take it, before a learner raises its own error."""
     if is_frame(X):
         values = as_floats(X[numeric_columns(X)])
     else:

@@ -1,4 +1,4 @@
-"""What is evaluated: a policy of any form, as the probabilities with which it takes the actions of a log's rows."""
+"""Target policies, of any form, as probabilities of the actions in each row of a log."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from offsettree.exceptions import ActionError, LogError, ParameterError
 
 __all__ = ["Target", "certain", "find_target", "row_blocks"]
 
-BLOCK_NUMBERS = 1 << 22  # probabilities held at a time: 32 MB
-TOLERANCE = 1e-4  # probabilities are often float32, or were printed and read again
+BLOCK_NUMBERS = 1 << 22  # probabilities per block: 32 MB
+TOLERANCE = 1e-4  # probabilities may be float32, or rounded by printing
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a policy does in each row of a log.
+    """The decisions of a policy in each row of a log.
 
-    `chosen` holds the position of the action that a deterministic policy takes, and is None for others. `probability`
-    gives those of all actions for the rows asked, in the order of the space of actions. `on_logged` is the probability
-    of each row's logged action, and `share` the mean probability of each action.
+    `chosen` holds the positions of the actions of a deterministic policy, and is None for others. `probability` returns
+    the probabilities of all actions in the given rows, in the order of the space. `on_logged` is the probability of
+    each row's logged action, `share` the mean probability of each action.
     """
 
     chosen: NDArray[np.intp] | None
@@ -47,9 +47,9 @@ def find_target(
     available: Available | None = None,
     columns: NDArray[Any] | None = None,
 ) -> Target:
-    """Ask a policy of any form what it does in the rows of a log; `what` names it in errors.
+    """Return the decisions of a policy of any form in the rows of a log; `what` names the policy in errors.
 
-    `columns` are the labels of tables' columns; by default all, in the order of the space.
+    `columns` are the labels of a table's columns; by default those of the space.
     """
     target = _find_target(policy, X, logged, space, what, available, space if columns is None else columns)
     if available is not None:
@@ -69,7 +69,7 @@ def _find_target(
     n_rows, n_actions = len(logged), len(space)
     if isinstance(policy, type):
         raise ParameterError(f"{what} must be a fitted policy, not a class; got {policy.__name__}.")
-    if isinstance(policy, BasePolicy) or hasattr(policy, "_positions"):  # one that was saved and loaded has, too
+    if isinstance(policy, BasePolicy) or hasattr(policy, "_positions"):  # a loaded policy has it, too
         position = policy._positions(X) if available is None else _positions_among(policy, X, available, space)
         return certain(_translate(position, policy.actions_, space), logged, n_actions)
     tags = tags_of(policy)
@@ -108,7 +108,7 @@ def _as_array(policy: Any, what: str) -> NDArray[Any]:
 
 
 def certain(chosen: NDArray[np.intp], logged: NDArray[np.intp], n_actions: int) -> Target:
-    """Return the target of a policy that takes one action in each row."""
+    """Return the target of a deterministic policy."""
 
     def probability(rows: NDArray[np.intp]) -> NDArray[np.float64]:
         return np.asarray(chosen[rows, np.newaxis] == np.arange(n_actions), dtype=np.float64)
@@ -118,14 +118,14 @@ def certain(chosen: NDArray[np.intp], logged: NDArray[np.intp], n_actions: int) 
 
 
 def _positions_among(policy: BasePolicy, X: Features, available: Available, space: NDArray[Any]) -> NDArray[np.intp]:
-    """Let a policy choose among what is available, its own actions being some of the space."""
+    """Return the choices of a policy among the available actions; its own actions are a subset of the space."""
     if np.array_equal(policy.actions_, space):
         return policy._positions_among(X, available.mask)
     return policy._positions_among(X, available.in_order(known_positions(policy.actions_, space, "policy")).mask)
 
 
 def _refuse_unavailable(target: Target, available: Available, space: NDArray[Any], what: str) -> None:
-    """Refuse a policy that takes what is not to be had: it cannot be followed, nor its value be known."""
+    """Refuse a policy that takes unavailable actions: its value cannot be estimated."""
     n_rows = len(target.on_logged)
     wrong = np.zeros(n_rows, dtype=bool)
     if target.chosen is not None:
@@ -155,14 +155,14 @@ def _stochastic(
 
 
 def row_blocks(rows: NDArray[np.intp], n_columns: int) -> Iterator[NDArray[np.intp]]:
-    """Yield the rows in parts, so that a table of them has a bounded number of entries."""
+    """Yield the rows in blocks, so that a table of `n_columns` has a bounded number of entries."""
     size = max(1, BLOCK_NUMBERS // max(1, n_columns))
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 
 
 def _translate(position: NDArray[np.intp], own: NDArray[Any], space: NDArray[Any]) -> NDArray[np.intp]:
-    """Return positions in the space of positions in a policy's own labels."""
+    """Convert positions in a policy's own labels to positions in the space."""
     if np.array_equal(own, space[: len(own)]):
         return position
     return known_positions(own, space, "policy")[position]
@@ -183,7 +183,7 @@ def _asked(
 
 
 def _placed(block: NDArray[np.float64], positions: NDArray[np.intp], n_actions: int) -> NDArray[np.float64]:
-    """Return a table with the columns of another at their positions, and 0 in others."""
+    """Return a table of all actions with the block's columns at their positions, and 0 elsewhere."""
     if np.array_equal(positions, np.arange(n_actions)):
         return block
     table = np.zeros((len(block), n_actions))

@@ -1,4 +1,4 @@
-"""The estimators, each as one number per row whose mean is the estimate."""
+"""The estimators, each as terms: per-row numerators and denominators whose sums' ratio is the estimate."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ MODEL_METHODS = ("direct", "doubly_robust", "switch")
 
 @dataclass(frozen=True)
 class Terms:
-    """An estimate as a ratio of sums over the rows; a denominator of None counts every row once.
+    """An estimate as a ratio of sums over rows; a denominator of None stands for ones.
 
-    `left_out` are rows with weight that were left to the reward model, for all that was logged in them. `weight` is how
-    often each row's reward counts (None: once). With `from_zero` a row that the policy does not match counts as a
-    reward 0.
+    `left_out` masks matched rows whose logged reward was not used, only the reward model. `weight` is the importance
+    weight of each row's reward (None: 1). With `from_zero`, a row that the policy does not match counts as reward 0.
     """
 
     numerator: NDArray[np.float64]
@@ -32,7 +31,7 @@ class Terms:
 
     @property
     def n_left_out(self) -> int:
-        """How many rows were left to the reward model."""
+        """The number of matched rows left to the reward model."""
         return 0 if self.left_out is None else int(self.left_out.sum())
 
     @property
@@ -48,9 +47,9 @@ def estimate_terms(
     predicted: Predictions | None,
     reward_range: tuple[float, float] | None = None,
 ) -> Terms:
-    """Return the terms of a method; those with a model take what it predicts, and "log_smoothing" the range of rewards.
+    """Return the terms of a method. `predicted` is for methods with a reward model.
 
-    Where no range is known the extremes of the log stand for it.
+    `reward_range` is for "log_smoothing"; by default the extremes of the log.
     """
     if method == "log_smoothing":
         return _smoothed(weight, reward, reward_range or (float(reward.min()), float(reward.max())))
@@ -68,10 +67,10 @@ def estimate_terms(
 
 
 def _smoothed(weight: NDArray[np.float64], reward: NDArray[np.float64], reward_range: tuple[float, float]) -> Terms:
-    """Return terms whose mean is a pessimistic estimate: large weights count with their logarithm.
+    """Return terms whose mean is a pessimistic estimate: logarithmic smoothing (Sakhi and others, 2024).
 
-    Logarithmic smoothing (Sakhi and others, 2024) of weight * (reward - low), which is never negative. The more rows,
-    the less is smoothed: the mean is below the unbiased one by at most about a standard error.
+    Large values of weight * (reward - low), which is never negative, count with their logarithm. More rows are smoothed
+    less: the mean is below the unbiased one by at most about a standard error.
     """
     low, high = reward_range
     width = high - low
@@ -86,10 +85,10 @@ def switch_threshold(
 ) -> float:
     """Return the weight above which rows are left to the model.
 
-    Lepski's rule, as in SLOPE (Su, Srinath and Krishnamurthy, 2020). Thresholds are tried downwards from the largest
-    weight, at which the estimate is doubly robust, until a tenth of the matched rows is above: the lower, the less
-    variance and the more of the model's bias. The last is taken at which the intervals (two standard errors to both
-    sides) of it and all before it have a point in common: up to there bias cannot be told from noise.
+    Lepski's rule, as in SLOPE (Su, Srinath and Krishnamurthy, 2020). Thresholds are tried downwards. The largest weight
+    gives the doubly robust estimate; the lowest threshold leaves a tenth of the matched rows to the model. Lower
+    thresholds have less variance and more of the model's bias. The last one is taken whose interval (two standard
+    errors to each side) still intersects all earlier ones: up to there, bias is within the noise.
     """
     positive = weight[weight > 0]
     if len(positive) == 0:

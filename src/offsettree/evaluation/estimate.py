@@ -1,4 +1,4 @@
-"""The answer of an evaluation: a value, how sure it is, and what speaks against trusting it."""
+"""The result of an evaluation: a value, its confidence interval, and warnings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT_INTERVAL = "mid_p"
 
 @dataclass(frozen=True)
 class Interval:
-    """A number estimated, with an interval around it.
+    """An estimate with its confidence interval.
 
     Parameters
     ----------
@@ -30,19 +30,19 @@ class Interval:
     high: float
 
     def times(self, unit: float) -> Interval:
-        """Return the interval of the number in another unit."""
+        """Return the interval multiplied by a unit."""
         if unit == 1:
             return self
         return Interval(unit * self.value, unit * self.stderr, unit * self.low, unit * self.high)
 
     def moved(self, value: float) -> Interval:
-        """Return the interval of the same width around another number."""
+        """Return the interval shifted to another value."""
         off = value - self.value
         return Interval(value, self.stderr, self.low + off, self.high + off)
 
     @property
     def ends(self) -> str:
-        """The two ends in words."""
+        """The two ends as text."""
         return "no interval" if math.isnan(self.low) else f"{self.low:.4g} to {self.high:.4g}"
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Interval:
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Interval):
-    """What a policy is estimated to be worth: its mean reward per decision, in the units of the reward.
+    """The estimated value of a policy: its mean reward per decision.
 
     Parameters
     ----------
@@ -62,28 +62,28 @@ class Estimate(Interval):
     low, high : float
         Ends of the interval.
     level : float
-        The probability with which such an interval holds the true value.
+        The confidence level: how often such an interval covers the true value.
     method, interval : str
-        How value and interval were made.
+        How value and interval were computed.
     n_rows : int
         Rows of the log.
     n_matched : int
-        Rows whose logged action the policy takes as well, with any probability: all others have no weight.
+        Rows whose logged action the policy takes with positive probability. All others have weight 0.
     effective_rows : float
-        As many rows of equal weight would tell as much: (sum of weights)^2 / sum of squared weights.
+        Effective sample size: (sum of weights)^2 / sum of squared weights.
     max_weight : float
-        The largest weight, probability under the policy / propensity, among the rows.
+        The largest importance weight, probability under the policy / propensity.
     baseline : Interval or None
-        The value of what the policy is compared with.
+        The value of the policy compared with.
     difference : Interval or None
-        The policy's value minus the baseline's, from the same rows: its interval is narrower than the two apart where
-        the two agree.
+        The policy's value minus the baseline's, on the same rows. The more the two policies agree, the narrower its
+        interval.
     warnings : tuple of str
-        What speaks against trusting the estimate, in plain words.
+        Reasons not to trust the estimate.
     serious : tuple of str
-        Those of the warnings while which no definite verdict stands, neither "better" nor "worse".
+        Those of the warnings that forbid a definite verdict, "better" or "worse".
     n_groups : int or None
-        Groups of rows that the interval takes to be independent of each other; None where it takes rows to be.
+        The number of independent groups of rows; None if rows are taken as independent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a policy is worth, from a log that another policy wrote."""
+"""Estimate the value of a policy from the log of another policy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sklearn.utils import check_random_state
 
 from offsettree._features import Features
 from offsettree.evaluation import _diagnostics as diagnostics
-from offsettree.evaluation._findings import WHAT, find_warnings
 from offsettree.evaluation._groups import folds_by_group
 from offsettree.evaluation._inputs import Log, check_settings, find_range, is_table
+from offsettree.evaluation._interval_methods import IntervalSettings, find_intervals, of_few_groups
 from offsettree.evaluation._reward_models import Predictions, check_predictions, forward_folds, predict_rewards
 from offsettree.evaluation._targets import Target, find_target
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
-from offsettree.evaluation._ways import Way, find_intervals, of_few_groups
+from offsettree.evaluation._warnings import WHAT, find_warnings
 from offsettree.evaluation.estimate import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.exceptions import LogError, OffsetTreeWarning
 
@@ -48,56 +48,55 @@ def evaluate(
     Parameters
     ----------
     policy : object with predict or predict_proba, array, or label
-        What is evaluated. Policies of this package and scikit-learn's classifiers take the action of `predict`; any
-        other object with `predict_proba`, explorers among them, draws from those probabilities. Or an array: one
-        action label per row, or probabilities of shape (n_rows, n_actions) whose columns follow `actions`, or else
-        the sorted labels of the log, whatever it is compared with; a frame's are known by their names. A single label
-        is the policy that always takes it.
+        Policies of this package and scikit-learn's classifiers take the action of `predict`. Any other object with
+        `predict_proba`, such as an explorer, draws from those probabilities. An array holds one action label per row,
+        or probabilities of shape (n_rows, n_actions); its columns follow `actions`, by default the sorted labels of the
+        log. A frame's columns are matched by name. A single label is the policy that always takes it.
     X : array of shape (n_rows, n_features), sparse matrix, pandas or polars frame
         What was known when each decision was taken.
     action : array of shape (n_rows,)
-        What was chosen.
+        The logged actions.
     reward : array of shape (n_rows,)
-        What it earned. Must be given.
+        Their rewards. Required.
     propensity : array of shape (n_rows,) or float
-        The probability with which the logging policy chose it, in (0, 1]. Must be given.
+        The probability with which the logging policy chose the action, in (0, 1]. Required.
     method : {"snips", "ips", "direct", "doubly_robust", "switch", "log_smoothing"}, default="snips"
         The estimator; see the notes.
     reward_model : regressor, "boosting", "linear" or array of shape (n_rows, n_actions), optional
-        Predicts rewards for "direct", "doubly_robust" and "switch": copies of it are trained per action and
-        cross-fitted, so that no row is predicted by a model that learned from it. By default randomised trees; ridge
-        regression for sparse X.
-        "boosting" is `RewardBoosting`, one for all actions; "linear" are linear models that learn from each other.
-        An array or frame holds predictions of your own, by models that did not learn from the rows; its columns follow
-        `actions`, or else the sorted labels of the log, or are known by their names.
+        Predicts rewards for "direct", "doubly_robust" and "switch". Copies of it are trained per action and
+        cross-fitted: no row is predicted by a model that learned from it. By default randomised trees; ridge regression
+        for sparse X. "boosting" is `RewardBoosting`, one model for all actions; "linear" are linear models that share
+        information between actions. An array or frame holds your own predictions, by models that did not learn from
+        these rows. Its columns follow `actions`, by default the sorted labels of the log; a frame's are matched by
+        name.
     level : float, default=0.95
-        How likely the interval is to hold the true value.
+        The confidence level of the interval.
     interval : str, default="mid_p"
-        Or "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime". The first holds for rare
-        rewards and heavy weights as well, the next three for long logs; the others are guaranteed for every length, and
-        the last one for all lengths together. See the notes.
+        Or "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime". "mid_p" also holds for rare
+        rewards and heavy weights; the next three are asymptotic, for long logs. "bernstein" and "betting" are
+        guaranteed for every number of rows, "anytime" for all numbers of rows jointly. See the notes.
     baseline : "logging", policy or None, default="logging"
-        What the policy is compared with: what was logged, or another policy in any of the forms above.
+        The policy to compare with: the logging policy, or another policy in any of the forms above.
     actions : array of shape (n_actions,), optional
-        All action labels. By default those that the policies say they know, and those of the log.
+        All action labels. By default those of the policies and of the log.
     available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-        Which actions there were to choose from in each row, in the order of `actions`, or else of the policy's
-        `actions_`, or else of the sorted labels of the log. Policies of this package choose among them; of others, and
-        of arrays, an answer that the mask excludes is refused. By default all.
+        Mask of the actions available in each row, in the order of `actions`; by default of the policy's `actions_`, or
+        else of the sorted labels of the log. Policies of this package choose among them. Other policies and arrays must
+        not choose what the mask excludes. By default all are available.
     reward_range : (float, float), optional
         Smallest and largest possible reward: estimates and the ends of most intervals stay within. By default the
         policy's `reward_range`; else (0, 1) if all rewards are within, and not all equal. "bernstein" and "betting"
-        cannot do without; for "mid_p" the extremes of the log stand in where no range is known.
+        need a range; "mid_p" uses the extremes of the log if none is known.
     max_weight : float, optional
         The largest weight that any row could have, for "bernstein", "betting", "anytime" and "empirical_likelihood". By
-        default 1 / the smallest propensity of the log: true if no row could have had a smaller one. "betting" takes
-        infinity: no assumption. That is the default of "anytime".
+        default 1 / the smallest propensity of the log, which is right if no row could have had a smaller one. "betting"
+        accepts infinity, which assumes nothing; that is the default of "anytime".
     group : array of shape (n_rows,), optional
-        Whose decision each row was, such as the customer's number. Rows of one group may then be alike: intervals take
-        groups to be independent of each other, not rows, and reward models do not learn from the group that they
-        predict. For the intervals "mid_p", "normal" and "bootstrap".
+        Group of each row, such as a customer number, if rows of one group may be correlated. Intervals then assume
+        independent groups, not independent rows, and reward models do not learn from the group that they predict. For
+        the intervals "mid_p", "normal" and "bootstrap".
     random_state : int, RandomState instance or None, default=None
-        Draws folds, resamples, and the order in which bets are placed.
+        Draws folds, resamples, and the order of rows for "betting".
 
     Returns
     -------
@@ -107,44 +106,43 @@ def evaluate(
     Raises
     ------
     LogError
-        If not a single row was logged with an action that the policy takes: inverse-propensity methods then have no
-        answer.
+        If no row was logged with an action that the policy takes: inverse-propensity methods then have no estimate.
 
     Notes
     -----
     With w = probability under the policy / propensity, r the reward, q the reward predicted:
 
-    - "ips": the mean of w r. Unbiased; much variance.
-    - "snips": the sum of w r over the sum of w. Little bias, less variance, and never outside of the rewards.
-    - "direct": the mean prediction for what the policy does. As good as the model. Its interval tells how predictions
-      vary from row to row: it knows neither the model's bias nor how the model would differ had it learned from other
-      rows, and holds the true value far less often than `level` says.
-    - "doubly_robust": the direct prediction plus the mean of w (r - q). Right if propensities or the model are.
-    - "switch": doubly robust, but rows of the largest weights are left to the model where the data do not show that
-      the estimate is moved by it. For those rows the interval is as blind as that of "direct".
-    - "log_smoothing": the mean of sqrt(n) log(1 + w r / sqrt(n)), with r as a share of its range. Pessimistic of
-      policies that hang on a few heavy rows, and so good to choose by; the interval is that of the value.
+    - "ips": the mean of w r. Unbiased; high variance.
+    - "snips": the sum of w r over the sum of w. Small bias, less variance, and never outside the range of rewards.
+    - "direct": the mean prediction for the policy's actions. As good as the model. Its interval shows how predictions
+      vary from row to row. It ignores the model's bias and how the model would differ had it learned from other rows,
+      and covers the true value far less often than `level` says.
+    - "doubly_robust": the direct prediction plus the mean of w (r - q). Right if the propensities or the model are.
+    - "switch": doubly robust, but rows of the largest weights are left to the model as long as that does not move the
+      estimate significantly. For those rows the interval ignores the model's error, as that of "direct" does.
+    - "log_smoothing": the mean of sqrt(n) log(1 + w r / sqrt(n)), with r scaled to [0, 1]. Pessimistic about policies
+      whose value depends on a few heavy rows, and so good for selection. The interval is that of the value.
 
-    An estimate by "ips" or "doubly_robust" that no policy could have, because it is outside of the known range of
-    rewards, is moved to the nearest end of the range.
+    An estimate by "ips" or "doubly_robust" outside the known range of rewards is moved to the nearest end of the range.
 
-    "mid_p" is a mid-P interval for weighted rows: right on average where "normal" and "bootstrap" are too narrow and
-    shifted, because few of the matched rewards differ from the rest, and as wide as they are for long logs. It needs
-    rewards that differ, or their range. With "direct" and "switch" it is as blind to the model's errors as any.
+    "mid_p" is a mid-P interval for weighted rows. Its coverage is right on average, also where few of the matched
+    rewards differ from the rest and "normal" and "bootstrap" are too narrow and shifted. On long logs it is as wide as
+    they are. It needs rewards that differ, or their range. With "direct" and "switch" it ignores the model's error,
+    as the other intervals do.
 
-    "empirical_likelihood" (Karampatziakis, Langford and Mineiro) asks how likely a law of rows with the value claimed
-    can make the log. "anytime" (Waudby-Smith and others, 2022) takes rows in the order given, in which they were
-    logged: all intervals made as rows come in hold together, also if the logging policy changes on the way (then not of
-    the gain on what was logged, which changes with it).
+    "empirical_likelihood" (Karampatziakis, Langford and Mineiro) keeps the values under which the log is likely enough.
+    "anytime" (Waudby-Smith and others, 2022) takes rows in the order given, which must be that of logging. The
+    intervals of all prefixes hold jointly, even if the logging policy changes over time. (The difference to the
+    logging policy then changes with it and is not covered.)
 
     "bernstein" (Maurer and Pontil) and "betting" (Waudby-Smith and Ramdas) hold for every number of rows if rows are
-    independent, rewards are in `reward_range` and propensities are true; around "snips" they are intervals of the
-    value, made of unbiased terms, not of that estimator's distribution. "betting" is the narrower one. For
-    "doubly_robust" it trains every model on earlier rows only, in random order. "bernstein" is not offered there, and
-    neither is for the methods that a wrong model makes biased.
+    independent, rewards are in `reward_range` and propensities are true. Around "snips" they bound the value by
+    unbiased terms; they do not describe that estimator's distribution. "betting" is narrower. For "doubly_robust" it
+    trains every model on earlier rows only, in random order; "bernstein" does not support "doubly_robust". Neither
+    supports "direct" and "switch", which a wrong model biases.
 
-    `serious` has the warnings that forbid a definite verdict. Those that make the estimate worthless (rows trained on,
-    impossible propensities, actions never logged, no interval) are also issued as `OffsetTreeWarning`.
+    `serious` has the warnings that forbid a definite verdict. Those that make the estimate worthless (evaluation on
+    training rows, impossible propensities, actions never logged, no interval) are also issued as `OffsetTreeWarning`.
 
     Examples
     --------
@@ -168,19 +166,21 @@ def evaluate(
     if method not in MODEL_METHODS:
         _refuse_unmatched(weights)
     known = find_range(policy, reward_range, log.reward)
-    way = Way.of(log, policy, method, interval, level, reward_range, known, max_weight, group, random)
-    predicted = _predicted(way, log, reward_model, targets, random)
-    terms = [estimate_terms(method, w, way.rewards, q, way.limits) for w, q in zip(weights, predicted, strict=True)]
+    settings = IntervalSettings.of(log, policy, method, interval, level, reward_range, known, max_weight, group, random)
+    predicted = _predicted(settings, log, reward_model, targets, random)
+    terms = [
+        estimate_terms(method, w, settings.rewards, q, settings.limits) for w, q in zip(weights, predicted, strict=True)
+    ]
     pessimistic = [float(each.numerator.mean()) for each in terms] if method == "log_smoothing" else []
-    if pessimistic:  # the interval is of the value, and so made of terms that are not smoothed
-        terms = [estimate_terms("snips", w, way.rewards, None) for w in weights]
-    logged = [Terms(way.rewards)] if _is_logging(baseline) else []
-    intervals = find_intervals(way, [*terms, *logged], weights, predicted, log, _apart(targets), random)
+    if pessimistic:  # the interval is that of the value, and so of terms that are not smoothed
+        terms = [estimate_terms("snips", w, settings.rewards, None) for w in weights]
+    logged = [Terms(settings.rewards)] if _is_logging(baseline) else []
+    intervals = find_intervals(settings, [*terms, *logged], weights, predicted, log, _differing(targets), random)
     if pessimistic:
         intervals = _with_values(intervals, pessimistic)
     sums = [diagnostics.WeightSums.of(w) for w in weights]
     worthless, serious, others = find_warnings(policies, log, targets, weights, method, interval, terms, sums, known)
-    few = of_few_groups(way, weights[0])
+    few = of_few_groups(settings, weights[0])
     serious, others = (serious + few, others) if interval in diagnostics.FOR_LONG_LOGS else (serious, others + few)
     for text in worthless:
         warnings.warn(text, OffsetTreeWarning, stacklevel=2)
@@ -198,30 +198,30 @@ def evaluate(
         difference=intervals[2] if len(intervals) > 1 else None,
         warnings=(*worthless, *serious, *others),
         serious=(*worthless, *serious),
-        n_groups=None if way.group is None else int(way.group.max()) + 1,
+        n_groups=None if settings.group is None else int(settings.group.max()) + 1,
     )
 
 
 def _predicted(
-    way: Way, log: Log, reward_model: Any, targets: list[Target], random: np.random.RandomState
+    settings: IntervalSettings, log: Log, reward_model: Any, targets: list[Target], random: np.random.RandomState
 ) -> list[Predictions | None]:
-    """Return the rewards predicted for each target, where the method needs them."""
-    if way.method not in MODEL_METHODS:
+    """Return the predicted rewards of each target; None if the method has no reward model."""
+    if settings.method not in MODEL_METHODS:
         return [None] * len(targets)
-    n_rows, scale = len(log.logged), way.scale
-    folds = folds_by_group(n_rows, random, way.group)
-    if way.interval in ("betting", "anytime"):
-        folds = forward_folds(way.order, is_anytime=way.interval == "anytime")
+    n_rows, scale = len(log.logged), settings.scale
+    folds = folds_by_group(n_rows, random, settings.group)
+    if settings.interval in ("betting", "anytime"):
+        folds = forward_folds(settings.order, is_anytime=settings.interval == "anytime")
     prior = scale.low + 0.5 * scale.width if scale is not None else 0.0
     model = reward_model
     if is_table(reward_model):
         model = check_predictions(reward_model, n_rows, log.columns, log.space) / log.unit
-    found = predict_rewards(model, log.X, log.logged, way.rewards, len(log.space), targets, folds, random, prior)
+    found = predict_rewards(model, log.X, log.logged, settings.rewards, len(log.space), targets, folds, random, prior)
     return [*found] if scale is None else [scale.clipped(each) for each in found]
 
 
 def _with_values(intervals: list[Interval], values: list[float]) -> list[Interval]:
-    """Put other estimates into intervals, which hold them; what was logged keeps its own."""
+    """Replace the values of intervals, and widen those that do not contain them; the logging policy keeps its value."""
     values = [*values, *(each.value for each in intervals[len(values) : 2])]
     values = [*values, values[0] - values[-1]][: len(intervals)]
     return [
@@ -230,8 +230,8 @@ def _with_values(intervals: list[Interval], values: list[float]) -> list[Interva
     ]
 
 
-def _apart(targets: list[Target]) -> NDArray[np.bool_] | None:
-    """Return the rows in which two policies take different actions, where that is known."""
+def _differing(targets: list[Target]) -> NDArray[np.bool_] | None:
+    """Return a mask of rows in which two deterministic policies take different actions; None for others."""
     chosen = [target.chosen for target in targets]
     return None if len(chosen) < 2 or chosen[0] is None or chosen[1] is None else chosen[0] != chosen[1]
 

@@ -1,4 +1,4 @@
-"""Pictures of evaluations (extra ``plots``): values side by side, weights, calibration, and growth with the log."""
+"""Plots of evaluations (extra ``plots``): values side by side, weights, calibration, and value by prefix of the log."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ __all__ = ["plot_calibration", "plot_prefix", "plot_values", "plot_weights"]
 
 
 def plot_values(estimates: Mapping[str, Estimate], *, axes: Any = None) -> Any:
-    """Draw the values of several policies side by side, with their intervals, and what they are compared with.
+    """Draw the values of several policies side by side, with their intervals and baselines.
 
-    An interval that ends nowhere, because nothing is known of the spread, is drawn grey and dotted up to the edges,
-    with arrows. Where levels or baselines differ, each policy has its own.
+    An infinite interval is drawn grey and dotted up to the edges, with arrows. If levels or baselines differ, each
+    policy shows its own.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def plot_values(estimates: Mapping[str, Estimate], *, axes: Any = None) -> Any:
     Returns
     -------
     matplotlib axes
-        With ``axes.figure.savefig(...)`` to keep it.
+        Save it by ``axes.figure.savefig(...)``.
     """
     named = isinstance(estimates, Mapping) and len(estimates) > 0
     if not named or not all(isinstance(each, Estimate) for each in estimates.values()):
@@ -91,17 +91,17 @@ def plot_weights(
     available: Any = None,
     axes: Any = None,
 ) -> Any:
-    """Draw which share of the whole weight the heaviest rows carry.
+    """Draw the share of the total weight that the heaviest rows carry.
 
-    Where all matched rows weigh the same it is a straight line; the steeper it begins, the fewer rows the estimate
-    hangs on.
+    If all matched rows have equal weight it is a straight line. The steeper it starts, the fewer rows the estimate
+    depends on.
 
     Parameters
     ----------
     policy, X, action, propensity, actions, available
         As in `evaluate`.
     reward : ignored
-        So that ``**log.arrays()`` can be passed.
+        Accepted so that ``**log.arrays()`` can be passed.
     axes : matplotlib axes, optional
         Where to draw; a new figure if not given.
     """
@@ -131,7 +131,7 @@ def plot_weights(
 
 
 def plot_calibration(estimate: PropensityEstimate, *, axes: Any = None) -> Any:
-    """Draw how often actions were taken against how likely they were predicted to be.
+    """Draw how often actions were taken against their predicted probabilities.
 
     Parameters
     ----------
@@ -169,17 +169,17 @@ def plot_prefix(
     axes: Any = None,
     **settings: Any,
 ) -> Any:
-    """Draw the value as a function of how much of the log is used, from its beginning.
+    """Draw the value estimated on growing prefixes of the log.
 
-    An interval that narrows around a level line is what a log without surprises gives; a drift or a jump tells that
-    the world, or what was logged, changed on the way. Where nothing is known of the spread yet, no interval is drawn.
+    On a stationary log the interval narrows around a level line. A drift or a jump shows that the world, or the logging
+    policy, changed over time. No interval is drawn while the variance is unknown.
 
     Parameters
     ----------
     policy, X, action, reward, propensity
         As in `evaluate`.
     n_points : int, default=20
-        Prefixes, from a twentieth of the log on.
+        Number of prefixes, from a twentieth of the log on.
     axes : matplotlib axes, optional
         Where to draw; a new figure if not given.
     **settings
@@ -187,14 +187,14 @@ def plot_prefix(
         default there is none.
     """
     if not (isinstance(n_points, int | np.integer) and not isinstance(n_points, bool) and n_points >= 1):
-        raise ParameterError(f"n_points must be a whole number of at least 1, of prefixes to draw; got {n_points!r}.")
+        raise ParameterError(f"n_points must be a whole number of prefixes, at least 1; got {n_points!r}.")
     baseline = settings.pop("baseline", None)
     actions, available = settings.pop("actions", None), settings.pop("available", None)
     log = Log.of(X, action, reward, propensity, actions, available, [policy, baseline])
     n_rows, model = len(log.logged), settings.pop("reward_model", None)
     if is_table(model):
         model = check_predictions(model, n_rows, log.columns, log.space)
-    # Arrays of decisions, as which policies are passed on, do not know it.
+    # Policies are passed on as arrays of decisions, which have no reward_range.
     settings.setdefault("reward_range", getattr(policy, "reward_range", None))
     compared = baseline is not None and not (isinstance(baseline, str) and baseline == "logging")
     decided, first = [], max(n_rows // 20, 2)
@@ -211,7 +211,7 @@ def plot_prefix(
     ends = np.unique(np.linspace(n_rows, min(first, n_rows), n_points).astype(int))
     found = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OffsetTreeWarning)  # once per prefix; evaluate tells of them
+        warnings.simplefilter("ignore", OffsetTreeWarning)  # would repeat for every prefix
         for end in ends:
             part: dict[str, Any] = {"reward": log.reward[:end], "propensity": log.propensity[:end]}
             part["available"] = None if log.available is None else log.available.mask[:end]
@@ -223,7 +223,7 @@ def plot_prefix(
 
 
 def _as_decided(target: Target, space: NDArray[Any]) -> NDArray[Any]:
-    """Return what a policy does as an array, so that it is asked once for all prefixes."""
+    """Return the decisions or probabilities as an array, so that the policy is asked once for all prefixes."""
     if target.chosen is None:
         return target.probability(np.arange(len(target.on_logged)))
     return np.asarray(space[target.chosen])

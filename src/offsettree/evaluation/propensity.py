@@ -1,4 +1,4 @@
-"""Propensities that were not recorded, estimated from what was chosen."""
+"""Estimate propensities that were not recorded, from the logged actions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from offsettree.learners import NominalEncoder
 __all__ = ["PropensityEstimate", "estimate_propensity"]
 
 N_BINS = 10
-MOST_ROWS = 100_000  # that calibration looks at: it has a number per action to settle, and one more
+MOST_ROWS = 100_000  # for calibration, which fits only n_actions + 1 parameters
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PropensityEstimate:
-    """Estimated propensities, and how far they can be trusted. It can be passed as `propensity` itself.
+    """Estimated propensities with diagnostics. It can be passed as `propensity` itself.
 
     Parameters
     ----------
@@ -38,18 +38,18 @@ class PropensityEstimate:
     actions : array of shape (n_actions,)
         The labels.
     clip : float
-        No propensity is smaller: those that were have been raised to it.
+        The smallest propensity; smaller estimates are raised to it.
     n_clipped : int
-        How many those are. For them weights are too small, and estimates biased towards the rest of the log.
+        The number of propensities raised. Their weights are too small, which biases estimates towards the other rows.
     log_loss : float
         Mean of -log(propensity before clipping), out of fold; smaller is better.
     constant_log_loss : float
-        The same if X said nothing, and every action had its own frequency in each row.
+        The same for a model without X, which predicts the frequency of each action.
     calibration : array of shape (n_bins, 3)
-        By groups of similar predicted probabilities, over all rows and actions: the mean prediction, the share of rows
-        in which that action was taken, and how many predictions there are.
+        By bins of predicted probability, over all rows and actions: the mean prediction, the share of rows in which
+        the action was taken, and the number of predictions.
     warnings : tuple of str
-        What speaks against trusting them, in plain words.
+        Reasons not to trust the propensities.
     """
 
     propensity: NDArray[np.float64]
@@ -89,21 +89,20 @@ def estimate_propensity(
     actions: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> PropensityEstimate:
-    """Estimate how likely the logging policy was to take each row's action.
+    """Estimate the probability with which the logging policy took each row's action.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-        Everything that the logging policy went by. What it knew and X does not hold makes every estimate wrong.
+        Everything that the logging policy's choice depended on. Anything missing (confounding) makes estimates wrong.
     action : array of shape (n_rows,)
-        What was chosen.
+        The logged actions.
     estimator : classifier with predict_proba, optional
         Predicts actions. By default logistic regression on standardised features.
     n_folds : int, default=5
-        No row's propensity comes from a model that learned from the row.
+        Cross-fitting: no row's propensity comes from a model that learned from the row.
     calibrate : bool, default=True
-        Let probabilities be made more or less extreme, and actions more or less likely, so that they fit what was
-        chosen (vector scaling of the logarithms, fitted out of fold).
+        Calibrate the probabilities by vector scaling of their logarithms, fitted out of fold.
     clip : float, optional
         The smallest propensity, at most 1 / n_actions. By default 5 / (sqrt(n_rows) log(n_rows)) (Gruber and others,
         2022), and at most half of 1 / n_actions.
@@ -120,8 +119,8 @@ def estimate_propensity(
     Notes
     -----
     Recorded propensities are always better: log them. Estimates are right only if X holds all that the choice
-    depended on and every action was possible in every context. An action that was always taken in some contexts and
-    never in others has no propensity that could be divided by; there clipping keeps weights finite, not right.
+    depended on and every action was possible in every context. For an action that was always taken in some contexts and
+    never in others, clipping keeps the weights finite but not right.
 
     Examples
     --------
@@ -166,8 +165,8 @@ def _least(clip: float | None, n_rows: int, n_actions: int) -> float:
         return float(min(5 / (np.sqrt(n_rows) * np.log(max(n_rows, 3))), 0.5 / n_actions))
     if not (is_number(clip) and 0 < clip <= 1 / n_actions):
         raise ParameterError(
-            f"clip must be above 0, and at most 1 / n_actions = {1 / n_actions:.3g}, more than which the least "
-            f"likely action never has; got {clip!r}. Use a small one, such as 0.01, or leave it out."
+            f"clip must be above 0 and at most 1 / n_actions = {1 / n_actions:.3g}, the most that the least likely "
+            f"action can have; got {clip!r}. Use a small one, such as 0.01, or leave it out."
         )
     return float(clip)
 
@@ -186,10 +185,10 @@ def _out_of_fold(
     n_folds: int,
     random: np.random.RandomState,
 ) -> NDArray[np.float64]:
-    """Return the probabilities of all actions in each row, by models that did not learn from it; none is 0."""
+    """Return the out-of-fold probabilities of all actions in each row; none is 0."""
     n_rows = len(logged)
     chance = np.empty((n_rows, len(frequency)))
-    # Every action is spread over the folds as evenly as can be.
+    # Folds are stratified by action.
     order = random.permutation(n_rows)
     fold = np.empty(n_rows, dtype=np.intp)
     fold[order[np.argsort(logged[order], kind="stable")]] = np.arange(n_rows) % n_folds
@@ -207,7 +206,7 @@ def _out_of_fold(
                     f"estimator must give finite probabilities of shape {(len(test), len(seen))}; got {answer.shape}."
                 )
             table[:, seen] = answer
-        # A few rows' worth of doubt: a model that has never met an action would be infinitely sure of it.
+        # Smoothing by two pseudo-rows: a model that has not seen an action gives it probability 0.
         chance[test] = (len(train) * table + frequency + 1 / len(frequency)) / (len(train) + 2)
     return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
@@ -215,7 +214,7 @@ def _out_of_fold(
 def _calibrated(
     logs: NDArray[np.float64], logged: NDArray[np.intp], random: np.random.RandomState
 ) -> NDArray[np.float64]:
-    """Return a * logs + b, normalised, with the number a and one b per action that make what was chosen likeliest."""
+    """Return a * logs + b, normalised; the scalar a and one b per action maximise the likelihood of the actions."""
     n_rows, n_actions = logs.shape
     rows = random.choice(n_rows, MOST_ROWS, replace=False) if n_rows > MOST_ROWS else np.arange(n_rows)
     part, taken = logs[rows], logged[rows]
@@ -228,17 +227,17 @@ def _calibrated(
         slope = np.empty(n_actions + 1)
         slope[0] = (off * part).sum() / len(rows) - part[np.arange(len(rows)), taken].mean()
         slope[1:] = off.mean(axis=0) - share
-        # A row's worth of pull towards no change: an action without rows would go to minus infinity.
-        pull = theta - np.append(1.0, np.zeros(n_actions))
-        value = -found[np.arange(len(rows)), taken].mean() + pull @ pull / (2 * len(rows))
-        return float(value), slope + pull / len(rows)
+        # A ridge penalty of one row's weight: else the b of an action without rows goes to minus infinity.
+        change = theta - np.append(1.0, np.zeros(n_actions))
+        value = -found[np.arange(len(rows)), taken].mean() + change @ change / (2 * len(rows))
+        return float(value), slope + change / len(rows)
 
     best = minimize(loss, np.append(1.0, np.zeros(n_actions)), jac=True, method="L-BFGS-B")
     return np.asarray(log_softmax(best.x[0] * logs + best.x[1:], axis=1))
 
 
 def _calibration(chance: NDArray[np.float64], logged: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return mean prediction, share taken and number of predictions, by tenths of all predictions."""
+    """Return mean prediction, share taken and number of predictions, by deciles of all predictions."""
     taken = np.zeros(chance.shape, dtype=bool)
     taken[np.arange(len(logged)), logged] = True
     order = np.argsort(chance, axis=None)
@@ -252,8 +251,8 @@ def _warnings(
     found = []
     if n_clipped > 0.01 * len(propensity):
         found.append(
-            f"{n_clipped:,} of {len(propensity):,} propensities were below {least:.3g} and raised to it: what those "
-            "rows stand for is under-weighted. Were there contexts in which their actions were (almost) never taken?"
+            f"{n_clipped:,} of {len(propensity):,} propensities were below {least:.3g} and raised to it: those "
+            "rows are under-weighted. Are there contexts in which their actions were (almost) never taken?"
         )
     if loss > constant + 0.01:
         found.append(
@@ -262,7 +261,7 @@ def _warnings(
         )
     if (propensity > 0.99).mean() > 0.5:
         found.append(
-            "most actions could be predicted with certainty: the logging policy hardly explored, and no estimate "
+            "most actions can be predicted with certainty: the logging policy hardly explored, and no estimate "
             "of another policy's value will be good."
         )
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Scorers by which scikit-learn's model selection compares policies on a log."""
+"""Scorers of policies for scikit-learn's model selection."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["PolicyScorer", "make_policy_scorer"]
 
 
 class PolicyScorer(BaseEstimator):
-    """Callable that scikit-learn scores a fitted policy with; made by `make_policy_scorer`.
+    """Scorer of fitted policies, made by `make_policy_scorer`.
 
-    An estimator only in that it has parameters, is cloned, and says which metadata it wants.
+    It is a `BaseEstimator` for parameters, cloning and metadata requests only.
     """
 
-    # Requested by default: with metadata routing enabled nothing else is to be set.
+    # Requested by default, so that users need not call set_score_request.
     __metadata_request__score = {  # noqa: RUF012
         "estimator": UNUSED,
         "reward": True,
@@ -45,7 +45,7 @@ class PolicyScorer(BaseEstimator):
         self.random_state = random_state
 
     def __call__(self, estimator: Any, X: Features, y: ArrayLike, **routed: Any) -> float:
-        """Do as `score` does: the form in which scikit-learn asks."""
+        """Call `score`: scikit-learn calls scorers."""
         return self.score(estimator, X, y, **routed)
 
     def score(
@@ -58,7 +58,7 @@ class PolicyScorer(BaseEstimator):
         propensity: ArrayLike | None = None,
         available: Any = None,
     ) -> float:
-        """Return the estimated value of a fitted policy on a log, whose actions scikit-learn calls `y`."""
+        """Return the estimated value of a fitted policy on a log; `y` are the logged actions."""
         if reward is None or propensity is None:
             lacking = " and ".join(n for n, v in (("reward", reward), ("propensity", propensity)) if v is None)
             raise LogError(
@@ -89,19 +89,19 @@ def make_policy_scorer(
     actions: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = 0,
 ) -> PolicyScorer:
-    """Return a scorer for GridSearchCV, cross_val_score and their like: the estimated value of a policy.
+    """Return a scorer, for GridSearchCV, cross_val_score and the like, that estimates the value of a policy.
 
     Parameters
     ----------
     method : {"snips", "ips", "direct", "doubly_robust", "switch", "log_smoothing"}, default="snips"
-        The estimator, as in `evaluate`. "direct" trusts its reward model, and so prefers policies that agree with it;
-        "log_smoothing" is pessimistic of policies that hang on few rows.
+        The estimator, as in `evaluate`. "direct" prefers policies that agree with its reward model; "log_smoothing" is
+        pessimistic about policies whose value depends on few rows.
     reward_model : regressor, "boosting" or "linear", optional
-        For methods with a model, as in `evaluate`; cross-fitted within the rows that are scored.
+        For methods with a model, as in `evaluate`; cross-fitted within the scored rows.
     actions : array of shape (n_actions,), optional
-        All action labels; by default those that the policy and the log know.
+        All action labels; by default those of the policy and the log.
     random_state : int, RandomState instance or None, default=0
-        Draws the folds of the reward model. A number gives every candidate the same folds.
+        Draws the folds of the reward model. An int gives every candidate the same folds.
 
     Returns
     -------
@@ -110,8 +110,8 @@ def make_policy_scorer(
 
     Notes
     -----
-    Reward and propensity reach it by metadata routing, which must be enabled: the ways from before it pass a scorer
-    nothing but X and y. The scorer asks for both by itself. Called by hand, it needs no routing.
+    Reward and propensity reach the scorer by metadata routing, which must be enabled. The scorer requests both by
+    default. A direct call needs no routing.
 
     Examples
     --------
@@ -132,6 +132,6 @@ def make_policy_scorer(
         raise ParameterError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}.")
     if isinstance(reward_model, np.ndarray | list):
         raise ParameterError(
-            "reward_model must be a regressor here: folds take rows out, and an array of predictions cannot follow."
+            "reward_model must be a regressor here, not an array of predictions, which cannot be split into folds."
         )
     return PolicyScorer(method, reward_model=reward_model, actions=actions, random_state=random_state)

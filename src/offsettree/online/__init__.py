@@ -1,4 +1,4 @@
-"""Learning one row at a time, and exploring around what is learned (section 7.2 of the paper)."""
+"""Online learning, one row at a time, with exploration (section 7.2 of the paper)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The Banditron: k linear models, the largest chosen; see `_layout` for where their weights are."""
+"""Kernels of the Banditron: k linear models, the largest score is chosen. See `_layout` for the arrays."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from offsettree._jit import kernel, part
-from offsettree.online._kernels_explore import earned, explore, propensity_of
-from offsettree.online._kernels_rows import add_row, needs_no_care, product, read_row
+from offsettree.online._kernels_explore import explore, propensity_of, reward_of
+from offsettree.online._kernels_rows import add_row, is_plain_row, product, read_row
 from offsettree.online._layout import N_MODELS
 
 __all__ = ["choose_one", "choose_rows", "choose_within", "learn_one", "learn_rows", "run"]
 
-MOST = 1e15  # of reward / propensity: steps that float32 holds; what else is learned would be lost beside larger ones
+MOST = 1e15  # largest reward / propensity: larger steps would swamp all other weights in float32
 
 
 @kernel
@@ -49,8 +49,8 @@ def learn_one(
     reward: Any,
     propensity: Any,
 ) -> Any:
-    """Learn from one row, unless it must be looked at more closely; tell whether it was learned from."""
-    if not needs_no_care(layout, data, indices, indptr):
+    """Learn from one row if it needs no further checks; return whether it was learned from."""
+    if not is_plain_row(layout, data, indices, indptr):
         return False
     values = np.zeros(size, np.float32)
     n = read_row(layout, None, None, data, indices, indptr, 0, values, keys)
@@ -71,7 +71,7 @@ def choose_rows(layout: Any, weights: Any, size: Any, keys: Any, data: Any, indi
 def choose_within(
     layout: Any, weights: Any, size: Any, keys: Any, data: Any, indices: Any, indptr: Any, mask: Any, out: Any
 ) -> Any:
-    """Choose for each row among the actions that its mask leaves."""
+    """Choose for each row among the actions that its mask allows."""
     values = np.zeros(size, np.float32)
     for i in range(out.shape[0]):
         n = read_row(layout, None, None, data, indices, indptr, i, values, keys)
@@ -86,8 +86,8 @@ def choose_within(
 
 @kernel
 def choose_one(layout: Any, weights: Any, size: Any, keys: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    """Choose for one row; -1 where it must be looked at more closely."""
-    if not needs_no_care(layout, data, indices, indptr):
+    """Choose for one row; -1 if it needs further checks."""
+    if not is_plain_row(layout, data, indices, indptr):
         return -1
     values = np.zeros(size, np.float32)
     n = read_row(layout, None, None, data, indices, indptr, 0, values, keys)
@@ -111,7 +111,7 @@ def run(
     reward: Any,
     propensity: Any,
 ) -> Any:
-    """Choose for a row, explore around it, see the reward, learn; then the next row."""
+    """For each row in turn: choose, explore, look up the reward, learn."""
     values = np.zeros(size, np.float32)
     n_actions = np.int64(layout[N_MODELS])
     for i in range(chosen.shape[0]):
@@ -119,13 +119,13 @@ def run(
         greedy = choose_row(layout, weights, values, keys, n)
         action = explore(greedy, n_actions, rate[i], draws[i, 0], draws[i, 1])
         chosen[i], propensity[i] = action, propensity_of(action, greedy, n_actions, rate[i])
-        reward[i] = earned(label, rewards, i, action)
+        reward[i] = reward_of(label, rewards, i, action)
         learn_row(layout, weights, values, keys, n, action, reward[i], propensity[i])
 
 
 @part
 def choose_row(layout: Any, weights: Any, values: Any, keys: Any, n: Any) -> Any:
-    """Return the model with the largest product, the first of equals."""
+    """Return the model with the largest score, the first of equals."""
     best, largest = 0, -np.inf
     for model in range(np.int64(layout[N_MODELS])):
         score = product(layout, weights, model, values, keys, n)
@@ -138,6 +138,6 @@ def choose_row(layout: Any, weights: Any, values: Any, keys: Any, n: Any) -> Any
 def learn_row(
     layout: Any, weights: Any, values: Any, keys: Any, n: Any, action: Any, reward: Any, propensity: Any
 ) -> Any:
-    """Take the row from what would be chosen, and give it, over the propensity, to what earned."""
+    """Subtract the row from the greedy action's model; add it, times reward / propensity, to the action's model."""
     add_row(layout, weights, choose_row(layout, weights, values, keys, n), values, keys, n, np.float32(-1))
     add_row(layout, weights, action, values, keys, n, np.float32(min(reward / propensity, MOST)))

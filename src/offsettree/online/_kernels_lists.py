@@ -1,7 +1,7 @@
-"""Margins of rows that are lists, for decisions: each weight times its scale first, then times the value.
+"""Margins of rows that are lists of entries, for decisions: (weight times scale) times value.
 
-The products are added up in four sums, the first with every fourth, and so on: the processor need not wait for one to
-be ready, and a table of weights times scales gives the same numbers as weights and scales apart.
+Products are accumulated in four interleaved sums, so that additions overlap. The order of operations is fixed, so a
+precomputed table of weights times scales gives the same numbers to the bit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["fold", "has_zeros", "list_margin", "table_margin"]
 
 @kernel
 def fold(layout: Any, weights: Any, scales: Any, table: Any) -> Any:
-    """Fill a table of weights times scales, a row per feature and one for the bias, where no places are shared."""
+    """Fill a table of weights times scales, a row per feature and one for the bias; features must not be hashed."""
     n_features = np.uint64(layout[N_FEATURES])
     factor, step = layout[FACTOR], layout[STEP]
     for j in range(n_features + np.uint64(1)):
@@ -31,7 +31,7 @@ def fold(layout: Any, weights: Any, scales: Any, table: Any) -> Any:
 
 @part
 def has_zeros(data: Any, begin: Any, n: Any) -> Any:
-    """Tell whether some of a row's entries, from `begin` on, are zero: a list leaves them out."""
+    """Whether some of the n stored entries from `begin` on are zero; lists leave zeros out."""
     n_zeros = 0
     for i in range(n):
         n_zeros += data[begin + i] == 0
@@ -40,7 +40,7 @@ def has_zeros(data: Any, begin: Any, n: Any) -> Any:
 
 @part
 def table_margin(layout: Any, table: Any, model: Any, data: Any, indices: Any, begin: Any, n: Any) -> Any:
-    """Return the margin of a row of CSR, from entry `begin` on, none of them zero."""
+    """Return the margin of a CSR row, from entry `begin` on; no entry is zero."""
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     whole = begin + n // four * four
@@ -55,17 +55,17 @@ def table_margin(layout: Any, table: Any, model: Any, data: Any, indices: Any, b
 
 
 @part
-def list_margin(layout: Any, weights: Any, model: Any, values: Any, folds: Any, keys: Any, n: Any) -> Any:
-    """Return the margin of a list that leaves out the bias."""
+def list_margin(layout: Any, weights: Any, model: Any, values: Any, entry_scales: Any, keys: Any, n: Any) -> Any:
+    """Return the margin of a list without the bias entry; the bias is added here."""
     base, shift, mask = np.uint64(model) * layout[STEP], layout[SHIFT], layout[MASK]
     a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     whole = n // 4 * 4
     for i in range(0, whole, 4):
-        a += values[i] * (weights[0, ((keys[i] + base) >> shift) & mask] * folds[i])
-        b += values[i + 1] * (weights[0, ((keys[i + 1] + base) >> shift) & mask] * folds[i + 1])
-        c += values[i + 2] * (weights[0, ((keys[i + 2] + base) >> shift) & mask] * folds[i + 2])
-        d += values[i + 3] * (weights[0, ((keys[i + 3] + base) >> shift) & mask] * folds[i + 3])
+        a += values[i] * (weights[0, ((keys[i] + base) >> shift) & mask] * entry_scales[i])
+        b += values[i + 1] * (weights[0, ((keys[i + 1] + base) >> shift) & mask] * entry_scales[i + 1])
+        c += values[i + 2] * (weights[0, ((keys[i + 2] + base) >> shift) & mask] * entry_scales[i + 2])
+        d += values[i + 3] * (weights[0, ((keys[i + 3] + base) >> shift) & mask] * entry_scales[i + 3])
     for i in range(whole, n):
-        a += values[i] * (weights[0, ((keys[i] + base) >> shift) & mask] * folds[i])
+        a += values[i] * (weights[0, ((keys[i] + base) >> shift) & mask] * entry_scales[i])
     at_bias = ((layout[N_FEATURES] * layout[FACTOR] + base) >> shift) & mask
     return ((a + b) + (c + d)) + np.float32(layout[BIAS]) * weights[0, at_bias]

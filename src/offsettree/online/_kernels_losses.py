@@ -1,4 +1,7 @@
-"""How far a contest goes for a row: its weight, the slope of the loss, and the step that both call for."""
+"""The step of a contest for one row: its relative weight, the slope of the loss, and the step size.
+
+A contest is the linear classifier at a node of the tree, which decides between the node's left and right side.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +12,33 @@ from offsettree._jit import part
 
 __all__ = ["relative_weight", "slope", "step"]
 
-HEARD, LOUDNESS, LEARNED = 0, 1, 2  # rows that the mean weight is of, their sum of weights, all rows
+N_WEIGHTED, TOTAL_WEIGHT, LEARNED = 0, 1, 2  # rows in the mean weight, their total weight, all rows
 PERCEPTRON, HINGE = 0, 1  # the third is logistic
-MOST_TIMES = 1000.0  # the mean weight: more is an accident of the log
-SURE = 30.0  # a margin beyond which the logistic loss is flat
+MOST_TIMES = 1000.0  # a weight counts at most as so many times the mean weight
+SURE = 30.0  # margin beyond which the logistic loss is flat
 
 
 @part
-def relative_weight(contests: Any, node: Any, loudness: Any) -> Any:
-    """Return a row's weight in a contest, where all together have mean 1: neither k nor the rewards' size set the pace.
+def relative_weight(contests: Any, node: Any, importance: Any) -> Any:
+    """Return the importance of a row divided by the contest's mean so far, so that weights have mean 1.
 
-    One row of a tiny propensity must not make those before or after it inaudible.
+    So the pace of learning depends neither on k nor on the scale of rewards. One row of a tiny propensity must not
+    dominate: the weight is capped, and the mean restarts after such a row.
     """
-    heard, total = contests[node, HEARD], contests[node, LOUDNESS]
-    if heard > 0 and loudness * heard > MOST_TIMES * total:
-        loudness = MOST_TIMES * total / heard
-    elif heard > 0 and loudness * heard * MOST_TIMES < total:
-        heard, total = 0.0, 0.0
+    n_weighted, total = contests[node, N_WEIGHTED], contests[node, TOTAL_WEIGHT]
+    if n_weighted > 0 and importance * n_weighted > MOST_TIMES * total:
+        importance = MOST_TIMES * total / n_weighted
+    elif n_weighted > 0 and importance * n_weighted * MOST_TIMES < total:
+        n_weighted, total = 0.0, 0.0
     contests[node, LEARNED] += 1
-    contests[node, HEARD] = heard + 1
-    contests[node, LOUDNESS] = total + loudness
-    return loudness * (heard + 1) / (total + loudness)
+    contests[node, N_WEIGHTED] = n_weighted + 1
+    contests[node, TOTAL_WEIGHT] = total + importance
+    return importance * (n_weighted + 1) / (total + importance)
 
 
 @part
 def slope(loss: Any, margin: Any) -> Any:
-    """How fast the loss falls as the margin grows; the margin is positive where the contest is won."""
+    """Return minus the derivative of the loss in the margin; a positive margin is a correct decision."""
     if loss == HINGE:
         return 1.0 if margin < 1 else 0.0
     if loss == PERCEPTRON:
@@ -44,10 +48,10 @@ def slope(loss: Any, margin: Any) -> Any:
 
 @part
 def step(loss: Any, margin: Any, weight: Any, gain: Any) -> Any:
-    """How far to go for a row of this weight, where the margin grows by `gain` per step.
+    """Return the step size for a row of this weight; a unit step increases the margin by `gain`.
 
-    The weight counts as if the row came that many times, each time with a small step: a large one takes the margin to
-    where the loss is flat, not beyond (Karampatziakis and Langford, "Online importance weight aware updates").
+    The weight acts as that many infinitesimal steps: a large one moves the margin to where the loss is flat, not beyond
+    (Karampatziakis and Langford, "Online importance weight aware updates").
     """
     if loss == HINGE:
         return min(weight, (1 - margin) / gain)
@@ -59,10 +63,10 @@ def step(loss: Any, margin: Any, weight: Any, gain: Any) -> Any:
 
 @part
 def _logistic_rise(margin: Any, time: Any) -> Any:
-    """Solve m' = 1 / (1 + exp m) from a margin for some time: m + exp m grows by just that time."""
+    """Solve m' = 1 / (1 + exp m) from a margin over some time: m + exp m grows by exactly that time."""
     begin = math.exp(margin)
     target = margin + begin + time
-    end = margin + time / (1 + begin)  # too far, as the slope falls on the way
+    end = margin + time / (1 + begin)  # an upper bound, as the slope decreases
     if end > 1:
         end = min(end, math.log(target))
     for _ in range(20):

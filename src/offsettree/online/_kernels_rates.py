@@ -1,4 +1,4 @@
-"""Rates that adapt: each weight has one of its own, which falls with the sum of its squared gradients."""
+"""Adaptive learning rates (AdaGrad): each weight's rate falls with the sum of its squared gradients."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def adapt(
     squares: Any,
     keys: Any,
     directions: Any,
-    gathered: Any,
+    square_sums: Any,
     n: Any,
     power: Any,
 ) -> Any:
-    """Leave the direction to go in scratch, by sums of squared gradients that count the row; return how it adds up.
+    """Write the update direction, after adding the row to the sums of squared gradients; return the margin's gain.
 
-    Where rows are lists the sums are added to in a copy.
+    For lists, the sums are updated in the copy `square_sums`.
     """
     if keys is None:
         return np.float64(_directions(weights, np.uint64(2 * node + 1), values, squares, n, power, directions))
     base, shift, mask = np.uint64(node) * layout[STEP], layout[SHIFT], layout[MASK]
     for i in range(n):
-        gathered[0, i] = weights[0, (((keys[i] + base) >> shift) & mask) + np.uint64(1)]
-    return np.float64(_directions(gathered, np.uint64(0), values, squares, n, power, directions))
+        square_sums[0, i] = weights[0, (((keys[i] + base) >> shift) & mask) + np.uint64(1)]
+    return np.float64(_directions(square_sums, np.uint64(0), values, squares, n, power, directions))
 
 
 @part_reordering_sums
@@ -52,10 +52,10 @@ def _directions(powers: Any, row: Any, values: Any, squares: Any, n: Any, power:
 
 @part_reordering_sums
 def _one_over_root(number: Any) -> Any:
-    """Return 1 / sqrt(number), to one part in a million: a root and a division would take twice as long.
+    """Return 1 / sqrt(number) to one part in a million, twice as fast as a square root and a division.
 
-    Half the bits of a float are nearly half its logarithm, which gives a first guess; two steps of Newton's method mend
-    it, with numbers that make the largest error small (Walczyk, Moroz and Cieslinski, 2018).
+    The fast inverse square root: a first guess by integer arithmetic on the float's bits, then two Newton steps with
+    constants that minimise the largest error (Walczyk, Moroz and Cieslinski, 2018).
     """
     half = np.float32(0.5) * number
     guess = np.int32(np.int32(0x5F376908) - (np.float32(number).view(np.int32) >> np.int32(1))).view(np.float32)
@@ -71,12 +71,12 @@ def add_directions(
     squares: Any,
     keys: Any,
     directions: Any,
-    gathered: Any,
+    square_sums: Any,
     n: Any,
     stride: Any,
     power: Any,
 ) -> Any:
-    """Go so far in the direction that `adapt` left, and keep its sums of squared gradients."""
+    """Add `stride` times the direction of `adapt` to the weights, and store its sums of squared gradients."""
     if keys is None:
         add_row(layout, weights, node, directions, keys, n, stride)
         return
@@ -85,10 +85,10 @@ def add_directions(
         for i in range(n):
             at = keys[i] + base
             weights[0, at] += stride * directions[i]
-            weights[0, at + np.uint64(1)] = gathered[0, i]
+            weights[0, at + np.uint64(1)] = square_sums[0, i]
     else:
         for i in range(n):
             at = ((keys[i] + base) >> shift) & mask
             weights[0, at] += stride * directions[i]
-            # Not copied back: two features of a row may share a place.
+            # Added, not copied back: two features of a row may share a hash bucket.
             weights[0, at + np.uint64(1)] += power * squares[i]

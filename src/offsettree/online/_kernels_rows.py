@@ -1,12 +1,10 @@
-"""A row of X on its way into an online learner: spread out or as a list of its entries (see `_layout`), and scaled.
+"""Read rows of X for online learners: dense or as lists of entries (see `_layout`), and scaled.
 
-Scaled is x / s, where s is the largest size that the feature has had so far: the learner is the same whatever the units
-of a feature. Learning updates s first, deciding does not. Kept is 1 / s, as multiplying is faster. Without scales
-values are taken as they are.
+A value x is scaled to x / s, where s is the largest absolute value of the feature so far: the result does not depend on
+the units of a feature. Learning updates s first, deciding does not. What is stored is 1 / s, as multiplying is faster.
 
-`keys` is None where rows are spread out, and `scales` where values are not scaled: numba then compiles without the
-other branch, and vectorises what is left. Kernels take whole arrays and places in them rather than slices and records,
-whose owners would be counted each time.
+`keys` is None in the dense form, and `scales` is None if values are not scaled: numba then drops the other branch and
+vectorises the rest. Kernels take whole arrays and indices, not slices and records, to avoid reference counting.
 """
 
 from __future__ import annotations
@@ -33,19 +31,19 @@ from offsettree.online._layout import (
     WIDTH,
 )
 
-__all__ = ["add_row", "needs_no_care", "product", "read_row", "read_to_choose", "room_to_learn", "square"]
+__all__ = ["add_row", "is_plain_row", "learning_buffers", "product", "read_row", "read_to_choose", "square"]
 
 
 @kernel
-def room_to_learn(size: Any) -> Any:
-    """Return arrays for a row's values, their squares, the direction to go, and sums of squared gradients."""
+def learning_buffers(size: Any) -> Any:
+    """Return buffers for a row's values, their squares, the update direction, and sums of squared gradients."""
     values, squares = np.zeros(size, np.float32), np.empty(size, np.float32)
     return values, squares, np.empty(size, np.float32), np.empty((1, size), np.float32)
 
 
 @part
-def needs_no_care(layout: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    """Tell whether one row can be taken as it is: all within bounds, and the entries of CSR in order, none twice."""
+def is_plain_row(layout: Any, data: Any, indices: Any, indptr: Any) -> Any:
+    """Whether a row needs no further checks: values within bounds; CSR indices sorted, unique and in range."""
     if data.ndim == 2:
         n_good = 0
         for i in range(data.shape[1]):
@@ -74,10 +72,10 @@ def read_row(
     values: Any,
     keys: Any,
 ) -> Any:
-    """Fill `values`, and `keys` where rows are lists; return the number of entries.
+    """Fill `values`, and `keys` in the list form; return the number of entries.
 
-    `growing` are the scales again where they are to follow the row, and None where they are not to be touched, as no
-    list may ask for. The row is one of a CSR matrix, or of the array `data` where that has two dimensions.
+    `growing` is `scales` again if they are to be updated, else None; the list form always updates them. The row is of a
+    CSR matrix, or of the array `data` if that has two dimensions.
     """
     n_features = np.int64(layout[N_FEATURES])
     if keys is None:
@@ -109,25 +107,25 @@ def read_to_choose(
     indptr: Any,
     at: Any,
     values: Any,
-    folds: Any,
+    entry_scales: Any,
     keys: Any,
 ) -> Any:
-    """Do as `read_row`, but leave a list's values as they are, put their scales into `folds`, and leave out the bias.
+    """Read a row for a decision: a list's values stay unscaled, their scales go to `entry_scales`; no bias entry.
 
-    So decisions can be taken from a table of weights times scales, with the very same numbers.
+    So a table of weights times scales gives the same numbers to the bit.
     """
     if keys is None:
         return read_row(layout, scales, None, data, indices, indptr, at, values, None)
     n = _list(np.int64(layout[N_FEATURES]), data, indices, indptr, at, values, keys)
     if scales is None:
         for i in range(n):
-            folds[i] = 1
+            entry_scales[i] = 1
     else:
         factor, shift = layout[SCALE_FACTOR], layout[SCALE_SHIFT]
         for i in range(n):
             scale = scales[(keys[i] * factor) >> shift]
-            # Never seen: what shares a place with it has learned nothing about it.
-            folds[i] = scale if scale < np.float32(UNSEEN) else np.float32(0)
+            # A feature never seen counts 0: a weight in its hash bucket belongs to another feature.
+            entry_scales[i] = scale if scale < np.float32(UNSEEN) else np.float32(0)
     for i in range(n):
         keys[i] *= layout[FACTOR]
     return n
@@ -135,14 +133,14 @@ def read_to_choose(
 
 @part
 def _list(n_features: Any, data: Any, indices: Any, indptr: Any, at: Any, values: Any, keys: Any) -> Any:
-    """List the entries that are not zero: in loops of one purpose each, which can use vector instructions."""
+    """List the nonzero entries, in simple loops that can be vectorised."""
     n = np.int64(0)
     if data.ndim == 2:
         for j in range(n_features):
             keys[n], values[n] = np.uint64(j), np.float32(data[at, j])
             n += data[at, j] != 0
         return n
-    # Places are unsigned: one below zero would be counted from the end, which takes time to look for.
+    # Unsigned indices spare the check for negative ones, which count from the end.
     begin = np.uint64(indptr[at])
     n_stored = np.uint64(indptr[at + 1]) - begin
     if has_zeros(data, begin, n_stored):
@@ -207,7 +205,7 @@ def _spread_list(scales: Any, growing: Any, data: Any, indices: Any, indptr: Any
 
 @part_reordering_sums
 def product(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: Any) -> Any:
-    """Multiply the row with the weights of a model; what is added up comes in the order that suits the machine."""
+    """Return the dot product of the row and a model's weights; the compiler may reorder the sum."""
     total = np.float32(0)
     if keys is None:
         row = np.uint64(model) * layout[SPACING]
@@ -224,7 +222,7 @@ def product(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
 def add_row(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: Any, factor: Any) -> Any:
     """Add a multiple of the row to the weights of a model."""
     if keys is None:
-        # Read once: as far as the compiler can tell the weights might overwrite it.
+        # Read once: for the compiler, writing weights might change the layout.
         row = np.uint64(model) * layout[SPACING]
         for i in range(n):
             weights[row, i] += factor * values[i]
@@ -236,7 +234,7 @@ def add_row(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
 
 @part_reordering_sums
 def square(values: Any, n: Any, squares: Any) -> Any:
-    """Fill `squares`, and add them up."""
+    """Write the squares of the values, and return their sum."""
     total = np.float32(0)
     for i in range(n):
         of_value = values[i] * values[i]

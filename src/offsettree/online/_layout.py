@@ -1,14 +1,14 @@
-"""Where an online learner keeps its numbers: flat arrays that its kernels read and write in place.
+"""The memory layout of online learners: flat arrays that kernels read and write in place.
 
-There are two forms. Up to `MOST_COLUMNS` columns a model has all its weights side by side, and a row is spread out to
-the same width, zeros included: vector instructions make up for the zeros. Beyond, or where features are hashed, a row
-is the list of its entries, and the weights that the models give to one feature lie side by side. X may come as
-an array or as a CSR matrix, in either form with the same numbers.
+There are two forms. The dense form, up to `MOST_COLUMNS` columns, stores all weights of a model side by side; rows are
+expanded to the same width, zeros included, and vector instructions make up for the zeros. In the list form, for more
+columns or hashed features, a row is the list of its entries, and all models' weights of one feature lie side by side.
+In both forms X may be an array or a CSR matrix, with the same result.
 
-A layout is one array of whole numbers, by the names below. Of model m the weight for feature j is at
-``[m * spacing, j]`` in the first form, and at ``[0, ((j * factor + m * step) >> shift) & mask]`` in the second; there
-the scale of feature j is at ``(j * scale_factor) >> scale_shift``. With a spacing of 2 something else of the model has
-the next row, or the next place: what is used together comes into the processor's cache together.
+A layout is one array of whole numbers, indexed by the names below. The weight of model m for feature j is at
+``[m * spacing, j]`` in the dense form, and at ``[0, ((j * factor + m * step) >> shift) & mask]`` in the list form,
+where the scale of feature j is at ``(j * scale_factor) >> scale_shift``. With a spacing of 2, each weight has a second
+number (its sum of squared gradients) in the next row or place, so that both are in the processor's cache together.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ __all__ = [
     N_SCALES,
 ) = range(13)
 
-KINDS = (np.dtype(np.float32), np.dtype(np.float64))  # of numbers that kernels take
-LARGEST = 1e15  # size of a value: float32 holds the squares of millions of them
-LARGEST_SCALE = 5e14  # of a feature that has been seen, however small its values were
-UNSEEN = 1e15  # scale, one over the largest size so far, before any: what is smaller counts as of this size
+KINDS = (np.dtype(np.float32), np.dtype(np.float64))  # dtypes that kernels take
+LARGEST = 1e15  # absolute value: float32 holds the sum of squares of millions of them
+LARGEST_SCALE = 5e14  # of a feature that has been seen, however small its values
+UNSEEN = 1e15  # initial scale (1 / the largest absolute value so far) of a feature not seen yet
 MOST_COLUMNS = 1024
 MOST_WEIGHTS = 2**31
-LANES = 16  # numbers that vector instructions take at once; a width that they divide leaves no rest
+LANES = 16  # widths are multiples of the numbers that vector instructions take at once
 
-# Odd, with bits well mixed: Fibonacci hashing takes the high bits of a product.
+# Odd, with well-mixed bits: Fibonacci hashing takes the high bits of a product.
 FEATURE_HASH = 0x9E3779B97F4A7C15
 MODEL_HASH = 0xC2B2AE3D27D4EB4F
 
@@ -79,7 +79,7 @@ MODEL_HASH = 0xC2B2AE3D27D4EB4F
 def make_layout(
     n_features: int, n_models: int, *, bias: bool, spacing: int = 1, n_bits: int | None = None
 ) -> NDArray[np.uint64]:
-    """Lay out the weights of linear models over the same features, and a constant where there is a bias."""
+    """Return the layout of linear models over the same features, with an intercept if `bias`."""
     n_columns = n_features + 1
     n_weights = n_columns * n_models
     width, factor, scale_factor, step, shift, scale_shift, mask = 0, n_models * spacing, 1, spacing, 0, 0, 2**64 - 1
@@ -90,8 +90,8 @@ def make_layout(
         shift, scale_shift, mask = 64 - n_bits - (spacing - 1), 64 - n_bits, 2**64 - spacing
     elif n_weights > MOST_WEIGHTS:
         raise ParameterError(
-            f"{n_features:,} features for each of {n_models:,} linear models are more weights than can be kept "
-            f"({MOST_WEIGHTS:,}). Hash the features into a number of weights that you choose: n_bits=24, say."
+            f"there can be at most {MOST_WEIGHTS:,} weights; got {n_features:,} features for each of {n_models:,} "
+            "linear models. Hash the features into fewer weights, such as by n_bits=24."
         )
     elif n_features <= MOST_COLUMNS:
         width = -(-n_columns // LANES) * LANES
@@ -99,32 +99,32 @@ def make_layout(
     layout = np.zeros(13, dtype=np.uint64)
     layout[[N_FEATURES, WIDTH, BIAS, SPACING, N_MODELS]] = n_features, width, bias, spacing, n_models
     layout[[N_WEIGHTS, N_SCALES]] = n_weights, n_scales
-    # One by one: as a list numbers beyond 2**63 would become floats.
+    # One by one: in a list, numbers beyond 2**63 would become floats.
     layout[FACTOR], layout[SCALE_FACTOR], layout[STEP], layout[MASK] = factor, scale_factor, step, mask
     layout[[SHIFT, SCALE_SHIFT]] = shift, scale_shift
     return layout
 
 
 def new_weights(layout: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """Return zeros, one row per model in the first form, all in one row in the second; times the spacing."""
+    """Return zero weights: `spacing` rows per model in the dense form, a single row in the list form."""
     n_rows = int(layout[N_MODELS] * layout[SPACING]) if layout[WIDTH] > 0 else 1
     return np.zeros((n_rows, int(layout[N_WEIGHTS] * layout[SPACING]) // n_rows), dtype=np.float32)
 
 
 def new_scales(layout: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """Return the scales of features of which no value has been seen."""
+    """Return the scales of features not seen yet."""
     return np.full(int(layout[N_SCALES]), UNSEEN, dtype=np.float32)
 
 
 def room_for(layout: NDArray[np.uint64], n_entries: int) -> tuple[int, NDArray[np.uint64] | None]:
-    """Return how many numbers a row of so many entries takes, and room for its features' keys where rows are lists."""
+    """Return the buffer size for a row of `n_entries`, and a buffer for its keys in the list form."""
     if layout[WIDTH] > 0:
         return int(layout[WIDTH]), None
     return n_entries + 1, np.empty(n_entries + 1, dtype=np.uint64)
 
 
 def table_of(layout: NDArray[np.uint64], X: Any) -> tuple[Any, ...]:
-    """Return an array or a CSR matrix as kernels take it, with room for one of its rows."""
+    """Return an array or a CSR matrix as kernels take it, preceded by the buffers of `room_for`."""
     values = X.data if hasattr(X, "indptr") else X
     values = np.ascontiguousarray(values, dtype=values.dtype if values.dtype in KINDS else np.float64)
     if hasattr(X, "indptr"):

@@ -1,4 +1,4 @@
-"""A tree over the actions, as kernels walk it."""
+"""The tree over the actions in the form of kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["links_of"]
 
 
 def links_of(tree: ActionTree) -> NDArray[np.int64]:
-    """Return left, right and parent of each node, and the node above each leaf."""
+    """Return four rows: left child, right child and parent of each node, and the node above each leaf."""
     links = np.zeros((4, tree.n_actions), dtype=np.int64)
     links[:3, :-1] = tree.left, tree.right, tree.parent
     links[3] = tree.leaf_parent

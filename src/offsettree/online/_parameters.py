@@ -15,7 +15,7 @@ ADAPTIVE_RATE = 0.5
 
 
 def check_rate(learning_rate: Any) -> float:
-    """Return the rate that a learner's `learning_rate` stands for."""
+    """Return the rate given by a learner's `learning_rate`."""
     if isinstance(learning_rate, str) and learning_rate == "adaptive":
         return ADAPTIVE_RATE
     if not is_number(learning_rate) or not 0 < learning_rate <= 1e6:
@@ -26,7 +26,7 @@ def check_rate(learning_rate: Any) -> float:
 
 
 def check_bits(n_bits: Any) -> int | None:
-    """Return `n_bits`, if they can be had."""
+    """Return `n_bits`, checked."""
     if n_bits is None:
         return None
     if not isinstance(n_bits, int | np.integer) or isinstance(n_bits, bool) or not 1 <= n_bits <= 32:

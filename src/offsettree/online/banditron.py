@@ -1,4 +1,4 @@
-"""The Banditron, the paper's rival in section 7.2: a multiclass perceptron that sees one reward per row."""
+"""The Banditron, the paper's rival in section 7.2: a multiclass perceptron with bandit feedback."""
 
 from __future__ import annotations
 
@@ -12,52 +12,51 @@ from offsettree._features import Features
 from offsettree._lazy import ModuleOnDemand
 from offsettree.online._layout import make_layout, new_weights
 from offsettree.online._policy import OnlinePolicy
-from offsettree.online.exploration import Explores, check_share
+from offsettree.online.exploration import Explores, check_probability
 
 __all__ = ["Banditron"]
 
 
 class BanditronModel(NamedTuple):
-    """The numbers of a Banditron, in the arrays that its kernels take."""
+    """The arrays of a Banditron, as its kernels take them."""
 
     layout: NDArray[np.uint64]
     weights: NDArray[np.float32]
 
     def for_choosing(self) -> tuple[NDArray[Any], ...]:
-        """Return what a decision needs."""
+        """Return the arrays that a decision needs."""
         return self
 
 
 class Banditron(Explores, OnlinePolicy):
     """One linear model per action; explores with a fixed probability, and learns from every row.
 
-    The row is taken from the model of the action that would be chosen, and given, times reward / propensity, to that of
-    the action that was: on average the step of the multiclass perceptron, where one action earns 1 and all others 0.
+    The row is subtracted from the model of the greedy action and added, times reward / propensity, to the model of the
+    chosen action. If one action earns 1 and all others 0, this is on average the step of the multiclass perceptron.
 
     Parameters
     ----------
     gamma : float, default=0.05
-        The probability to explore. With 0 it never finds out about other actions.
+        The probability of exploration. With 0 other actions are never tried.
     reward_range : (float, float), default=(0.0, 1.0)
-        Smallest and largest possible reward; they count as 0 and 1.
+        Smallest and largest possible reward; they are scaled to 0 and 1.
     actions : array of shape (n_actions,), optional
-        All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
+        All action labels, in the order wanted for `actions_`. Required, except for `fit`.
     random_state : int, RandomState, Generator or None, default=None
-        Draws.
+        Draws the exploration.
 
     Attributes
     ----------
     actions_ : ndarray of shape (n_actions,)
         The labels.
     n_chosen_ : int
-        How many actions `choose` has chosen.
+        The number of actions chosen by `choose`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    There is no intercept, as in the original: add a constant feature if there should be one. A decision takes k dot
-    products.
+    There is no intercept, as in the original: add a constant feature if you want one. A decision takes k dot products.
 
     References
     ----------
@@ -94,7 +93,7 @@ class Banditron(Explores, OnlinePolicy):
     def choose(self, x: Any) -> tuple[Any, float]:
         """Return an action for one context, and the probability with which it was chosen."""
         greedy, _ = super().choose(x)
-        known = self.__dict__.get("_known")
+        known = self.__dict__.get("_row_checks")
         action, propensity = self._draw(
             self._labels.index(greedy) if known is None else known[0][greedy], len(self._labels)
         )
@@ -105,12 +104,12 @@ class Banditron(Explores, OnlinePolicy):
         return OnlinePolicy.predict(self, X, available)
 
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
-        return np.full(n_rows, check_share(self.gamma, "gamma"))
+        return np.full(n_rows, check_probability(self.gamma, "gamma"))
 
     def _rate_settings(self) -> tuple[Any, ...]:
         return (self.gamma,)
 
     def _new_model(self, n_features: int) -> BanditronModel:
-        check_share(self.gamma, "gamma")
+        check_probability(self.gamma, "gamma")
         layout = make_layout(n_features, len(self.actions_), bias=False)
         return BanditronModel(layout, new_weights(layout))

@@ -1,4 +1,4 @@
-"""Explorers: now and then another action than the policy's, with exact propensities."""
+"""Explorers: take a random action with some probability, else the policy's, with exact propensities."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ RATES_AT_ONCE = 256
 
 
 class Explores(ABC):
-    """Draws any action with a probability that may change from row to row, else the greedy one."""
+    """Mixin: draws a uniform action with a probability that may change from row to row, else the greedy one."""
 
     random_state: int | np.random.RandomState | np.random.Generator | None
     actions_: Any
 
     @abstractmethod
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
-        """Return the probability to explore in rows `first`, ..., counted from 1."""
+        """Return the probability of exploration in rows `first`, `first` + 1, ..., counted from 1."""
 
     @abstractmethod
     def _rate_settings(self) -> tuple[Any, ...]:
-        """Return the parameters that the probabilities depend on."""
+        """Return the parameters that `_rates` depends on."""
 
     @property
     def n_chosen_(self) -> int:
-        """How many actions were chosen."""
+        """The number of actions chosen."""
         return int(self.__dict__.get("_n_chosen", 0))
 
     def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
-        """Return the probability with which `choose` would take each action for each row, as things are now.
+        """Return the probability with which `choose` would now take each action for each row.
 
-        Before the first row was chosen for or learned from the policy has nothing to predict with.
+        It needs a policy that has chosen or learned at least once.
         """
         if available is not None:
             raise ParameterError("an explorer chooses among all actions: available must be None.")
@@ -61,25 +61,25 @@ class Explores(ABC):
         return rates
 
     def _next_rate(self) -> float:
-        """Do as `_next_rates` for one row, from some that were found at once."""
+        """Return the next rate from a cache of RATES_AT_ONCE rates."""
         row, settings = self.__dict__.get("_n_chosen", 0) + 1, self._rate_settings()
-        first, rates, made_by = self.__dict__.get("_kept_rates", (0, (), None))
-        if not first <= row < first + len(rates) or made_by != settings:
+        first, rates, cached_for = self.__dict__.get("_rate_cache", (0, (), None))
+        if not first <= row < first + len(rates) or cached_for != settings:
             first, rates = row, self._rates(row, RATES_AT_ONCE).tolist()
-            self._kept_rates = first, rates, settings
+            self._rate_cache = first, rates, settings
         self._n_chosen = row
         rate: float = rates[row - first]
         return rate
 
     def _next_draws(self, n_rows: int) -> NDArray[np.float64]:
-        """Return two uniform draws per row: whether to explore, and what."""
+        """Return two uniform draws per row: whether to explore, and which action."""
         if "_random" not in self.__dict__:
             self._random = as_random_state(self.random_state)
         draws: NDArray[np.float64] = self._random.random_sample((n_rows, 2))
         return draws
 
     def _draw(self, greedy: int | None, n_actions: int) -> tuple[int, float]:
-        """Return the position of the action to take, and its propensity; without a greedy one all are as likely."""
+        """Return the position of the action to take, and its propensity; uniform if there is no greedy action."""
         rate = self._next_rate()
         whether, which = self._next_draws(1)[0].tolist()
         if greedy is None:
@@ -89,9 +89,9 @@ class Explores(ABC):
 
 
 class Explorer(Explores, BaseEstimator):
-    """Base of explorers around a policy: a subclass defines `_rates`.
+    """Base of explorers around a policy; a subclass defines `_rates`.
 
-    The policy itself learns, not a copy of it.
+    The policy itself is updated, not a copy.
     """
 
     policy: Any
@@ -104,15 +104,15 @@ class Explorer(Explores, BaseEstimator):
             return labels if type(labels) is np.ndarray else np.asarray(labels)
         if getattr(self.policy, "actions", None) is None:
             raise ParameterError(
-                "an explorer must know all actions before the first row: name them when the policy is made, "
-                "actions=[...], or fit the policy first."
+                "an explorer must know all actions before the first row: give the policy actions=[...], or fit it "
+                "first."
             )
         return find_actions(np.empty(0), self.policy.actions)
 
     def choose(self, x: Any) -> tuple[Any, float]:
         """Return an action for one context, and the probability with which it was chosen.
 
-        A policy that has learned nothing yet, and cannot decide, is explored around uniformly.
+        If the policy is not fitted yet, the action is uniform.
         """
         self._check_policy()
         labels, position_of = self._positions_by_label()
@@ -127,15 +127,15 @@ class Explorer(Explores, BaseEstimator):
 
     def _positions_by_label(self) -> tuple[list[Any], dict[Any, int]]:
         labels = self.actions_
-        kept = self.__dict__.get("_kept_labels")
+        kept = self.__dict__.get("_label_cache")
         if kept is None or kept[0] is not labels:
             names = labels.tolist()
             kept = labels, names, {label: position for position, label in enumerate(names)}
-            self._kept_labels = kept
+            self._label_cache = kept
         return kept[1], kept[2]
 
     def learn(self, x: Any, action: Any, reward: float, propensity: float) -> Self:
-        """Let the policy learn what an action earned, and with what probability it had been chosen."""
+        """Let the policy learn from one row: the action, its reward and its propensity."""
         if hasattr(self.policy, "learn"):
             self.policy.learn(x, action, reward, propensity)
         elif hasattr(self.policy, "partial_fit"):
@@ -145,8 +145,8 @@ class Explorer(Explores, BaseEstimator):
             self.policy.partial_fit(row, [action], reward=[reward], propensity=[propensity])
         else:
             raise ParameterError(
-                f"{type(self.policy).__name__} cannot learn from single rows: it has neither learn nor partial_fit. "
-                "Log what choose returns, and fit it on the log."
+                f"the policy must have learn or partial_fit to learn from single rows; {type(self.policy).__name__} "
+                "has neither. Log what choose returns, and fit it on the log."
             )
         return self
 
@@ -155,7 +155,7 @@ class Explorer(Explores, BaseEstimator):
         return self.policy.decide(x)
 
     def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
-        """Return the policy's action for each row, without exploring; among those available, if the policy can."""
+        """Return the policy's action for each row, without exploring; `available` is passed on to the policy."""
         return np.asarray(self.policy.predict(X) if available is None else self.policy.predict(X, available))
 
     def _check_policy(self) -> None:
@@ -166,21 +166,21 @@ class Explorer(Explores, BaseEstimator):
 
 
 class EpsilonGreedy(Explorer):
-    """With a fixed probability any action, all as likely, else the policy's.
+    """Takes a uniform action with a fixed probability, else the policy's.
 
     Parameters
     ----------
     policy : policy
-        Whose actions are taken, and which learns. All its actions must be known: ``actions=[...]``.
+        The policy that decides and learns. All its actions must be known: ``actions=[...]``.
     epsilon : float, default=0.1
-        The probability to explore.
+        The probability of exploration.
     random_state : int, RandomState, Generator or None, default=None
-        Draws.
+        Draws the exploration.
 
     Attributes
     ----------
     n_chosen_ : int
-        How many actions were chosen.
+        The number of actions chosen.
     actions_ : ndarray of shape (n_actions,)
         The labels.
 
@@ -206,31 +206,31 @@ class EpsilonGreedy(Explorer):
         self.random_state = random_state
 
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
-        return np.full(n_rows, check_share(self.epsilon, "epsilon"))
+        return np.full(n_rows, check_probability(self.epsilon, "epsilon"))
 
     def _rate_settings(self) -> tuple[Any, ...]:
         return (self.epsilon,)
 
 
 class EpochGreedy(Explorer):
-    """Explores less and less: with a probability that falls with the number of rows, as the paper does.
+    """Explores with a probability that falls with the number of rows, as in the paper.
 
     Parameters
     ----------
     policy : policy
-        Whose actions are taken, and which learns. All its actions must be known: ``actions=[...]``.
+        The policy that decides and learns. All its actions must be known: ``actions=[...]``.
     exploration : {"agnostic", "realizable"}, default="agnostic"
-        How fast the probability falls: as t ** (-1/3), which is right whatever the world is like, or as t ** (-1/2),
-        right where some policy never errs (section 7.2 of the paper; then see `OnlineOffsetTree(realizable=True)`).
+        How fast the probability falls: as t ** (-1/3), which needs no assumption, or as t ** (-1/2), if some policy
+        never errs (section 7.2 of the paper; see also `OnlineOffsetTree(realizable=True)`).
     constant : float, default=1.0
         The probability is ``min(1, constant * t ** power)`` in row t = 1, 2, ...
     random_state : int, RandomState, Generator or None, default=None
-        Draws.
+        Draws the exploration.
 
     Attributes
     ----------
     n_chosen_ : int
-        How many actions were chosen.
+        The number of actions chosen.
     actions_ : ndarray of shape (n_actions,)
         The labels.
 
@@ -277,7 +277,7 @@ class EpochGreedy(Explorer):
         return self.exploration, self.constant
 
 
-def check_share(value: Any, name: str) -> float:
+def check_probability(value: Any, name: str) -> float:
     """Return a number from 0 to 1."""
     if not is_number(value) or not 0 <= value <= 1:
         raise ParameterError(f"{name} must be a number from 0 to 1; got {value!r}.")

@@ -1,4 +1,4 @@
-"""Reward regression one row at a time: a linear model of the reward per action, the best of which is taken."""
+"""Online reward regression: a linear reward model per action; the action of the largest prediction is taken."""
 
 from __future__ import annotations
 
@@ -19,59 +19,57 @@ __all__ = ["OnlineRewardRegression"]
 
 
 class RegressionModel(NamedTuple):
-    """All numbers of an online reward regression, in the arrays that its kernels take; most change as it learns."""
+    """The arrays of an online reward regression, as its kernels take them; most change during learning."""
 
     layout: NDArray[np.uint64]
-    weights: NDArray[np.float32]  # where rates adapt, each beside the sum of its squared gradients
-    scales: NDArray[np.float32] | None  # one over the largest size of each feature; None where not scaled
-    starts: NDArray[np.float64]  # of each action: the mean reward, from -1 to 1, when it was first seen; NaN before
-    totals: NDArray[np.float64]  # rows, squares of (scaled) features, rewards
+    weights: NDArray[np.float32]  # with adaptive rates, each beside the sum of its squared gradients
+    scales: NDArray[np.float32] | None  # 1 / the largest absolute value of each feature; None if not scaled
+    starts: NDArray[np.float64]  # of each action: the mean reward, in [-1, 1], when it was first seen; NaN before
+    totals: NDArray[np.float64]  # number of rows, sum of squared (scaled) features, sum of rewards
     rate: NDArray[np.float64]
 
     def for_choosing(self) -> tuple[NDArray[Any] | None, ...]:
-        """Return what a decision needs."""
+        """Return the arrays that a decision needs."""
         return self.layout, self.weights, self.scales, self.starts, self.totals
 
 
 class OnlineRewardRegression(OnlinePolicy):
-    """Linear models of what each action earns, learned from one row at a time; the best action by them is taken.
+    """A linear reward model per action, learned one row at a time; the action of the largest prediction is taken.
 
-    The online form of `RewardRegression`, and the learner to take where rewards are nearly linear in the features: each
-    row moves the model of its own action only, by least squares. Learning takes one step per row whatever the number of
-    actions; a decision takes k dot products, where `OnlineOffsetTree` takes about log2 k. Propensities are checked, but
-    not used.
+    This is the online form of `RewardRegression`, best if rewards are nearly linear in the features. Each row updates
+    the model of its own action only, by least squares. Learning takes one step per row, whatever the number of actions.
+    A decision takes k dot products; `OnlineOffsetTree` takes about log2 k. Propensities are checked, but not used.
 
     Parameters
     ----------
     learning_rate : "adaptive" or float, default="adaptive"
-        "adaptive": every feature has a rate of its own that falls as it gathers gradients, and is measured by the
-        largest size it has had, so that there is nothing to tune and no feature to scale (sizes below 1e-15 count as
-        that). A number: a constant rate,
-        features as they are.
+        "adaptive": every weight has its own rate, which falls with its sum of squared gradients, and features are
+        scaled by their largest absolute value so far (at least 1e-15), so that nothing needs tuning or scaling. A
+        number: a constant rate, and features are not scaled.
     n_bits : int, optional
-        Hash features into 2 ** n_bits places for all actions together (12 bytes each: a weight, the sum of its squared
-        gradients, and a scale), so that memory is bounded whatever the number of features. By default every action has
-        a weight for every feature.
+        Hash features into 2 ** n_bits buckets for all actions together (12 bytes each: a weight, its sum of squared
+        gradients, and a scale), which bounds the memory. By default every action has a weight for every feature.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     actions : array of shape (n_actions,), optional
-        All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
+        All action labels, in the order wanted for `actions_`. Required, except for `fit`.
 
     Attributes
     ----------
     actions_ : ndarray of shape (n_actions,)
         The labels.
     n_rows_seen_ : int
-        How many rows were learned from.
+        The number of rows learned from.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    An action that was never seen is expected to earn the mean of all rewards so far, whatever the features; where it is
-    seen for the first time its model starts there. Ties go to the first action.
+    The prediction for an action never seen is the mean of all rewards so far; its model starts from there when it is
+    first seen. Ties go to the first action.
 
-    A step goes towards the reward as many small ones would, and never beyond it (Karampatziakis and Langford, 2011).
+    A step moves the prediction towards the reward as many small steps would, and never beyond it (Karampatziakis and
+    Langford, 2011).
 
     References
     ----------
@@ -93,7 +91,7 @@ class OnlineRewardRegression(OnlinePolicy):
     (1797, 10)
     """
 
-    _folds = True
+    _has_table_kernels = True
     _kernels = ModuleOnDemand("offsettree.online._kernels_regression")
 
     def __init__(
@@ -111,16 +109,16 @@ class OnlineRewardRegression(OnlinePolicy):
 
     @property
     def n_rows_seen_(self) -> int:
-        """How many rows were learned from."""
+        """The number of rows learned from."""
         model: RegressionModel | None = self.__dict__.get("_model")
         if model is None:
             raise AttributeError("the policy has not learned from any row yet.")
         return int(model.totals[0])
 
     def predict_rewards(self, X: Features) -> NDArray[np.float64]:
-        """Return what each action is expected to earn in each row, in the order of `actions_`.
+        """Return the predicted reward of each action in each row, in the order of `actions_`.
 
-        A line is not bound to the range of the rewards: far from what was seen, predictions may lie outside.
+        A linear model may predict values outside the range of rewards, far from the rows it has seen.
         """
         X = self._checked(X)
         check_is_fitted(self, "_model")

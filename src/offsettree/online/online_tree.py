@@ -1,4 +1,4 @@
-"""Online offset tree: the contests of Algorithm 2 as linear models that learn from one row after another."""
+"""Online offset tree: the contests of Algorithm 2 are linear models, learned one row at a time."""
 
 from __future__ import annotations
 
@@ -19,59 +19,58 @@ from offsettree.topology import ActionTree, tree_from
 
 __all__ = ["OnlineOffsetTree"]
 
-LOSSES = ("perceptron", "hinge", "logistic")  # by the numbers that the kernels know them by
+LOSSES = ("perceptron", "hinge", "logistic")  # kernels know them by their index
 
 
 class TreeModel(NamedTuple):
-    """All numbers of an online offset tree, in the arrays that its kernels take; most change as it learns."""
+    """The arrays of an online offset tree, as its kernels take them; most change during learning."""
 
     layout: NDArray[np.uint64]
-    weights: NDArray[np.float32]  # where rates adapt, each beside the sum of its squared gradients
-    scales: NDArray[np.float32] | None  # one over the largest size of each feature; None where not scaled
-    contests: NDArray[np.float64]  # of each: rows and weight that the mean weight is of, and all rows
-    totals: NDArray[np.float64]  # rows, squares of (scaled) features, rewards
+    weights: NDArray[np.float32]  # with adaptive rates, each beside the sum of its squared gradients
+    scales: NDArray[np.float32] | None  # 1 / the largest absolute value of each feature; None if not scaled
+    contests: NDArray[np.float64]  # of each: number and total weight of rows in the mean weight, number of all rows
+    totals: NDArray[np.float64]  # number of rows, sum of squared (scaled) features, sum of rewards
     links: NDArray[np.int64]  # left, right and parent of each node, and the node above each leaf
     settings: NDArray[np.float64]  # loss, rate, offset (NaN for the mean so far), realizable
 
     def for_choosing(self) -> tuple[NDArray[Any] | None, ...]:
-        """Return what a decision needs."""
+        """Return the arrays that a decision needs."""
         return self.layout, self.weights, self.scales, self.links
 
 
 class OnlineOffsetTree(OnlinePolicy):
     """Offset tree with linear contests that learns from one row at a time, each row once.
 
-    A row walks up from the leaf of its action. Each contest on the way learns from it: a reward above the offset is a
-    vote for the side the action came from, one below a vote against it, with weight abs(reward - offset) / propensity.
-    The row goes on to the next contest as long as those it has passed chose its action, before they learned from it. A
-    decision walks down from the root: about log2 k dot products.
+    A contest is the classifier at a node, which decides between the node's left and right side. A row goes up from the
+    leaf of its action, and each contest on its path learns from it. A reward above the offset is a vote for the
+    action's side, one below a vote against it, with weight abs(reward - offset) / propensity. The row goes on to the
+    next contest if this one chose its action before learning from it. A decision goes down from the root: about log2 k
+    dot products.
 
     Parameters
     ----------
     loss : {"hinge", "logistic", "perceptron"}, default="hinge"
-        What a contest minimises. "perceptron" learns from mistakes only, in steps of the row itself.
+        The loss of a contest. "perceptron" learns from mistakes only, by adding the row itself.
     learning_rate : "adaptive" or float, default="adaptive"
-        "adaptive": every feature has a rate of its own that falls as it gathers gradients, and is measured by the
-        largest size it has had, so that there is nothing to tune and no feature to scale (sizes below 1e-15 count as
-        that). A number: a constant rate,
-        features as they are. A perceptron takes features as they are and, with "adaptive", steps of 1; its decisions
-        do not depend on the rate.
+        "adaptive": every weight has its own rate, which falls with its sum of squared gradients, and features are
+        scaled by their largest absolute value so far (at least 1e-15), so that nothing needs tuning or scaling. A
+        number: a constant rate, and features are not scaled. A perceptron does not scale features; with "adaptive" its
+        rate is 1, and its decisions do not depend on the rate.
     tree : {"balanced", "random"}, ActionTree or nested pairs of labels, default="balanced"
-        The shape. To have actions side by side that behave alike, take an `ActionTree.learned` from a log.
+        The shape. To put similar actions side by side, pass an `ActionTree.learned` from a log.
     offset : float or "mean", default=0.5
-        What a reward is compared with, as a share of `reward_range`. "mean" is that of the rewards so far.
+        Rewards are compared with it; a share of `reward_range`. "mean" is the mean of the rewards so far.
     realizable : bool, default=False
         Do not divide by propensities: the paper's specialisation (section 7.2) to problems that contests can solve
-        without error, where any choice of rows leads to the same policy, and weights only add variance.
+        without error. There any distribution of rows leads to the same policy, and weights only add variance.
     n_bits : int, optional
-        Hash features into 2 ** n_bits places for the whole tree (12 bytes each: a weight, the sum of its squared
-        gradients, and a scale), so that memory is bounded whatever the number of features. Take many more than a row
-        has entries: features that share a place speak with one voice. By default every contest has a weight for every
-        feature.
+        Hash features into 2 ** n_bits buckets for the whole tree (12 bytes each: a weight, its sum of squared
+        gradients, and a scale), which bounds the memory. Use many more buckets than a row has entries: features that
+        collide share a weight. By default every contest has a weight for every feature.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     actions : array of shape (n_actions,), optional
-        All action labels, in the order wanted for `actions_`. Must be given but for `fit`.
+        All action labels, in the order wanted for `actions_`. Required, except for `fit`.
     random_state : int, RandomState, Generator or None, default=None
         Draws a random tree.
 
@@ -82,21 +81,20 @@ class OnlineOffsetTree(OnlinePolicy):
     tree_ : ActionTree
         The tree; its leaves are positions in `actions_`.
     node_rows_ : ndarray of shape (n_actions - 1,)
-        How many rows each contest has learned from.
+        The number of rows each contest has learned from.
     n_rows_seen_ : int
-        How many rows were learned from, those included whose reward equalled the offset.
+        The number of rows learned from, including those whose reward equalled the offset.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Weights are divided by the mean weight of the rows that the contest has seen so far, so that neither the number of
-    actions nor the scale of the rewards sets the pace; more than 1,000 times the mean counts as that. A weight acts as
-    that many small steps would: a huge one takes a contest to where the row is won, not beyond (Karampatziakis and
-    Langford, 2011).
+    Weights are divided by the contest's mean weight so far, so that the pace of learning depends neither on the number
+    of actions nor on the scale of rewards. They are capped at 1,000 times the mean. A weight acts as that many small
+    steps: a huge one moves the margin to where the loss is flat, not beyond (Karampatziakis and Langford, 2011).
 
-    One thread may learn while others decide: nothing that was learned is lost, but a decision taken in the midst of
-    a step may use half of it. What two threads learn at once may be lost: see `docs/threads.md`.
+    One thread may learn while others decide: no update is lost, but a decision may use half of an update. If two
+    threads learn at once, updates may be lost: see `docs/threads.md`.
 
     References
     ----------
@@ -116,7 +114,7 @@ class OnlineOffsetTree(OnlinePolicy):
     0
     """
 
-    _folds = True
+    _has_table_kernels = True
     _kernels = ModuleOnDemand("offsettree.online._kernels_tree")
 
     def __init__(
@@ -144,12 +142,12 @@ class OnlineOffsetTree(OnlinePolicy):
 
     @property
     def node_rows_(self) -> NDArray[np.int64]:
-        """How many rows each contest has learned from."""
+        """The number of rows each contest has learned from."""
         return np.asarray(self._learned().contests[:, 2], dtype=np.int64)
 
     @property
     def n_rows_seen_(self) -> int:
-        """How many rows were learned from."""
+        """The number of rows learned from."""
         return int(self._learned().totals[0])
 
     def _settings(self) -> tuple[Any, ...]:
@@ -189,8 +187,8 @@ class OnlineOffsetTree(OnlinePolicy):
     def _make_tree(self) -> ActionTree:
         if isinstance(self.tree, str) and self.tree in ("similar", "learned"):
             raise ParameterError(
-                f"tree={self.tree!r} needs a log before the first row is learned from. Take one from rows at hand, and "
-                "pass the tree: tree=ActionTree.learned(X, position, reward, n_actions=...)."
+                f"tree={self.tree!r} needs a log before the first row is learned from. Build the tree from rows at "
+                "hand: tree=ActionTree.learned(X, position, reward, n_actions=...)."
             )
         return tree_from(self.tree, self.actions_, _no_log, _no_log, as_random_state(self.random_state))
 
@@ -210,4 +208,4 @@ class OnlineOffsetTree(OnlinePolicy):
 
 
 def _no_log() -> Any:
-    raise RuntimeError("a tree that needs a log has been refused before.")
+    raise RuntimeError("a tree that needs a log must have been refused earlier.")

@@ -1,4 +1,4 @@
-"""Progressive validation: decide, observe, learn, row after row; every decision is on a row not learned from yet."""
+"""Progressive validation: for each row decide, observe the reward, then learn; so decisions are on unseen rows."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ N_POINTS = 400  # of the curve
 
 @dataclass(frozen=True)
 class ProgressiveResult:
-    """What a run over the rows came to.
+    """The result of a run over the rows.
 
     Parameters
     ----------
     error : float
-        What was lost per row against its best action; with labels, the share of wrong decisions.
+        Mean loss against each row's best action; with labels, the share of wrong decisions.
     value : float
         Mean reward.
     curve : ndarray of shape (n_points, 2)
         Numbers of rows, and the error over that many first rows.
     records : LoggedData
-        What was known, done and earned, and with what probability it was done: a log to learn from.
+        The contexts, actions, rewards and propensities of the run: a log to learn from.
     """
 
     error: float
@@ -58,23 +58,22 @@ def progressive_validation(
     rewards: ArrayLike | None = None,
     progress: bool | None = None,
 ) -> ProgressiveResult:
-    """Let a learner decide on each row, tell it what its action earned, let it learn, and go on to the next.
+    """For each row in turn, let a learner decide, and let it learn from the reward of its action.
 
-    The learner goes on from what it knows, and knows more afterwards. If the run is interrupted it has learned from the
-    rows so far.
+    The learner is updated in place. If the run is interrupted, it has learned from the rows so far.
 
     Parameters
     ----------
     learner : explorer, Banditron or other object with `choose` and `learn`
-        A plain online policy takes its own action every time, and never explores. All actions must be known.
+        A plain online policy never explores. All actions must be known.
     X : array of shape (n_rows, n_features), CSR matrix or frame of numbers
         The contexts, in their order.
     y : array of shape (n_rows,), optional
         The right action of each row: it earns 1, all others 0.
     rewards : array of shape (n_rows, n_actions), optional
-        Instead of `y`: what each action would earn, in the order of `actions_`.
+        Instead of `y`: the reward of each action, in the order of `actions_`.
     progress : bool, optional
-        Show how far it is, on standard error. By default on a terminal.
+        Show progress on standard error. By default on a terminal.
 
     Returns
     -------
@@ -131,10 +130,10 @@ def progressive_validation(
 
 @dataclass(frozen=True)
 class _Truth:
-    """What every action earns: by labels (positions of the right actions) or by a table."""
+    """The reward of every action: by labels (positions of the right actions) or by a table."""
 
     label: NDArray[np.intp] | None
-    rewards: NDArray[np.float64]  # a row per row; or, with labels, one row: for a miss, for a hit
+    rewards: NDArray[np.float64]  # one row per row of X; with labels, a single row (miss, hit)
     low: float
     high: float
 
@@ -143,13 +142,13 @@ class _Truth:
         low, high = check_range(reward_range)
         if (y is None) == (rewards is None):
             raise ParameterError(
-                "progressive_validation takes y or rewards, one of them: the right actions, or a table."
+                "progressive_validation takes either y, the right actions, or rewards, a table; give one of them."
             )
         if y is not None:
             if not low <= 0 < 1 <= high:
                 raise ParameterError(
-                    f"with labels the rewards are 0 and 1; the policy's reward_range is ({low:g}, {high:g}). Pass "
-                    "rewards instead."
+                    "with labels, rewards are 0 and 1 and must be in the policy's reward_range; got "
+                    f"({low:g}, {high:g}). Pass rewards instead."
                 )
             label = encode_actions(check_actions(y, n_rows, what="y"), actions)
             return cls(label, np.array([[0.0, 1.0]]), low, high)
@@ -178,7 +177,7 @@ class _Truth:
         return np.asarray(self.label[rows] == action, dtype=np.float64)
 
     def scaled(self, rows: slice) -> tuple[NDArray[np.intp] | None, NDArray[np.float64]]:
-        """Return labels and rewards of some rows, the rewards as shares of their range."""
+        """Return labels and rewards of some rows, with rewards scaled to [0, 1]."""
         table = self.rewards if self.label is not None else self.rewards[rows]
         return (None if self.label is None else self.label[rows]), (table - self.low) / (self.high - self.low)
 
@@ -188,8 +187,8 @@ def _as_table(rewards: Any, actions: NDArray[Any]) -> NDArray[np.float64]:
         names = list(rewards.columns)
         if sorted(map(str, names)) != sorted(map(str, actions.tolist())):
             raise RewardError(
-                f"the columns of a frame of rewards must be the actions, {some_labels(actions)}; got {names}. Pass an "
-                "array for columns in the order of the actions."
+                f"the columns of a frame of rewards must be the actions, {some_labels(actions)}; got {names}. Rename "
+                "them, or pass an array with columns in the order of the actions."
             )
         order = {str(name): name for name in names}
         rewards = rewards[[order[str(label)] for label in actions.tolist()]]
@@ -207,7 +206,7 @@ def _checked(policy: Any, X: Features) -> Features:
     if isinstance(policy, OnlinePolicy):
         is_first = "_model" not in policy.__dict__
         if is_first:
-            X = policy._begin(X)
+            X = policy._start(X)
         policy._refuse_changes()
         if not is_first:
             X = policy._checked(X)

@@ -1,4 +1,4 @@
-"""The simplest policy: always the same action."""
+"""The best constant action: a policy that ignores x."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["ConstantPolicy"]
 
 
 class ConstantPolicy(BasePolicy):
-    """Policy that always takes one action: what any other must be better than to be worth its trouble.
+    """Policy that always takes one action: the baseline that any other policy must beat.
 
     Without an `action`, `fit` picks the one of the highest estimated value. The estimates are those of `score`
-    (self-normalised, weighted by 1 / propensity), pulled towards their common mean: an action with few rows, by its
-    own noise, more than one with many, so that one that was tried three times does not win by luck. How strongly, the
-    log itself tells, by how much more the estimates differ than their noise explains (empirical Bayes). Of all rules,
-    to take the action of the largest mean given the log earns most on average over logs of that kind.
+    (self-normalised, weighted by 1 / propensity), shrunk towards their common mean: the noisier an estimate, the more,
+    so that an action tried three times does not win by luck. The amount of shrinkage is estimated from the log
+    (empirical Bayes): by how much more the estimates differ than their noise explains. Taking the action of the largest
+    posterior mean has the largest expected reward.
 
     Parameters
     ----------
@@ -43,17 +43,17 @@ class ConstantPolicy(BasePolicy):
     actions_ : ndarray of shape (n_actions,)
         The action labels.
     action_ : int or str
-        The one that is taken.
+        The action taken.
     values_ : ndarray of shape (n_actions,)
-        What each action is estimated to earn if it is always taken, in the order of `actions_` and in units of the
-        reward. Where some actions are not available, the best of those that are is taken; `rank` goes by these too.
+        The estimated value of each action, in the order of `actions_` and in units of the reward. If some actions are
+        not available, the best of the others is taken; `rank` uses the same order.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    The features are checked but not used. An action that was never logged is valued at the common mean, and picked only
-    if nothing else is available. Rows without a choice (see `available` in `fit`) are left out, if there are others.
+    The features are checked but not used. An action never logged gets the common mean, and is taken only if nothing
+    else is available. Rows with a single available action (see `available` in `fit`) are left out, if there are others.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class ConstantPolicy(BasePolicy):
     """
 
     estimator = None
-    _default_learner = staticmethod(HistogramTree)  # what X may hold: anything that one of ours takes
+    _default_learner = staticmethod(HistogramTree)  # X may hold anything that this learner takes
 
     def __init__(
         self,

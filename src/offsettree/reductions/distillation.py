@@ -1,4 +1,4 @@
-"""Distillation: the decisions of any policy, learned by an offset tree that takes them in O(log k)."""
+"""Distillation: an offset tree, which decides in O(log k), learns to decide as any other policy does."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from offsettree.topology import RewardModels, tree_from
 
 __all__ = ["distill"]
 
-ROWS_OF_SHAPE = 4000  # by which actions are told to be similar
+SIMILARITY_ROWS = 4000  # rows by which the similarity of actions is measured
 MOST_DIRECTIONS = 32
-WAYS = ("predict_rewards", "predict_proba", "predict")
+METHODS = ("predict_rewards", "predict_proba", "predict")
 
 
 def distill(
@@ -34,31 +34,31 @@ def distill(
     actions: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> OffsetTree:
-    """Teach an `OffsetTree` to decide as a policy does.
+    """Train an `OffsetTree` to decide as a policy does.
 
-    A forest, or a model of every action's reward, takes time in proportion to the number of actions or of trees. The
-    student asks about log2 k contests. It learns from what the teacher thinks of rows that need no reward, the more of
-    them the better: every contest learns from every row, labelled by which of the winners of its two sides the
-    teacher prefers, and weighted by how much more it thinks that one earns. What is lost on the way is told by
-    ``evaluate(student, ..., baseline=teacher)`` on a log; see the example.
+    A decision of a forest, or of a reward model per action, takes time proportional to the number of trees or actions.
+    The student asks about log2 k contests (classifiers at the nodes, which decide between left and right side). It
+    learns from the teacher's scores of rows without rewards; more rows are better. Every contest learns from every row:
+    the label is which of the winners of its two sides the teacher prefers, the weight is the difference of their
+    scores. ``evaluate(student, ..., baseline=teacher)`` on a log measures the loss; see the example.
 
     Parameters
     ----------
     policy : fitted policy, or object with predict_rewards, predict_proba or predict
-        The teacher: any policy of this package, one that was loaded, or any object. It is asked for the first of these
-        that it has; where it has no `predict_rewards`, an error in one row counts as much as in any other.
+        The teacher: any policy of this package, a loaded one, or any object. The first of these methods that it has is
+        used. Without `predict_rewards`, errors in all rows count the same.
     X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-        Rows like those to be decided on. They need not be labelled; those of the training log may be among them.
+        Rows like those to be decided on, without rewards; they may include those of the training log.
     estimator : classifier, optional
-        Learns the contests, as in `OffsetTree`. By default a `HistogramTree` that is not pruned: the teacher's
-        opinions have no noise.
+        Learns the contests, as in `OffsetTree`. By default a `HistogramTree` without pruning, as the teacher's scores
+        have no noise.
     tree : "learned", "balanced", "random", "similar", ActionTree or nested pairs, default="learned"
-        The tree over the actions, as in `OffsetTree`; "learned" and "similar" go by what the teacher thinks of them.
+        The tree over the actions, as in `OffsetTree`; "learned" and "similar" use the teacher's scores.
     actions : array of labels, optional
         All action labels, in the order of the teacher's columns. By default the teacher's `actions_` or `classes_`, or
-        else those that it chooses.
+        else the actions that it chooses.
     random_state : int, RandomState instance or None, default=None
-        Decides the rows by which actions are compared, and the seeds of the estimators that have none.
+        Draws the rows by which actions are compared, and seeds estimators without a seed.
 
     Returns
     -------
@@ -67,8 +67,8 @@ def distill(
 
     Notes
     -----
-    The work is k - 1 fits on all rows, and n times k numbers are held. A row that the teacher learned from is known
-    again by `evaluate`, as with the teacher.
+    It takes k - 1 fits on all rows, and memory for n k numbers. `evaluate` recognises the teacher's training rows, as
+    for the teacher itself.
 
     Examples
     --------
@@ -79,15 +79,15 @@ def distill(
     >>> teacher = RewardBoosting(n_trees=50, random_state=0).fit(**train.arrays())
     >>> student = distill(teacher, train.X, random_state=0)
     >>> lost = evaluate(student, **test.arrays(), baseline=teacher).difference
-    >>> bool(-0.3 < lost.value < 0)  # ten leaves of pixels are not as good as the teacher, and it says by how much
+    >>> bool(-0.3 < lost.value < 0)  # the student is worse than its teacher, by this much
     True
     """
-    if isinstance(policy, type) or not any(hasattr(policy, way) for way in WAYS):
+    if isinstance(policy, type) or not any(hasattr(policy, method) for method in METHODS):
         raise ParameterError(
-            f"policy must be a fitted policy, or an object with {', '.join(WAYS[:-1])} or {WAYS[-1]}; got "
+            f"policy must be a fitted policy, or an object with {', '.join(METHODS[:-1])} or {METHODS[-1]}; got "
             f"{policy!r:.80}."
         )
-    score, labels = _opinions(policy, X, actions)
+    score, labels = _teacher_scores(policy, X, actions)
     random = check_random_state(random_state)
     student = OffsetTree(
         HistogramTree() if estimator is None else estimator,
@@ -100,44 +100,44 @@ def distill(
     checked = student._check_log(X, labels[score.argmax(axis=1)], nothing, 1.0)[-1]
     means, similarity = partial(_means, score), partial(_similarity, score, random)
     student.tree_ = tree_from(tree, labels, means, similarity, random)
-    student._fit_to(_Opinions(checked, score), random)
-    student._trained_on = getattr(policy, "_trained_on", None)  # rows without rewards teach nothing of them
+    student._fit_to(_TeacherScores(checked, score), random)
+    student._trained_on = getattr(policy, "_trained_on", None)  # distillation itself sees no rewards
     return student
 
 
 @dataclass(frozen=True)
-class _Opinions:
-    """What the teacher thinks of every row and action."""
+class _TeacherScores:
+    """The teacher's score of every row and action."""
 
     X: Features
     score: NDArray[np.float64]
 
     def rewards(self, actions: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the opinions on some actions."""
+        """Return the scores of some actions."""
         return self.score[:, actions]
 
 
-def _opinions(policy: Any, X: Features, actions: ArrayLike | None) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return a number for every row and action, and the labels of the actions."""
+def _teacher_scores(policy: Any, X: Features, actions: ArrayLike | None) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return the teacher's score of every row and action, and the labels of the actions."""
     own = getattr(policy, "actions_", getattr(policy, "classes_", None)) if actions is None else actions
     labels = None if own is None else find_actions(check_actions(own, what="actions"), own)
-    way = next(way for way in WAYS if hasattr(policy, way))
-    if way == "predict":
+    method = next(method for method in METHODS if hasattr(policy, method))
+    if method == "predict":
         chosen = check_actions(policy.predict(X), count_rows(X))
         labels = find_actions(chosen, None) if labels is None else labels
         return (np.asarray(chosen)[:, np.newaxis] == labels).astype(np.float64), labels
     if labels is None:
         raise ActionError(
-            f"the labels of the {type(policy).__name__}'s columns are not known, as it has neither actions_ nor "
-            "classes_; name them: actions=[...]."
+            f"the labels of the policy's columns must be known; {type(policy).__name__} has neither actions_ nor "
+            "classes_. Name them: actions=[...]."
         )
     score = np.empty((count_rows(X), len(labels)))
     for rows in pieces(*score.shape):
         part = X if rows.stop - rows.start == len(score) else take_rows(X, np.arange(rows.start, rows.stop))
-        values = np.asarray(getattr(policy, way)(part), dtype=np.float64)
+        values = np.asarray(getattr(policy, method)(part), dtype=np.float64)
         if values.shape != (count_rows(part), len(labels)) or not np.isfinite(values).all():
             raise ParameterError(
-                f"{way} of the policy must return a finite number for every row and action, of shape "
+                f"{method} of the policy must return a finite number for every row and action, of shape "
                 f"{(count_rows(part), len(labels))}; got an array of shape {values.shape}."
             )
         score[rows] = values
@@ -149,8 +149,8 @@ def _means(score: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _similarity(score: NDArray[np.float64], random: np.random.RandomState) -> RewardModels:
-    """Return coordinates in which actions are near each other of which the teacher thinks alike."""
-    rows = np.sort(random.permutation(len(score))[:ROWS_OF_SHAPE])
+    """Return coordinates of the actions in which those with similar scores are near each other."""
+    rows = np.sort(random.permutation(len(score))[:SIMILARITY_ROWS])
     part = score[rows]
     mean = part.mean(axis=0)
     centred = (part - mean).T / np.sqrt(len(part))

@@ -1,4 +1,4 @@
-"""Policy tree: the best of all shallow trees, a policy that can be read."""
+"""Policy tree: the best of all shallow trees, as readable rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from offsettree.reductions._cross_fit import CrossFit
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions._reward_models import check_reward_model
 from offsettree.reductions.rules._flatten import flatten_rules
-from offsettree.reductions.rules._grow import Leaves, grow_rules
+from offsettree.reductions.rules._grow import RewardEstimates, grow_rules
 from offsettree.reductions.rules._rule import Rule
 from offsettree.reductions.rules._search import Limits, Table, find_depth, find_tree
 
@@ -31,37 +31,37 @@ FEWEST_ROWS, SMALLEST_SHARE = 10, 100
 
 
 class PolicyTree(CompilablePolicy):
-    """Policy of a few rules that can be printed: the best of all trees of one or two levels.
+    """Policy of a few printable rules: the best of all trees of one or two levels.
 
-    For every row and action there is a doubly robust estimate of what would have been earned: what a reward model
-    predicts that did not see the row, and for the action that was logged the model's error over the propensity. The
-    tree is worth the mean estimate of the actions that it takes, and of all trees the one is found that is worth most.
-    Trees that are grown one split at a time miss it where two columns matter only together.
+    Every row and action has a doubly robust estimate of its reward: the cross-fitted prediction of a reward model plus,
+    for the logged action, the model's error divided by the propensity. The value of a tree is the mean estimate of the
+    actions that it takes, and the tree of the largest value is found exactly. Trees grown greedily, one split at a
+    time, miss it if two columns matter only together.
 
     Parameters
     ----------
     depth : {1, 2}, default=2
-        Tests on the way to a decision, at most: two or four leaves.
+        Largest number of tests per decision: two or four leaves.
     reward_model : "linear", "boosting" or regressor, default="linear"
-        Predicts rewards. "linear" are linear models of all actions that learn from each other, "boosting" is
+        Predicts rewards. "linear" are linear models that share information between actions, "boosting" is
         `RewardBoosting`, a regressor is trained on each action's own rows.
     prune : bool, default=True
-        Take fewer levels, or none, where these are worth more in rows that the tree was not found on, by
-        cross-validation in three folds. The best of thousands of trees is always worth something in the rows it was
-        found on. With False the tree has all levels that are worth anything there.
+        Use fewer levels, or none, if their cross-validated value (three folds) is larger: the best of thousands of
+        trees always looks good on the rows it was found on. With False, all levels are used that increase the value on
+        these rows.
     min_rows : int, optional
-        Rows of a leaf, at least. By default a hundredth of all, and at least 10.
+        Smallest number of rows in a leaf. By default a hundredth of all, and at least 10.
     max_features : int, default=50
-        Columns that are searched: the time of `depth=2` grows by their square. Where X has more, those are whose best
-        single split is worth most, and the tree is the best over these.
+        Number of columns searched; the time of `depth=2` grows with its square. If X has more, those with the best
+        single splits are searched.
     reward_range : (float, float), default=(0.0, 1.0)
-        Smallest and largest possible reward. Predictions of the model are kept within.
+        Smallest and largest possible reward. The model's predictions are clipped to it.
     actions : array of labels, optional
         All action labels, in the order wanted for `actions_`. By default the sorted labels of the log.
     n_jobs : int, optional
-        Columns that are searched at once, in threads. The result does not depend on it.
+        Columns searched in parallel, in threads. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Decides the folds of the reward model, and its seeds.
+        Draws the folds of the reward model, and seeds it.
 
     Attributes
     ----------
@@ -71,20 +71,20 @@ class PolicyTree(CompilablePolicy):
         The tree: `column`, `name`, `threshold` or `category` of the test, `left` and `right`, and at every node the
         `action`, the estimated `values` of all actions, and `n_rows`.
     compiled_ : SplitGraph
-        The policy in flat arrays, by which it decides.
+        The policy in flat arrays, which decides.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    A column of numbers is cut between all its values where it has up to 63, else at as many quantiles; the search is
-    exact over these cuts. A nominal column is asked for one of its 62 most frequent values. Rows whose value is missing
-    may go to either side, and may be told from all others. Where the best action of a leaf is not available, the next
-    by `values` is taken; `rank` goes by them too. Rows that could choose among some actions only count by how an action
-    compares with the mean of those that were available.
+    A numeric column is cut between all its values if it has up to 63, else at as many quantiles; the search is exact
+    over these cuts. A nominal column is tested for one of its 62 most frequent values. Rows with a missing value may go
+    to either side, or be separated from all others. If the best action of a leaf is not available, the next by `values`
+    is taken; `rank` uses the same order. In rows with a mask of available actions, an action counts by its advantage
+    over the mean of the available ones.
 
-    The search holds a number for every row and action; with n rows, k actions and p columns it takes time in proportion
-    to n k p^2 for two levels.
+    The search stores n k numbers and, for two levels, takes time proportional to n k p^2, with n rows, k actions and p
+    columns.
 
     References
     ----------
@@ -140,7 +140,7 @@ class PolicyTree(CompilablePolicy):
         self.random_state = random_state
 
     def rules(self) -> str:
-        """Return the tree as text: a line per test and leaf, with the names of columns and the labels of actions."""
+        """Return the tree as text: a line per test and leaf, with column names and action labels."""
         check_is_fitted(self)
         return "\n".join(self.root_.lines())
 
@@ -160,14 +160,14 @@ class PolicyTree(CompilablePolicy):
         self._bins = Bins.fit(X)
         table = Table.of(self._bins, self._bins.codes(self._bins.numbers(X)))
         estimates = CrossFit.make(self.reward_model, X, action, reward, propensity, n_actions, random, self.n_jobs)
-        leaves = Leaves.of(estimates.rewards(np.arange(n_actions)), available, self.reward_range)
+        rewards = RewardEstimates.of(estimates.rewards(np.arange(n_actions)), available, self.reward_range)
         least = max(FEWEST_ROWS, n_rows // SMALLEST_SHARE) if self.min_rows is None else int(self.min_rows)
         limits, depth = Limits(least, int(self.max_features)), int(self.depth)
         if self.prune:
-            depth = find_depth(table, leaves.ahead, depth, estimates.folds, limits, self.n_jobs)
-        top = find_tree(table, leaves.ahead, depth, limits, self.n_jobs) if depth else None
+            depth = find_depth(table, rewards.advantage, depth, estimates.folds, limits, self.n_jobs)
+        top = find_tree(table, rewards.advantage, depth, limits, self.n_jobs) if depth else None
         names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
-        self.root_: Rule = grow_rules(top, table, self._bins, leaves, [str(name) for name in names], self.actions_)
+        self.root_: Rule = grow_rules(top, table, self._bins, rewards, [str(name) for name in names], self.actions_)
         self._graph, self._leaf_graph = flatten_rules(self.root_, self._bins, self.actions_)
         self._leaf_values = np.array([leaf.values for leaf in self.root_.leaves()])
 
@@ -193,11 +193,10 @@ class PolicyTree(CompilablePolicy):
     def _check_parameters(self) -> None:
         if isinstance(self.depth, bool) or self.depth not in DEPTHS:
             raise ParameterError(
-                f"depth must be 1 or 2, as the best of deeper trees cannot be found in reasonable time; got "
-                f"{self.depth!r}."
+                f"depth must be 1 or 2, as the exact search for deeper trees takes too long; got {self.depth!r}."
             )
         if not isinstance(self.prune, bool | np.bool_):
-            raise ParameterError(f"prune must be true or false; got {self.prune!r}.")
+            raise ParameterError(f"prune must be True or False; got {self.prune!r}.")
         for name, value in (("min_rows", self.min_rows), ("max_features", self.max_features)):
             if value is None and name == "min_rows":
                 continue

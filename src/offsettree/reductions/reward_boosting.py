@@ -1,4 +1,4 @@
-"""Reward boosting: trees that all actions share predict what each would earn, and the best is taken."""
+"""Reward boosting: trees shared by all actions predict the reward of each, and the best is taken."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from offsettree.learners import HistogramTree
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions.boosting._boosting import MOST_SHARES, BoostedLog, BoostingSettings
 from offsettree.reductions.boosting._columns import Columns
-from offsettree.reductions.boosting._finish import finish_without_x
+from offsettree.reductions.boosting._final_regression import fit_constant
 from offsettree.reductions.boosting._flatten import flatten_stages
 from offsettree.reductions.boosting._held_out import HeldOut
 from offsettree.reductions.boosting._shrunken import sigmoid
@@ -28,48 +28,48 @@ __all__ = ["RewardBoosting"]
 
 LOSSES = ("auto", "logistic", "squared")
 DEEPEST = 7
-SHORT = 1500  # rows, below which a forest is among what is learned
-FEWEST_ROWS = 8  # to learn anything but constants from
-DROPPED = 2.0  # standard errors in the first fold
-MOST_ROWS_WITHOUT_FOLDS = 10_000  # to learn the last regression without each fold, where held-out scores are asked for
-HEAVIEST = 10.0  # weight of a row, in units of the mean
+SHORT = 1500  # with fewer rows, a forest is added
+FEWEST_ROWS = 8  # with fewer rows, only constants are learned
+DROPPED = 2.0  # a start that is so many standard errors worse in the first fold is dropped
+MOST_ROWS_WITHOUT_FOLDS = 10_000  # for held-out scores by a final regression without each fold
+HEAVIEST = 10.0  # largest weight of a row, in units of the mean
 
 
 class RewardBoosting(CompilablePolicy):
-    """Policy that takes the action of the largest reward predicted by boosted trees that all actions share.
+    """Policy that takes the action of the largest reward predicted by boosted trees shared by all actions.
 
-    A tree splits where it pays for many actions at once, and a leaf holds one number per action: thus all actions learn
-    from the structure in x that they have in common, where a model per action would have to find it from its own few
-    rows. Boosting starts both from a constant and from linear models of each action; both are cross-fitted, and one
-    regression on rows held out decides how much of each to use for which action. Where nothing that is known of x
-    helps, what is left is the best constant action.
+    A tree splits where it helps many actions at once, and a leaf holds one number per action. So all actions learn from
+    the structure in x that they have in common, which a model per action would have to find from its own few rows.
+    Boosting starts both from a constant and from a linear model per action. Both are cross-fitted, and a regression on
+    held-out predictions (stacking) decides how much of each to use for which action. If x does not help, the policy is
+    the best constant action.
 
     Parameters
     ----------
     n_trees : int, default=300
-        The most trees of one fold and start; rows held out say when there are enough.
+        Largest number of trees per fold and start; held-out rows decide when to stop.
     learning_rate : float, default=0.15
-        What part of a tree's values is used.
+        Factor of a tree's values.
     max_depth : int, default=4
-        Tests on the way to a leaf, at most 7.
+        Tests on the path to a leaf, at most 7.
     max_features : float, default=0.5
-        The share of the columns, drawn for each tree, that it may split on.
+        Share of the columns, drawn for each tree, that it may split on.
     loss : {"auto", "logistic", "squared"}, default="auto"
-        What trees minimise. "auto" is logistic where every reward is at one end of `reward_range`, else squared.
+        The loss. "auto" is logistic if every reward is at one end of `reward_range`, else squared.
     n_folds : int or "auto", default="auto"
-        Folds of cross-fitting: as many models are averaged. By default 8 for fewer than 5,000 rows, 5 for fewer than
-        30,000, else 3.
+        Folds of cross-fitting; the models of all folds are averaged. By default 8 for fewer than 5,000 rows, 5 for
+        fewer than 30,000, else 3.
     importance_weighted : bool, default=False
-        Count rows by 1 / propensity, up to ten times the mean. By default all count the same, and propensities are not
-        used: what is predicted is the reward of an action given x, which does not depend on how often it was taken.
+        Weight rows by 1 / propensity, up to ten times the mean. By default rows have equal weights and propensities are
+        not used: the reward of an action given x does not depend on how often it was taken.
     patience : int, default=20
-        How many trees in a row may not help before boosting stops.
+        Boosting stops after so many trees without improvement.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     actions : array of labels, optional
         All action labels, in the order wanted for `actions_`. By default the sorted labels of the log.
     n_jobs : int, optional
-        Folds that are boosted at once, in threads. The result does not depend on it.
+        Folds boosted in parallel, in threads. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Draws the folds and the columns of each tree.
 
@@ -78,24 +78,23 @@ class RewardBoosting(CompilablePolicy):
     actions_ : ndarray of shape (n_actions,)
         The action labels.
     gain_ : float
-        By how much rows held out are better predicted where x may favour one action over another, than where it tells
-        only how much all of them earn; in standard errors. Below 2 the policy takes one action always.
+        How much better held-out rewards are predicted if x may favour one action over another than if it shifts all
+        actions alike; in standard errors. Below 2 the policy always takes one action.
     starts_ : list of str
-        What has a part in the scores: trees boosted from a "constant" or a "linear" start or both, and below 1,500 rows
-        a "forest". Empty where x has none.
+        The parts of the scores: trees boosted from a "constant" or a "linear" start or both, and below 1,500 rows a
+        "forest". Empty if x does not help.
     n_trees_ : int
-        Trees in all.
+        Total number of trees.
     compiled_ : BoostedScores
-        The policy in flat arrays, by which it decides.
+        The policy in flat arrays, which decides.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Nominal columns of a frame and missing values are taken as they are: a test may ask for one category, or send what
-    is missing to either side. An action that was never logged is predicted to earn what actions do on average. Which
-    actions were available makes no difference to what is learned. Settings were chosen by experiment:
-    docs/reward-boosting.md.
+    Nominal columns of a frame and missing values need no encoding: a test may ask for one category, or send missing
+    values to either side. The prediction for an action never logged is the mean over actions. `available` does not
+    change what is learned. Settings were chosen by experiment: docs/reward-boosting.md.
 
     Examples
     --------
@@ -113,7 +112,7 @@ class RewardBoosting(CompilablePolicy):
     estimator = None
     _default_learner = staticmethod(HistogramTree)
     _keeps_held_out = False
-    _held_out: HeldOut  # what is said of each row by models without it, where it is kept
+    _held_out: HeldOut  # only if `_keeps_held_out`
 
     def __init__(
         self,
@@ -177,15 +176,15 @@ class RewardBoosting(CompilablePolicy):
         )
         self._bins = columns.bins
         if len(action) < FEWEST_ROWS or not spread > 1e-12:
-            finished = finish_without_x(log)
+            final = fit_constant(log)
         else:
             is_short = len(action) < SHORT and len(self.actions_) <= MOST_SHARES
-            how = self._settings(len(action))
+            settings = self._settings(len(action))
             n_folds = self._folds(len(action))
-            finished = fit_stages(
+            final = fit_stages(
                 log,
                 n_folds,
-                how,
+                settings,
                 DROPPED,
                 self.n_jobs,
                 random,
@@ -193,10 +192,10 @@ class RewardBoosting(CompilablePolicy):
                 keeps_all=self._keeps_held_out,
                 without_folds=self._keeps_held_out and len(action) <= MOST_ROWS_WITHOUT_FOLDS,
             )
-        self.gain_, self.starts_ = finished.gain, [stage.start for stage in finished.stages]
-        self._flat = flatten_stages(columns, finished)
+        self.gain_, self.starts_ = final.gain, [stage.start for stage in final.stages]
+        self._flat = flatten_stages(columns, final)
         if self._keeps_held_out:
-            self._held_out = HeldOut.of(finished, log.action, logistic, self._unit)
+            self._held_out = HeldOut.of(final, log.action, logistic, self._unit)
         self.n_trees_ = len(self._flat.arrays["feature"])
 
     def _folds(self, n_rows: int) -> int:
@@ -256,7 +255,7 @@ class RewardBoosting(CompilablePolicy):
         if self.n_folds != "auto" and not (_is_whole(self.n_folds) and int(self.n_folds) >= 2):
             raise ParameterError(f"n_folds must be 'auto' or a whole number of at least 2; got {self.n_folds!r}.")
         if not isinstance(self.importance_weighted, bool | np.bool_):
-            raise ParameterError(f"importance_weighted must be true or false; got {self.importance_weighted!r}.")
+            raise ParameterError(f"importance_weighted must be True or False; got {self.importance_weighted!r}.")
 
 
 def _is_whole(value: Any) -> bool:

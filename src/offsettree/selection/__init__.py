@@ -1,4 +1,4 @@
-"""Which policy to use: candidates learned, compared on one log, and the best one kept."""
+"""Policy selection: candidates are trained and compared on one log, and the best is kept."""
 
 from offsettree.selection.candidates import default_candidates
 from offsettree.selection.results import SearchResults

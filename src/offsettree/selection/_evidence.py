@@ -1,4 +1,4 @@
-"""What is known of candidates, row by row."""
+"""The estimated values of candidates, row by row."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.evaluation import Interval
-from offsettree.evaluation._claims import Known
+from offsettree.evaluation._claims import RewardLimits
 from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._intervals import normal_intervals
-from offsettree.evaluation._mid_p import mid_p_values
+from offsettree.evaluation._mid_p import separate_mid_p_intervals
 from offsettree.evaluation._terms import Terms
-from offsettree.selection._comparison import Valued
+from offsettree.selection._honest_estimate import CandidateValues
 from offsettree.selection._rule import Stack
 from offsettree.selection._trials import Log, Trial
 
@@ -22,48 +22,48 @@ __all__ = ["Evidence"]
 
 
 class Evidence:
-    """The terms of every candidate's value, row by row, as last decided by a policy that had not learned from the row.
+    """The latest out-of-sample terms of every candidate's value, row by row.
 
-    All that are still in a race were tried on the same parts of the log, and so have been valued in the same rows.
+    All candidates still in the race were tried on the same parts of the log, so their terms are of the same rows.
     """
 
     def __init__(self, is_constant: NDArray[np.bool_], log: Log, method: str) -> None:
         self.log, self.is_constant, self.method = log, is_constant, method
-        self.numerator, self.tamed, self.counted, self.weight = np.zeros((4, len(is_constant), len(log.reward)))
+        self.numerator, self.clipped, self.counted, self.weight = np.zeros((4, len(is_constant), len(log.reward)))
         self.is_valued = np.zeros(len(log.reward), dtype=bool)
-        self.home: int | None = None  # the place of the favourite
-        self.is_sure = False
+        self.favourite: int | None = None  # index of the candidate that is chosen unless another is clearly better
+        self.is_proven = False  # see `Stack`
         self.left_out = np.zeros((len(is_constant), len(log.reward)), dtype=bool)
 
     def add(self, place: int, rows: NDArray[np.intp], trial: Trial) -> None:
-        """Take over what a trial found; what was known of its rows before is forgotten."""
+        """Store the result of a trial, replacing earlier terms of its rows."""
         if trial.terms is not None:
             self.numerator[place, rows], self.counted[place, rows] = trial.terms.numerator, trial.terms.counted
-            self.tamed[place, rows], self.weight[place, rows] = trial.tamed, trial.weight
+            self.clipped[place, rows], self.weight[place, rows] = trial.clipped, trial.weight
             self.left_out[place, rows] = False if trial.terms.left_out is None else trial.terms.left_out
             self.is_valued[rows] = True
 
     def forget(self) -> None:
-        """Count no row any more until it is valued again."""
+        """Ignore all terms stored so far."""
         self.is_valued[:] = False
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """1 for every row that candidates were valued in, else 0."""
+        """1 for every row with terms, else 0."""
         return self.is_valued.astype(np.float64)
 
     def stack(self, places: Sequence[int]) -> Stack:
-        """Return the terms to choose among some candidates by."""
+        """Return the terms to choose by, of some candidates."""
         chosen = list(places)
-        return self.mark(Stack(self.tamed[chosen], self.counted[chosen], self.is_constant[chosen]), chosen)
+        return self.mark(Stack(self.clipped[chosen], self.counted[chosen], self.is_constant[chosen]), chosen)
 
     def mark(self, stack: Stack, places: Sequence[int]) -> Stack:
-        """Add what the rule must know of some candidates beside their terms."""
-        home = -1 if self.home is None or self.home not in places else list(places).index(self.home)
-        return replace(stack, reach=self.log.reach, home=home, is_sure=self.is_sure)
+        """Add what the rule needs beside the terms."""
+        favourite = -1 if self.favourite is None or self.favourite not in places else list(places).index(self.favourite)
+        return replace(stack, unseen_effect=self.log.unseen_effect, favourite=favourite, is_proven=self.is_proven)
 
     def intervals(self, places: Sequence[int], level: float) -> list[Interval]:
-        """Return what some candidates are worth."""
+        """Return the estimated values of some candidates, with intervals."""
         rows = self.is_valued
         terms = [
             Terms(
@@ -78,19 +78,19 @@ class Evidence:
         plain = [normal_intervals([each], level, [size])[0] for each, size in zip(terms, sizes, strict=True)]
         low, high = self.log.reward_range
         plain = [each.moved(min(max(each.value, low), high)) for each in plain]
-        known = Known.of(self.log.reward[rows], self.log.reward_range)
-        return mid_p_values(plain, terms, known, level) if terms else []
+        known = RewardLimits.of(self.log.reward[rows], self.log.reward_range)
+        return separate_mid_p_intervals(plain, terms, known, level) if terms else []
 
-    def valued(self, places: Sequence[int], fold: NDArray[np.intp], folds: Sequence[int]) -> Valued:
-        """Return what is known of some candidates in the rows of some folds; without any, all rows valued are one."""
+    def valued(self, places: Sequence[int], fold: NDArray[np.intp], folds: Sequence[int]) -> CandidateValues:
+        """Return the terms of some candidates in the rows of some folds; without folds, all rows are one fold."""
         label = np.zeros(len(fold), dtype=np.intp)
         for new, old in enumerate(folds):
             label[fold == old] = new
         rows, chosen = np.flatnonzero(self.is_valued), list(places)
         counted, is_constant = self.counted[chosen][:, rows], self.is_constant[chosen]
-        return Valued(
+        return CandidateValues(
             Stack(self.numerator[chosen][:, rows], counted, is_constant),
-            self.mark(Stack(self.tamed[chosen][:, rows], counted, is_constant), chosen),
+            self.mark(Stack(self.clipped[chosen][:, rows], counted, is_constant), chosen),
             self.weight[chosen][:, rows],
             label[rows],
             self.log.take(rows),

@@ -1,4 +1,4 @@
-"""The choice without a fold, by policies and reward models that never saw it."""
+"""Nested selection: the terms to choose by for a fold, of policies and reward models that never saw the fold."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree.base import BasePolicy
 from offsettree.selection._rule import Stack
-from offsettree.selection._trials import Log, Part, Scoring, Trial, hold_trial
+from offsettree.selection._trials import Log, Part, Scoring, Trial, run_trial
 
-__all__ = ["Choosers", "try_without_pairs"]
+__all__ = ["PairTrials", "run_pair_trials"]
 
 
 @dataclass(frozen=True)
-class Choosers:
-    """By which terms to choose without each fold, what learning for that took by place, and what was said."""
+class PairTrials:
+    """The terms to choose by for each fold; seconds spent and warnings issued, by candidate."""
 
     stacks: list[Stack]
     seconds: dict[int, float]
     warnings: dict[int, tuple[str, ...]]
 
 
-def try_without_pairs(
+def run_pair_trials(
     policies: Mapping[int, BasePolicy],
     is_constant: NDArray[np.bool_],
     log: Log,
     fold: NDArray[np.intp],
     scoring: Scoring,
     n_jobs: int | None,
-) -> Choosers:
-    """Let copies of the policies learn without each pair of folds, and decide in these two.
+) -> PairTrials:
+    """Train copies of the policies without each pair of folds, and value their decisions in these two.
 
-    One trial serves both folds of a pair: in the rows of each it tells what to choose without the other. Terms are 0
-    in the rows of the fold that is left out. A candidate that could not be learned without a pair has no terms without
-    either fold, and so is not chosen; there are no terms at all if that leaves no candidate for some fold.
+    One trial serves both folds of a pair: the terms in each fold's rows are used to choose for the other. Terms are 0
+    in the rows of the fold to choose for. A candidate whose training failed without a pair has no terms for either
+    fold, so it is not chosen there. If that leaves no candidate for some fold, there are no terms at all.
     """
     n_folds = int(fold.max()) + 1
     pairs = list(combinations(range(n_folds), 2))
     parts = [_part(fold, pair) for pair in pairs]
-    found = Parallel(n_jobs=n_jobs)(delayed(hold_trial)(dict(policies), log, part, scoring) for part in parts)
+    found = Parallel(n_jobs=n_jobs)(delayed(run_trial)(dict(policies), log, part, scoring) for part in parts)
     numerator, counted = np.zeros((2, n_folds, len(policies), len(fold)))
     seconds = dict.fromkeys(policies, 0.0)
     texts: dict[int, dict[str, None]] = {place: {} for place in policies}
@@ -58,12 +58,12 @@ def try_without_pairs(
                 failed[list(pair), i] = True
                 texts[place][f"failed on {len(train):,} of the rows: {trial.error}"] = None
             else:
-                numerator[other, i, test], counted[other, i, test] = trial.tamed, trial.terms.counted
+                numerator[other, i, test], counted[other, i, test] = trial.clipped, trial.terms.counted
     numerator[failed], counted[failed] = 0.0, 0.0
     stacks = [Stack(*each, is_constant) for each in zip(numerator, counted, strict=True)]
     if failed.all(axis=1).any():
         stacks = []
-    return Choosers(stacks, seconds, {place: tuple(each) for place, each in texts.items()})
+    return PairTrials(stacks, seconds, {place: tuple(each) for place, each in texts.items()})
 
 
 def _part(fold: NDArray[np.intp], pair: tuple[int, int]) -> Part:

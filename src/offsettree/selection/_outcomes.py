@@ -1,4 +1,4 @@
-"""How candidates fared, in words."""
+"""Rows of the results table, and messages about candidates that were not compared."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection.results import SearchResults
 
-__all__ = ["all_failed", "explain", "new_row", "warn_of_left_out"]
+__all__ = ["all_failed_error", "new_row", "warn_of_left_out", "write_reasons"]
 
 
 def new_row(name: str) -> dict[str, Any]:
-    """Return the row of a candidate of which nothing is known."""
+    """Return a candidate's row of the results, without figures."""
     keys = ("value", "stderr", "low", "high", "behind", "behind_stderr", "seconds", "error")
     return {"name": name, "outcome": "compared", **dict.fromkeys(keys), "reason": "", "warnings": ()}
 
 
-def explain(results: SearchResults, chosen: int) -> None:
-    """Write beside those compared why they were, or were not, chosen."""
+def write_reasons(results: SearchResults, chosen: int) -> None:
+    """Mark the chosen candidate, and write why each candidate was, or was not, chosen."""
     results[chosen]["outcome"] = "chosen"
     for place, row in enumerate(results):
         if row["outcome"] not in ("chosen", "compared"):
@@ -34,7 +34,7 @@ def explain(results: SearchResults, chosen: int) -> None:
 
 
 def warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
-    """Warn of candidates that were not compared, or not on as many rows as they should be, for want of time."""
+    """Warn of candidates that were left out for lack of time."""
     left_out = [f"{row['name']} ({row['reason']})" for row in results if row["outcome"] == "left out"]
     if left_out:
         warnings.warn(
@@ -45,12 +45,12 @@ def warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
         )
 
 
-def all_failed(results: SearchResults) -> LogError:
-    """Return the error of a search in which no candidate is left."""
+def all_failed_error(results: SearchResults) -> LogError:
+    """Return the error to raise if no candidate is left."""
     failed = [f"{row['name']} ({row['error']:.200})" for row in results if row["outcome"] == "failed"]
     left_out = [row["name"] for row in results if row["outcome"] == "left out"]
-    more = f" Left out for want of time: {', '.join(left_out)}; raise time_budget." if left_out else ""
+    more = f" Left out for lack of time: {', '.join(left_out)}; raise time_budget." if left_out else ""
     return LogError(
-        f"none of the {len(failed)} candidates could be learned and compared: {'; '.join(failed)}. Fit one of them by "
+        f"none of the {len(failed)} candidates could be trained and compared: {'; '.join(failed)}. Fit one of them by "
         f"itself to see where it fails.{more}"
     )

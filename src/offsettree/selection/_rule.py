@@ -1,4 +1,4 @@
-"""The rule of choice: which of several candidates to take, by what each earned in the same rows."""
+"""The selection rule: which candidate to choose, by their estimated values on the same rows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from offsettree.evaluation._terms import Terms
 
 __all__ = ["Gaps", "Rule", "Stack"]
 
-LEAD, LEAD_IF_RARE = 0.75, 2.0
-HOME_LEAD = 1.5
-# Standard errors by which the favourite predicts rewards better by x: then it need not prove itself by value.
-SURE, SURE_IF_RARE = 2.5, 5.0
-RARE = 20.0  # kurtosis of the rewards; of 0 and 1 it is 18 where one in twenty is 1
-FEWEST = 100  # rows: of fewer, standard errors say too little to give a candidate up
+LEAD, LEAD_IF_RARE = 0.75, 2.0  # standard errors, as are the next two
+FAVOURITE_LEAD = 1.5
+PROVEN, PROVEN_IF_RARE = 2.5, 5.0
+RARE = 20.0  # kurtosis of rewards from which they are rare; rewards of 0 and 1 have 18 if one in twenty is 1
+FEWEST = 100  # with fewer rows, standard errors are too uncertain to drop a candidate
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """What candidates are worth, by how much each is behind one of them, and the standard errors of that."""
+    """Values of candidates, by how much each is behind one of them, and the standard errors of these gaps."""
 
     value: NDArray[np.float64]
     behind: NDArray[np.float64]
@@ -31,42 +30,43 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Stack:
-    """The terms of candidates, of shape (n_candidates, n_rows), the preferred first; a value is a ratio of sums.
+    """The terms of candidates, of shape (n_candidates, n_rows), in order of preference; a value is a ratio of sums.
 
-    `is_constant` tells of each whether it does the same whatever x is. `reach` is by how much one further row could
-    change a sum: where few rewards were seen, the spread of the rows seen says too little of what may come. `home` is
-    the place of the favourite, which is taken unless another is clearly ahead; -1 if there is none.
+    `is_constant` marks policies that ignore x. `unseen_effect` is how much one unseen row could change a sum: with few
+    rare rewards, the variance of the rows seen is too small. `favourite` is the index of the candidate that is chosen
+    unless another is clearly ahead; -1 if there is none. `is_proven`: the favourite predicts rewards significantly
+    better with x than without, by PROVEN standard errors; it need not beat the constants by value as well.
     """
 
     numerator: NDArray[np.float64]
     counted: NDArray[np.float64]
     is_constant: NDArray[np.bool_]
-    reach: float = 0.0
-    home: int = -1
-    is_sure: bool = False  # of the favourite: that x tells actions apart
+    unseen_effect: float = 0.0
+    favourite: int = -1
+    is_proven: bool = False
 
     @classmethod
     def of(cls, terms: list[Terms], is_constant: list[bool] | None = None) -> Self:
-        """Stack the terms of one estimator."""
+        """Stack the terms of several candidates."""
         constant = np.zeros(len(terms), dtype=bool) if is_constant is None else np.asarray(is_constant)
         return cls(np.stack([each.numerator for each in terms]), np.stack([each.counted for each in terms]), constant)
 
     def gaps(self, weight: NDArray[np.float64], to: int | None = None) -> Gaps:
-        """Return by how much each is behind one of them, by default the best; a row counts as its weight says.
+        """Return how far each candidate is behind one of them, by default the best; `weight` counts each row.
 
-        Both are of the difference, row by row: what makes all candidates look better or worse cancels out.
+        Standard errors are of paired differences, row by row: what is common to all candidates cancels out.
         """
         n_rows = float(weight.sum())
         above, below = self.numerator @ weight, self.counted @ weight
-        known = below > 0  # without a row logged with what a candidate does, nothing speaks for it
+        known = below > 0  # a candidate that matches no row has no value
         value = np.where(known, above / np.where(known, below, 1.0), -np.inf)
         best = int(np.argmax(value)) if to is None else to
-        # Linear in both sums: a number per row with the mean and the spread of the ratio.
+        # Delta method: the influence of each row on the ratio.
         steps = (self.numerator - np.where(known, value, 0)[:, np.newaxis] * self.counted) / (
             np.where(known, below, 1.0)[:, np.newaxis] / n_rows
         )
-        apart = steps[best] - steps
-        stderr = np.sqrt((apart**2) @ weight / max(n_rows - 1, 1) / n_rows)
+        difference = steps[best] - steps
+        stderr = np.sqrt((difference**2) @ weight / max(n_rows - 1, 1) / n_rows)
         with np.errstate(invalid="ignore"):
             behind = np.where(np.arange(len(value)) == best, 0.0, value[best] - value)
         return Gaps(value, behind, stderr)
@@ -74,67 +74,69 @@ class Stack:
 
 @dataclass(frozen=True)
 class Rule:
-    """The best is chosen; or a simpler one that is so many standard errors behind it at most; or a constant.
+    """Choose the best candidate, unless a simpler one, the favourite or a constant action is close enough to it.
 
     Parameters
     ----------
     simpler_within : float
         How many standard errors behind the best an earlier candidate may be and still be preferred.
     lead : float
-        How many standard errors a candidate that looks at x must be ahead of one that does not.
+        How many standard errors a candidate must be ahead of the constant ones.
+    is_rare : bool
+        Whether rewards are rare or have long tails, so that more rows are needed to compare by.
     """
 
     simpler_within: float
     lead: float
-    is_rare: bool = False  # where few rows earn most: the more of them are seen, the better
+    is_rare: bool = False
 
     @property
-    def sure(self) -> float:
-        """How many standard errors better the favourite must predict rewards by x, not to need a lead in value."""
-        return SURE_IF_RARE if self.is_rare else SURE
+    def proven(self) -> float:
+        """The gain in standard errors of reward predictions from x that exempts the favourite from the lead."""
+        return PROVEN_IF_RARE if self.is_rare else PROVEN
 
     @classmethod
     def of(cls, simpler_within: float, reward: NDArray[np.float64]) -> Self:
-        """Ask for a clear lead where a few rows earn most: there x seldom tells enough, and luck tells much."""
+        """Require a larger lead if rewards are rare: there x seldom helps, and chance matters more."""
         off = reward - reward.mean()
         is_rare = bool((off**4).mean() > RARE * max((off**2).mean() ** 2, 1e-300))
         return cls(simpler_within, LEAD_IF_RARE if is_rare else LEAD, is_rare)
 
     def choose(self, stack: Stack, weight: NDArray[np.float64]) -> int:
-        """Return the place of the one to take; a row counts as often as its weight says."""
-        if stack.home >= 0 and not self.simpler_within:
-            return self._choose_from_home(stack, weight)
+        """Return the index of the candidate to choose; `weight` counts each row."""
+        if stack.favourite >= 0 and not self.simpler_within:
+            return self._choose_from_favourite(stack, weight)
         gaps = stack.gaps(weight)
         best = int(np.argmax(gaps.value))
         within = np.where(stack.is_constant, self.lead, self.simpler_within)
-        further = stack.reach / max(float(stack.counted[best] @ weight), 1.0)
-        stderr = np.hypot(gaps.stderr, np.where(stack.is_constant, further, 0.0))
+        unseen = stack.unseen_effect / max(float(stack.counted[best] @ weight), 1.0)
+        stderr = np.hypot(gaps.stderr, np.where(stack.is_constant, unseen, 0.0))
         return int(np.argmax(gaps.behind[: best + 1] <= (within * stderr)[: best + 1]))
 
-    def _choose_from_home(self, stack: Stack, weight: NDArray[np.float64]) -> int:
-        """Return the favourite, or the best of those clearly ahead of it; or a constant, if that is as good."""
-        gaps = stack.gaps(weight, stack.home)
-        is_ahead = ~stack.is_constant & (gaps.behind < -HOME_LEAD * gaps.stderr)
-        pick = int(np.argmax(np.where(is_ahead, gaps.value, -np.inf))) if is_ahead.any() else stack.home
+    def _choose_from_favourite(self, stack: Stack, weight: NDArray[np.float64]) -> int:
+        """Return the favourite, or the best candidate clearly ahead of it; or a constant that is close to that one."""
+        gaps = stack.gaps(weight, stack.favourite)
+        is_ahead = ~stack.is_constant & (gaps.behind < -FAVOURITE_LEAD * gaps.stderr)
+        pick = int(np.argmax(np.where(is_ahead, gaps.value, -np.inf))) if is_ahead.any() else stack.favourite
         if not stack.is_constant.any():
             return pick
         constant = int(np.argmax(np.where(stack.is_constant, gaps.value, -np.inf)))
         gaps = stack.gaps(weight, pick)
         behind, stderr = gaps.behind[constant], gaps.stderr[constant]
-        if pick == stack.home and stack.is_sure:
-            return constant if behind < -HOME_LEAD * stderr else pick
-        further = stack.reach / max(float(stack.counted[pick] @ weight), 1.0)
-        return constant if behind <= self.lead * np.hypot(stderr, further) else pick
+        if pick == stack.favourite and stack.is_proven:
+            return constant if behind < -FAVOURITE_LEAD * stderr else pick
+        unseen = stack.unseen_effect / max(float(stack.counted[pick] @ weight), 1.0)
+        return constant if behind <= self.lead * np.hypot(stderr, unseen) else pick
 
-    def are_hopeless(self, stack: Stack, weight: NDArray[np.float64], beyond: float) -> NDArray[np.bool_]:
-        """Tell which are more than so many standard errors behind the one that would be chosen now."""
+    def far_behind(self, stack: Stack, weight: NDArray[np.float64], beyond: float) -> NDArray[np.bool_]:
+        """Return a mask of candidates more than `beyond` standard errors behind the one that would be chosen now."""
         gaps = stack.gaps(weight, self.choose(stack, weight))
         is_behind = np.isfinite(gaps.value) & (gaps.behind > beyond * gaps.stderr)
         return np.asarray(is_behind & (weight.sum() >= FEWEST))
 
     def describe(self, favourite: str | None, *, by_predictions: bool = True) -> str:
-        """Say the rule in words; by predictions only if the favourite was learned from all rows."""
-        first, otherwise = "The candidate that earned most on the same rows is chosen", ""
+        """Return the rule as text; `by_predictions`: the favourite was trained on all rows and may be proven."""
+        first, otherwise = "The candidate of the highest value on the same rows is chosen", ""
         if self.simpler_within:
             first = (
                 f"Of the candidates that are at most {_errors(self.simpler_within)} behind the best on the same rows, "
@@ -142,10 +144,10 @@ class Rule:
             )
         elif favourite is not None:
             first = (
-                f"{favourite[:1].upper()}{favourite[1:]} is chosen, unless another candidate earned more on the same "
-                f"rows by {_errors(HOME_LEAD)}"
+                f"{favourite[:1].upper()}{favourite[1:]} is chosen, unless another candidate is ahead of it on the "
+                f"same rows by {_errors(FAVOURITE_LEAD)}"
             )
-            otherwise = by_predictions * f", unless it predicts rewards better by x, by {_errors(self.sure)}"
+            otherwise = by_predictions * f", unless x improves its reward predictions by {_errors(self.proven)}"
         return (
             f"{first}. To be preferred to the best constant action it must be ahead of it by {_errors(self.lead)}"
             f"{otherwise}."

@@ -1,4 +1,4 @@
-"""One model of rewards for all folds: it values every candidate, and its own decisions, by models without the row."""
+"""The shared reward model: trained once on all rows, it values all candidates by held-out predictions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["SharedModel"]
 
 
 class SharedModel(NamedTuple):
-    """A policy learned from all rows of a log, and what it says and chooses in each row without it.
+    """A candidate trained on all rows of a log, with its held-out predictions and choices for each row.
 
-    `place` is its own among the candidates.
+    `place` is its index in the list of candidates.
     """
 
     place: int
@@ -29,12 +29,12 @@ class SharedModel(NamedTuple):
     warnings: tuple[warnings.WarningMessage, ...] = ()  # of the fit
 
     def warn(self) -> None:
-        """Say what the fit warned of, where the policy is the one to keep."""
+        """Issue the warnings of the fit, once the policy is chosen."""
         for each in self.warnings:
             warnings.warn(each.message, each.category, stacklevel=5)
 
     def predict(self, rows: NDArray[np.intp], logged: NDArray[np.intp], chosen: NDArray[np.intp]) -> Predictions:
-        """Return what some rows are predicted to earn by the action logged and by that chosen."""
+        """Return the held-out predicted rewards of the logged and of the chosen actions in some rows."""
         low, high = self.reward_range
         of_both = (low + (high - low) * self.held_out.rewards(rows, action) for action in (logged, chosen))
         return Predictions(*of_both)

@@ -1,4 +1,4 @@
-"""How much time there is, how much work will take, and how far it is."""
+"""The time budget of a search, and estimates of the time that training will take."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from numba.core import event
 
 __all__ = ["Budget", "now"]
 
-SPARE = 1.15  # by which estimates of time are multiplied: they are never exact
+SPARE = 1.15  # safety factor on estimates of time
 
 
 class Compilation(event.Listener):
-    """Adds up the time in which kernels are compiled: once on every machine, and so no measure of a candidate."""
+    """Total time spent compiling kernels. It occurs once per machine, so it is no cost of a candidate."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -20,12 +20,12 @@ class Compilation(event.Listener):
         self._depth = 0  # kernels are compiled within others
 
     def on_start(self, event: object) -> None:
-        """Begin to count, unless that was begun."""
+        """Start the clock, unless it is running."""
         self._since = self._since if self._depth else monotonic()
         self._depth += 1
 
     def on_end(self, event: object) -> None:
-        """Count what the outermost took."""
+        """Stop the clock when the outermost compilation ends."""
         self._depth -= 1
         if not self._depth:
             self.seconds += monotonic() - self._since
@@ -36,12 +36,12 @@ event.register("numba:compile", COMPILATION)  # type: ignore[no-untyped-call]
 
 
 def now() -> float:
-    """Return the seconds of a clock that only goes forward, and stands still while kernels are compiled."""
+    """Return the seconds of a monotonic clock that excludes compilation."""
     return monotonic() - COMPILATION.seconds
 
 
 class Budget:
-    """The seconds that a search may take, from now on; None is as many as it needs."""
+    """The seconds that a search may take, from now on; None is no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
@@ -50,14 +50,14 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """The seconds that are left; below 0 where too many were used."""
+        """The seconds left; negative if overdrawn."""
         return self._end - now()
 
     def note(self, place: int, seconds: float, n_rows: int) -> None:
-        """Remember how long a candidate took to learn from so many rows."""
+        """Record how long a candidate took to train on `n_rows` rows."""
         self._rates[place] = (seconds, n_rows)
 
     def expected(self, place: int, n_rows: int) -> float:
-        """Return how long a candidate will take with so many rows, if as long per row as before; 0 if unknown."""
+        """Return the expected seconds for `n_rows` rows, in proportion to those recorded; 0 if nothing is recorded."""
         seconds, known = self._rates.get(place, (0.0, 1))
         return SPARE * seconds * max(n_rows / known, 1.0)

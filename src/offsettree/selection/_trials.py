@@ -1,4 +1,4 @@
-"""A trial: candidates learn from some rows, decide in others, and what they decide there is valued."""
+"""Trials: candidates are trained on some rows, and their decisions in other rows are valued."""
 
 from __future__ import annotations
 
@@ -21,16 +21,26 @@ from offsettree.reductions import RewardBoosting
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import now
 
-__all__ = ["Log", "Part", "Scoring", "Trial", "folds_of", "hold_trial", "said", "stratified_folds", "texts_of"]
+__all__ = [
+    "Log",
+    "Part",
+    "Scoring",
+    "Trial",
+    "error_line",
+    "folds_of",
+    "run_trial",
+    "stratified_folds",
+    "warning_texts",
+]
 
-Part = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to learn from, rows to decide in
+Part = tuple[NDArray[np.intp], NDArray[np.intp]]  # training rows, test rows
 
 
 @dataclass(frozen=True)
 class Log:
-    """A checked log, rewards in their own units; `position` is that of each row's action among `actions`.
+    """A checked log, with unscaled rewards; `position` is the index of each row's action in `actions`.
 
-    `available` is what each row could choose from; None is all.
+    `available` masks the actions available in each row; None is all.
     """
 
     X: Features
@@ -42,18 +52,18 @@ class Log:
     reward_range: tuple[float, float] = (0.0, 1.0)
 
     @property
-    def reach(self) -> float:
-        """By how much one further row could change a sum over rows: a heavy weight times the spread of rewards."""
+    def unseen_effect(self) -> float:
+        """How much one unseen row could change a sum over rows: a heavy weight times the range of rewards."""
         weight = self.propensity.min() / self.propensity
         heavy = float((weight**3).sum() / (weight**2).sum() / self.propensity.min())
-        reward = _tamed(weight, self.reward)[1]
+        reward = _clip_outliers(weight, self.reward)[1]
         return heavy * float(reward.max() - reward.min())
 
-    def teach(self, policy: BasePolicy) -> BasePolicy:
+    def fit(self, policy: BasePolicy) -> BasePolicy:
         """Fit a copy of the policy on all rows."""
-        return self._teach(clone(policy))
+        return self._fit_in_place(clone(policy))
 
-    def _teach(self, policy: BasePolicy) -> BasePolicy:
+    def _fit_in_place(self, policy: BasePolicy) -> BasePolicy:
         return policy.fit(
             self.X,
             self.actions[self.position],
@@ -62,17 +72,17 @@ class Log:
             available=None if self.available is None else self.available.mask,
         )
 
-    def share(self, place: int, policy: RewardBoosting) -> SharedModel:
-        """Fit a copy of the policy on all rows, and keep what it says of each without it."""
+    def fit_shared(self, place: int, policy: RewardBoosting) -> SharedModel:
+        """Fit a copy of the policy on all rows, and keep its held-out predictions."""
         learner: RewardBoosting = clone(policy)
         learner._keeps_held_out = True
-        self._teach(learner)
+        self._fit_in_place(learner)
         held_out = learner.__dict__.pop("_held_out")
         del learner.__dict__["_keeps_held_out"]
         return SharedModel(place, learner, held_out, held_out.choose(self.available), self.reward_range)
 
     def take(self, rows: NDArray[np.intp]) -> Log:
-        """Return some of the rows."""
+        """Return the log of some rows."""
         return Log(
             take_rows(self.X, rows),
             self.position[rows],
@@ -84,7 +94,7 @@ class Log:
         )
 
     def decide(self, policy: BasePolicy) -> NDArray[np.intp]:
-        """Return the positions that a policy chooses, among what each row could choose from."""
+        """Return the positions of the actions that a policy chooses among the available ones."""
         if self.available is None:
             return policy._positions(self.X)
         return policy._positions_among(self.X, self.available.mask)
@@ -92,14 +102,14 @@ class Log:
 
 @dataclass(frozen=True)
 class Scoring:
-    """How decisions are valued: by which estimator, and with which reward model."""
+    """The estimator and the reward model by which decisions are valued."""
 
     method: str
     reward_model: Any = None
     seed: int = 0
 
     def shared(self, policies: Mapping[int, BasePolicy]) -> int | None:
-        """Return the place of the candidate whose predictions serve as the reward model of all, if there is one."""
+        """Return the index of the candidate that serves as the shared reward model, if there is one."""
         if self.method not in MODEL_METHODS or self.reward_model is not None:
             return None
         return next((place for place, each in policies.items() if isinstance(each, RewardBoosting)), None)
@@ -107,21 +117,21 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Trial:
-    """How one candidate did: the terms of its value and its weight in the rows it decided in, or why there are none.
+    """The result of one candidate: the terms of its value and its weights in the test rows, or the error.
 
-    `tamed` are the numerators to choose by, without the few that would outweigh all others.
+    `clipped` are the numerators to choose by, with outliers clipped.
     """
 
     seconds: float
     warnings: tuple[str, ...] = ()
     error: str | None = None
     terms: Terms | None = None
-    tamed: NDArray[np.float64] | None = None
+    clipped: NDArray[np.float64] | None = None
     weight: NDArray[np.float64] | None = None
 
 
 def stratified_folds(position: NDArray[np.intp], n_folds: int, random: np.random.RandomState) -> NDArray[np.intp]:
-    """Return the fold of each row, such that every action is spread over the folds as evenly as can be."""
+    """Return the fold of each row, stratified by action."""
     order = random.permutation(len(position))
     order = order[np.argsort(position[order], kind="stable")]
     fold = np.empty(len(position), dtype=np.intp)
@@ -130,11 +140,11 @@ def stratified_folds(position: NDArray[np.intp], n_folds: int, random: np.random
 
 
 def folds_of(fold: NDArray[np.intp]) -> list[Part]:
-    """Return pairs of rows to learn from and rows to decide in."""
+    """Return the training and test rows of each fold."""
     return [(np.flatnonzero(fold != each), np.flatnonzero(fold == each)) for each in range(int(fold.max()) + 1)]
 
 
-def hold_trial(
+def run_trial(
     policies: Mapping[int, BasePolicy],
     log: Log,
     part: Part,
@@ -142,10 +152,10 @@ def hold_trial(
     start: Callable[[int], bool] = lambda place: True,
     known: SharedModel | None = None,
 ) -> dict[int, Trial]:
-    """Let a copy of every policy learn from one part and decide in the other; those that `start` refuses do not.
+    """Train a copy of every policy for which `start` returns True, and value its decisions in the test rows.
 
-    All are valued by the same reward model, learned from the same rows: that of a candidate, where one predicts
-    rewards by boosting. If it is `known`, it has decided already.
+    All are valued by the same reward model, trained on the same rows: a `RewardBoosting` candidate, if there is one.
+    `known` is that model if it is already trained.
     """
     train, test = part
     ahead, rest = log.take(train), log.take(test)
@@ -159,17 +169,17 @@ def hold_trial(
         if not start(place):
             continue
         started = now()
-        # Said of a part of the log, and by candidates that may not be chosen: kept for who wants to know.
+        # These warnings are about a part of the log and may be about a loser: they are kept in the results only.
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             error = None
             try:
-                learned = ahead.teach(policy)
+                learned = ahead.fit(policy)
                 chosen[place] = rest.decide(learned)
                 model = learned if place == shared else model
             except Exception as reason:
-                error = said(reason)
-        trials[place] = Trial(now() - started, texts_of(caught), error)
+                error = error_line(reason)
+        trials[place] = Trial(now() - started, warning_texts(caught), error)
     predictions: dict[int, Predictions | None]
     if known is not None:
         predictions = {place: known.predict(test, rest.position, answers) for place, answers in chosen.items()}
@@ -178,36 +188,38 @@ def hold_trial(
     for place, predicted in predictions.items():
         weight = (chosen[place] == rest.position) / rest.propensity
         terms = estimate_terms(scoring.method, weight, rest.reward, predicted)
-        tamed = terms.numerator
+        clipped = terms.numerator
         if predicted is not None:
-            tamed = estimate_terms(scoring.method, *_tamed(weight, rest.reward), predicted).numerator
-        trials[place] = Trial(trials[place].seconds, trials[place].warnings, None, terms, tamed, weight)
+            clipped = estimate_terms(scoring.method, *_clip_outliers(weight, rest.reward), predicted).numerator
+        trials[place] = Trial(trials[place].seconds, trials[place].warnings, None, terms, clipped, weight)
     return trials
 
 
-def _tamed(weight: NDArray[np.float64], reward: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Cut the few weights and rewards that are far larger than others of their kind.
+def _clip_outliers(
+    weight: NDArray[np.float64], reward: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Clip weights and rewards that are far larger than the others.
 
-    Weights are compared with those of other rows that match, rewards that differ from the usual one with each other:
-    a click counts in full, however rare clicks are. Limits grow with the rows, so that nothing is cut in the end.
+    Weights are compared with those of other matched rows. Rewards are compared among those that differ from the median,
+    so a click counts in full, however rare clicks are. Limits grow with the number of rows.
     """
     usual = np.median(reward)
-    return _cut(weight), usual + _cut(reward - usual)
+    return _clip(weight), usual + _clip(reward - usual)
 
 
-def _cut(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cut numbers at the root mean square of those that are not zero, times the fourth root of how many there are."""
-    there = values[values != 0]
-    limit = np.sqrt((there**2).mean()) * len(there) ** 0.25 if len(there) else 0.0
+def _clip(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Clip at the root mean square of the nonzero numbers, times the fourth root of their count."""
+    nonzero = values[values != 0]
+    limit = np.sqrt((nonzero**2).mean()) * len(nonzero) ** 0.25 if len(nonzero) else 0.0
     return np.clip(values, -limit, limit)
 
 
-def texts_of(caught: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
-    """Return what was warned of, each once."""
+def warning_texts(caught: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Return the texts of warnings, each once."""
     return tuple(dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in caught))
 
 
-def said(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """Return an error as one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
@@ -220,7 +232,7 @@ def _predictions(
     part: Part,
     chosen: dict[int, NDArray[np.intp]],
 ) -> dict[int, Predictions | None]:
-    """Return the predicted rewards of what every candidate chose; None for estimators that need none."""
+    """Return the predicted rewards of every candidate's choices; None for estimators without a reward model."""
     if scoring.method not in MODEL_METHODS or not chosen:
         return dict.fromkeys(chosen)
     n_actions = len(log.actions)

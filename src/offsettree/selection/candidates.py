@@ -1,4 +1,4 @@
-"""Policies to choose among, each with a name, in the order in which they are preferred."""
+"""The candidates of a search: named policies, in order of preference."""
 
 from __future__ import annotations
 
@@ -28,33 +28,32 @@ from offsettree.reductions._corrections import CorrectionForest
 __all__ = [
     "Candidate",
     "default_candidates",
-    "lighter",
+    "light_copy",
     "most_tolerant_learner",
     "prepare_candidates",
     "read_candidates",
 ]
 
-N_TREES_COMPARED = 40  # of a forest: half a percent behind 100, in less than half of the time
+N_TREES_COMPARED = 40  # of a forest: half a percent worse than 100, in less than half of the time
 
 
 class Candidate(NamedTuple):
-    """A policy to choose among others, not fitted, and the name by which the table of results knows it."""
+    """An unfitted policy, and its name in the results."""
 
     name: str
     policy: BasePolicy
 
 
 def default_candidates(*, sparse: bool = False) -> list[Candidate]:
-    """Return the candidates of ``PolicySearch(candidates="default")``, as (name, policy), the preferred first.
+    """Return the candidates of ``PolicySearch(candidates="default")``, as (name, policy), in order of preference.
 
-    The best constant action leads: whoever looks at x must be ahead of it. Then comes shared boosting, the best of them
-    on average, and the others in the order in which they are preferred. Take some out, or add your own, at the place
-    that it deserves: of candidates that the log cannot tell apart, the first is chosen.
+    The best constant action comes first: others must beat it. Remove some, or insert your own where they belong: with
+    `simpler_within`, the first of nearly equal candidates is chosen.
 
     Parameters
     ----------
     sparse : bool, default=False
-        For an X that is sparse and wide: linear learners only, where trees would be slow and poor.
+        For a sparse and wide X: linear learners only, as trees would be slow and poor.
 
     Examples
     --------
@@ -69,7 +68,7 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     if sparse:
         logistic_forest = OffsetForest(make_learner("logistic"), n_trees=10)
         return [constant, ridge, logistic_tree, Candidate("offset forest, logistic", logistic_forest)]
-    # Several classes in one model, not a vote of pairs: where actions are many it learns from all rows at once.
+    # One multinomial model, not one per pair of actions: with many actions it learns from all rows at once.
     multinomial = ImportanceWeighted(make_learner("logistic"), n_draws=None, all_pairs=False)
     return [
         constant,
@@ -85,7 +84,7 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
 
 
 def read_candidates(candidates: Any, *, sparse: bool = False) -> list[Candidate]:
-    """Return (name, policy) of each candidate; what a policy alone was given for is named by what it is."""
+    """Return (name, policy) of each candidate; a policy without a name is named by its repr."""
     if isinstance(candidates, str) and candidates == "default":
         return default_candidates(sparse=sparse)
     if isinstance(candidates, str | BasePolicy) or not hasattr(candidates, "__iter__"):
@@ -99,16 +98,14 @@ def read_candidates(candidates: Any, *, sparse: bool = False) -> list[Candidate]
     names = [name for name, _ in pairs]
     for name, policy in pairs:
         if isinstance(policy, type):
-            raise ParameterError(
-                f"candidate {name!r} must be an instance, not a class: write {policy.__name__}(), not its name."
-            )
+            raise ParameterError(f"candidate {name!r} must be an instance, not a class: write {policy.__name__}().")
         if not isinstance(policy, BasePolicy):
             raise ParameterError(
                 f"candidate {name!r} must be a policy of this package, such as OffsetTree(); got {policy!r:.80}. A "
                 "pipeline goes inside: OffsetTree(make_pipeline(StandardScaler(), LogisticRegression()))."
             )
         if names.count(name) > 1:
-            raise ParameterError(f"candidates must differ by name; {name!r} is there {names.count(name)} times.")
+            raise ParameterError(f"candidates must have different names; {name!r} occurs {names.count(name)} times.")
     return pairs
 
 
@@ -127,20 +124,20 @@ def prepare_candidates(
     n_jobs: int | None,
     random: np.random.RandomState,
 ) -> list[Candidate]:
-    """Return copies with the actions and rewards of the search, and a seed and workers where they have none."""
+    """Return copies with the search's actions and reward range, and a seed and `n_jobs` unless they have their own."""
     seeds = random.randint(np.iinfo(np.int32).max, size=len(candidates)).tolist()
     prepared = []
     for (name, policy), seed in zip(candidates, seeds, strict=True):
         if policy.actions is not None and not np.array_equal(policy.actions, actions):
             raise ParameterError(
-                f"candidate {name!r} has actions of its own, {policy.actions!r:.60}; name them for all candidates: "
-                "PolicySearch(actions=[...])."
+                f"candidate {name!r} must not have its own actions; got {policy.actions!r:.60}. Give them to the "
+                "search: PolicySearch(actions=[...])."
             )
         own = check_range(policy.reward_range)
         if own not in ((0.0, 1.0), reward_range):
             raise ParameterError(
-                f"candidate {name!r} has reward_range={own}, and the search {reward_range}. Give it to the search: "
-                "PolicySearch(reward_range=(low, high))."
+                f"candidate {name!r} must have the search's reward_range, {reward_range}; got {own}. Give it to the "
+                "search: PolicySearch(reward_range=(low, high))."
             )
         settings: dict[str, Any] = {"actions": actions, "reward_range": reward_range}
         own_settings = policy.get_params(deep=False)
@@ -150,8 +147,8 @@ def prepare_candidates(
     return prepared
 
 
-def lighter(policy: BasePolicy) -> BasePolicy:
-    """Return what is compared in place of a candidate: of a forest, fewer trees, which are nearly as good."""
+def light_copy(policy: BasePolicy) -> BasePolicy:
+    """Return a cheaper copy to compare in place of a candidate: a forest with fewer trees, nearly as good."""
     changes: dict[str, Any] = {}
     if isinstance(policy, OffsetForest) and isinstance(policy.n_trees, int) and policy.n_trees > N_TREES_COMPARED:
         changes = {"n_trees": N_TREES_COMPARED}
@@ -161,8 +158,8 @@ def lighter(policy: BasePolicy) -> BasePolicy:
     return light
 
 
-def times_lighter(policy: BasePolicy, light: BasePolicy) -> float:
-    """Return how many times as long a candidate takes to learn as what is compared in its place."""
+def cost_ratio(policy: BasePolicy, light: BasePolicy) -> float:
+    """Return how many times as long a candidate takes to train as its light copy."""
     return _n_trees(policy) / _n_trees(light)
 
 
@@ -173,6 +170,6 @@ def _n_trees(policy: BasePolicy) -> float:
 
 
 def most_tolerant_learner(candidates: list[Candidate]) -> Any:
-    """Return the learner that decides what X may hold: what one candidate can take, the others may fail on."""
+    """Return the learner that accepts most kinds of X; candidates that cannot take an X fail one by one."""
     learners = [policy._learner() for _, policy in candidates]
     return max(learners, key=lambda each: (may_pick_columns(each), takes_nominal(each), takes_missing(each)))

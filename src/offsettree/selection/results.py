@@ -1,4 +1,4 @@
-"""What a search saw: a table of all candidates."""
+"""The results of a search: a table of all candidates."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ __all__ = ["SearchResults"]
 
 
 class SearchResults(list[dict[str, Any]]):
-    """One dict per candidate, the simplest first; prints as a table, and ``pandas.DataFrame(results)`` makes a frame.
+    """One dict per candidate, in their order; prints as a table, and ``pandas.DataFrame(results)`` makes a frame.
 
     Every dict has the keys
 
     - ``name``;
-    - ``outcome``: "chosen", "compared", "dropped" on the way, "failed", or "left out" for want of time;
-    - ``reason``: what the rule of choice said of it, or why it left the race;
-    - ``value``, ``stderr``, ``low``, ``high``: the estimate from decisions on rows not learned from; of one that was
-      dropped, as it was then;
-    - ``behind``, ``behind_stderr``: by how much it is behind the best, by what is chosen by, and the standard error of
-      that;
-    - ``seconds``: spent on learning and deciding, over all parts, folds and, for a nested estimate, pairs of folds;
-    - ``error``: what it failed with;
-    - ``warnings``: what was said while it learned, as a tuple.
+    - ``outcome``: "chosen", "compared", "dropped" during the race, "failed", or "left out" for lack of time;
+    - ``reason``: why it was chosen or not, or why it left the race;
+    - ``value``, ``stderr``, ``low``, ``high``: the estimate on held-out rows; of a dropped candidate, at that time;
+    - ``behind``, ``behind_stderr``: its distance to the best, by the clipped terms used for the choice, and the
+      standard error of that;
+    - ``seconds``: spent on training and deciding, over all parts, folds and, for a nested estimate, pairs of folds;
+    - ``error``: the error it failed with;
+    - ``warnings``: the warnings issued while it was trained, as a tuple.
 
-    Where there is nothing to say, a value is None.
+    Missing values are None.
 
     Parameters
     ----------

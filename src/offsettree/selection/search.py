@@ -1,4 +1,4 @@
-"""A policy chosen among candidates by what they are worth on rows they did not learn from."""
+"""Policy search: choose among candidates by their estimated values on held-out rows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import default_classifier
 from offsettree.reductions._reward_models import check_reward_model
-from offsettree.selection._comparison import honest_estimate
-from offsettree.selection._outcomes import all_failed, explain, new_row, warn_of_left_out
-from offsettree.selection._parting import Parting
+from offsettree.selection._honest_estimate import honest_estimate
+from offsettree.selection._outcomes import all_failed_error, new_row, warn_of_left_out, write_reasons
 from offsettree.selection._race import Race, plan_race
+from offsettree.selection._row_split import RowSplit
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._timing import Budget
-from offsettree.selection._trials import Log, Scoring, said
+from offsettree.selection._trials import Log, Scoring, error_line
 from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
@@ -38,71 +38,70 @@ SCORINGS = ("doubly_robust", "snips", "ips", "switch")
 
 
 class PolicySearch(BasePolicy):
-    """Policy chosen among candidates: a race on rows held out, and the best is learned from all rows.
+    """Policy chosen among candidates by a race on held-out rows; the best is trained again on all rows.
 
-    Candidates learn from a tenth, then from three tenths, then from most of the log, and decide in the rows that they
-    did not learn from, all in the same. Their decisions are valued by one estimator with the same reward models for
-    all. Those that fall behind leave the race; a short log is learned from fold by fold instead. The best of those that
-    are left is learned again from all rows.
+    Candidates are trained on a tenth of the log, then on three tenths, then on most of it; a short log is raced fold by
+    fold. Their decisions in the same held-out rows are valued by the same estimator and reward models. Those that fall
+    behind leave the race.
 
     Parameters
     ----------
     candidates : "default" or list of policies or of pairs (name, policy), default="default"
-        In the order in which they are preferred, from the simplest to the most elaborate. "default" are those of
+        In order of preference, from the simplest to the most elaborate. "default" are those of
         `offsettree.selection.default_candidates`: the best constant action, a policy tree of two levels, reward
         boosting, ridge regression, a doubly robust policy, an offset forest, importance weighting and offset trees.
         Their `reward_range` and `actions` are those of the search.
     cv : int, default=5
-        How many folds.
+        Number of folds.
     nested : bool, default=True
-        Make `estimate_` by choices that know nothing of the rows they are valued in. All that might have been chosen
-        are then learned without each fold and without each pair of folds, `cv` * (`cv` + 1) / 2 times: far longer than
-        the race takes. With False `estimate_` is somewhat too high, and its warnings say so. Neither the choice nor
-        `results_` (but for seconds) depends on it. See the notes.
+        Compute `estimate_` by nested cross-validation: choices do not depend on the rows they are valued on. All
+        candidates that might have been chosen are then trained without each fold and without each pair of folds,
+        `cv` * (`cv` + 1) / 2 times, which takes far longer than the race. With False `estimate_` is somewhat too high,
+        and its warnings say so. The choice and `results_` (except seconds) do not depend on it. See the notes.
     scoring : {"doubly_robust", "snips", "ips", "switch"}, default="doubly_robust"
-        By which estimator of `evaluate` candidates are compared.
+        The estimator, as in `evaluate`, by which candidates are compared.
     reward_model : regressor, "boosting" or "linear", optional
         For "doubly_robust" and "switch", as in `evaluate`. By default the predictions of the first candidate that is a
-        `RewardBoosting`, which costs nothing; without such a candidate, the default of `evaluate`.
+        `RewardBoosting`, at no extra cost; without such a candidate, the default of `evaluate`.
     simpler_within : float, default=0.0
-        How many standard errors behind the best an earlier candidate may be and still be preferred; of the difference
-        between the two on the same rows. 0 takes the best, or a favourite: see the notes, also of constant actions.
+        How many standard errors (of the paired difference) behind the best an earlier candidate may be and still be
+        preferred. 0 takes the best, or the favourite: see the notes, also on constant actions.
     max_rows : int or None, default=50_000
-        Candidates are compared on so many rows of a longer log, drawn at random; the chosen one learns from all. None
+        Candidates are compared on a random sample of at most so many rows; the chosen one is trained on all. None
         compares on all rows.
     time_budget : float, optional
-        Seconds that `fit` may take, compilation aside. All candidates are first tried on a small part of the log. A
-        part is begun only if it can be expected to end in time, and so can learning the chosen one from all rows;
-        candidates leave until it can. What was left out is in `results_`, and a warning tells. If there is no time for
-        the nested estimate, it is as for ``nested=False``, with a warning. The choice then depends on the machine.
+        Seconds that `fit` may take, without compilation. All candidates are first tried on a small part of the log. A
+        further part is begun only if it, and the final training on all rows, should end in time; candidates are left
+        out until it should. These are in `results_`, and a warning names them. If there is no time for the nested
+        estimate, it is as for ``nested=False``, with a warning. The choice then depends on the machine.
     level : float, default=0.95
-        How likely each interval is to hold the true value.
+        The confidence level of intervals.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     actions : array of shape (n_actions,), optional
         All action labels, in the order wanted for `actions_`. By default the sorted labels of the log; needed when
         some were never logged.
     n_jobs : int, optional
-        Workers of each candidate that has none of its own, and pairs of folds that are learned at once. The result
-        does not depend on it.
+        Workers for each candidate without its own `n_jobs`, and for the pairs of folds. The result does not depend on
+        it.
     random_state : int, RandomState instance or None, default=None
-        Draws the folds, and seeds candidates and reward models that have no seed of their own.
+        Draws the folds, and seeds candidates and reward models without their own seed.
 
     Attributes
     ----------
     best_name_ : str
-        The candidate chosen.
+        The chosen candidate.
     best_policy_ : policy
-        Learned from all rows; `predict` and `decide` are its.
+        The chosen candidate, trained on all rows; `predict` and `decide` call it.
     estimate_ : Estimate
-        What the choice is worth, corrected for having looked: in the rows of each fold by the decisions of the
-        candidate that would have been chosen without that fold. With its difference to what was logged. See `nested`.
+        The value of the choice, corrected for selection: each fold's rows are valued by the candidate that would have
+        been chosen without that fold. It includes the difference to the logging policy. See `nested`.
     results_ : SearchResults
         A table of all candidates: a list of dicts, printed in columns.
     rule_ : str
-        By which rule the one was chosen; `results_` has the reason for each candidate.
+        The selection rule in words; `results_` has the reason for each candidate.
     chosen_by_fold_ : list of str
-        Who was chosen without each of the folds: the more they differ, the less the choice means.
+        The candidate chosen without each fold. The more they differ, the less certain the choice.
     actions_ : ndarray of shape (n_actions,)
         The labels.
     n_features_in_, feature_names_in_
@@ -110,36 +109,34 @@ class PolicySearch(BasePolicy):
 
     Notes
     -----
-    Reward boosting, if it is among the candidates and values them, is chosen unless another is ahead of it by 1.5
-    standard errors. A candidate that looks at x must be ahead of the best constant action (`ConstantPolicy`) by 0.75
-    standard errors of their difference on the same rows; by 2 where rewards are rare or have long tails (a kurtosis
-    above 20), for there x seldom tells enough, and luck tells much. Reward boosting need not, where it predicts rewards
-    better by x, by 2.5 standard errors (5 where rewards are rare). To the standard error belongs what one further row
-    could change. For the choice, weights and rewards are cut that are far larger than others of their kind; the values
-    in `results_` and `estimate_` are not cut. A candidate leaves the race when it is 2 standard errors behind the one
-    that would be chosen, having learned from a small part; having learned from most rows, when it is 1 behind, or not
-    ahead by 0.3 where there is a favourite. Constants never leave. How this was found, and how good it is:
-    docs/choosing.md.
+    Reward boosting, if it is a candidate and the reward model, is the favourite: it is chosen unless another is ahead
+    of it by 1.5 standard errors. A candidate that uses x must be ahead of the best constant action (`ConstantPolicy`)
+    by 0.75 standard errors of the paired difference; by 2 if rewards are rare or have long tails (kurtosis above 20),
+    as there x seldom helps and chance matters more. The favourite is exempt if x improves its reward predictions by 2.5
+    standard errors, or 5 if rewards are rare. The standard error includes the effect of one unseen row. For the choice,
+    outliers among weights and rewards are clipped; the values in `results_` and `estimate_` are not clipped. A
+    candidate trained on a small part is dropped if it is 2 standard errors behind the one that would be chosen. Trained
+    on most rows, it is dropped if it is 1 behind or, with a favourite, not ahead by 0.3. Constants are never dropped.
+    How this was found, and how good it is: docs/choosing.md.
 
-    The value of the winner in `results_` is too high on average: the best of many noisy numbers is so by luck as well.
-    `estimate_` is not: for each fold a candidate is chosen by decisions in the other folds, of policies and by reward
-    models that learned from neither the fold they are used in nor the one chosen for; only the decisions valued are of
-    policies that learned from all other folds. Candidates that left the race by less than 3 standard errors are in
-    again. It is not enough to leave the fold's own rows out of the comparison, as ``nested=False`` does: in the other
-    folds decide policies that learned from this one, so that candidates to which its luck was kind are preferred. On
-    rewards that were pure noise that left about half of the winner's optimism.
+    The winner's value in `results_` is too high on average (winner's curse). `estimate_` is not. For each fold a
+    candidate is chosen by its value in the other folds, of policies and reward models that saw neither the fold they
+    are used in nor the fold to choose for. Then the fold's rows are valued by the chosen candidate, trained on all
+    other folds. Candidates dropped by less than 3 standard errors take part again. Leaving only the fold's own rows out
+    of the comparison, as ``nested=False`` does, is not enough: the policies in the other folds learned from this one,
+    so candidates that were lucky in it are preferred. On pure noise that left about half of the winner's optimism.
 
-    `estimate_` is of policies learned from all folds but one, so that the one learned from all rows is usually a little
-    better. Its interval allows for the choice, too. Rows are taken to be independent. Two folds leave no third to learn
-    from: with ``cv=2`` the estimate is as for ``nested=False``. Without `nested`, a long log is not decided in by all
-    folds, but by as many as it takes to value 1,500 rows (5,000 where rewards are rare): `estimate_` is of these rows.
+    `estimate_` is of policies trained on all folds but one; the one trained on all rows is usually a little better. Its
+    interval includes the uncertainty of the choice, and assumes independent rows. With ``cv=2`` there is no third fold
+    to train on: the estimate is as for ``nested=False``. Without `nested`, only as many folds of a long log are tried
+    as it takes to value 1,500 rows (5,000 if rewards are rare), and `estimate_` is of these rows.
 
-    A candidate that fails is named in `results_` with its error and skipped. If all do, `fit` fails. One that fails
-    without some pair of folds only is not chosen without either of the two, which its warnings in `results_` tell; if
-    that leaves none to choose, or a reward model fails, the estimate is as for ``nested=False``, with a warning.
+    A candidate that fails is skipped; `results_` has its error. If all fail, `fit` fails. A candidate that fails
+    only without some pair of folds is not chosen for these two; its warnings in `results_` say so. If that leaves none
+    to choose, or a reward model fails, the estimate is as for ``nested=False``, with a warning.
 
-    Of a part of the log (`max_rows`), `estimate_` is of policies learned from that part, and so rather too low. Where a
-    candidate needs more rows than that to come into its own, raise it.
+    If `max_rows` limits the comparison, `estimate_` is of policies trained on that sample, and so rather too low. Raise
+    `max_rows` if a candidate needs more rows to do well.
 
     Examples
     --------
@@ -165,7 +162,7 @@ class PolicySearch(BasePolicy):
     results_: SearchResults
     rule_: str
     chosen_by_fold_: list[str]
-    _parted_by: tuple[ArrayLike | None, ArrayLike | None]
+    _split_by: tuple[ArrayLike | None, ArrayLike | None]
 
     def __init__(
         self,
@@ -209,25 +206,25 @@ class PolicySearch(BasePolicy):
         group: ArrayLike | None = None,
         time: ArrayLike | None = None,
     ) -> Self:
-        """Compare the candidates on a log, and learn the best of them from all rows.
+        """Compare the candidates on a log, and train the best of them on all rows.
 
         Parameters
         ----------
         X, action, reward, propensity, available
             As every policy takes them.
         group : array of shape (n_rows,), optional
-            Whose decision each row was, such as the customer's number: no candidate decides in rows of a group that it
-            learned from, and the interval of `estimate_` takes groups to be independent of each other, not rows. The
-            rule of choice does not: it takes rows to be independent.
+            Group of each row, such as a customer number. No candidate is tested on a group that it was trained on, and
+            the interval of `estimate_` assumes independent groups, not rows. The selection rule still assumes
+            independent rows.
         time : array of shape (n_rows,), optional
-            When each decision was taken, in numbers or dates: candidates learn from earlier rows and decide in the
-            latest, the share of one fold of `cv`. `estimate_` is then as for ``nested=False``.
+            When each decision was taken, as numbers or dates. Candidates are trained on earlier rows and tested on the
+            latest 1 / `cv` of them. `estimate_` is then as for ``nested=False``.
         """
-        self._parted_by = (group, time)
+        self._split_by = (group, time)
         try:
             return super().fit(X, action, reward=reward, propensity=propensity, available=available)
         finally:
-            del self._parted_by
+            del self._split_by
 
     def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
@@ -235,9 +232,9 @@ class PolicySearch(BasePolicy):
         Parameters
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
-            The context. An array of one dimension is the fastest.
+            The context. A one-dimensional array is fastest.
         available : labels, or truth value per action, optional
-            Which actions there are to choose from, as in `predict`.
+            The available actions, as in `predict`.
 
         Returns
         -------
@@ -260,93 +257,93 @@ class PolicySearch(BasePolicy):
         budget = Budget(self.time_budget)
         low, high = check_range(self.reward_range)
         if (low, high) != (0, 1):
-            reward = np.clip(low + (high - low) * reward, low, high)  # not outside by the last digit
+            reward = np.clip(low + (high - low) * reward, low, high)  # rounding may leave the range
         random = check_random_state(self.random_state)
         whole = Log(X, action, reward, propensity, self.actions_, available, (low, high))
-        log, parting = self._part_to_compare_on(whole, Parting.of(*self._parted_by, len(action)), random)
+        log, split = self._sample_to_compare_on(whole, RowSplit.of(*self._split_by, len(action)), random)
         candidates = read_candidates(self.candidates, sparse=is_sparse(X))
         candidates = prepare_candidates(candidates, self.actions_, (low, high), self.n_jobs, random)
-        fold = parting.folds(log.position, self.cv, random)
+        fold = split.folds(log.position, self.cv, random)
         rule = Rule.of(float(self.simpler_within), reward)
         rungs = plan_race(fold, random, in_haste=self.time_budget is not None, is_rare=rule.is_rare)
-        rungs = parting.keep_apart(rungs, fold, random)
+        rungs = split.separate(rungs, fold, random)
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
-        shares = parting.group is None and parting.rank is None
+        shares = split.group is None and split.rank is None
         race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level, shares=shares)
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
             self.best_policy_, best = self._refit(candidates, race, whole, progress)
             is_shared = race.shared is not None
-            explain(results, best)
+            write_reasons(results, best)
             warn_of_left_out(results, self.time_budget)
-            choosers, notes = self._choosers(race, fold, progress, is_forward=parting.rank is not None)
+            choice_terms, notes = self._choice_terms(race, fold, progress, is_forward=split.rank is not None)
         self.best_name_ = candidates[best].name
-        favourite = None if race.evidence.home is None else candidates[race.evidence.home].name
+        favourite = None if race.evidence.favourite is None else candidates[race.evidence.favourite].name
         self.rule_ = rule.describe(favourite, by_predictions=is_shared)
-        valued = race.evidence.valued(list(race.still_in), fold, race.folds)
-        parting = parting.take(np.flatnonzero(race.evidence.is_valued))
+        valued = race.evidence.valued(list(race.active), fold, race.folds)
+        split = split.take(np.flatnonzero(race.evidence.is_valued))
         self.estimate_, choices = honest_estimate(
-            replace(valued, group=parting.group),
+            replace(valued, group=split.group),
             rule,
             self.scoring,
             self.level,
             random,
-            choosers,
+            choice_terms,
             notes,
         )
-        names = [results[place]["name"] for place in race.still_in]
+        names = [results[place]["name"] for place in race.active]
         self.chosen_by_fold_ = [names[choice] for choice in choices]
         self.results_ = results
 
-    def _part_to_compare_on(self, log: Log, parting: Parting, random: np.random.RandomState) -> tuple[Log, Parting]:
+    def _sample_to_compare_on(self, log: Log, split: RowSplit, random: np.random.RandomState) -> tuple[Log, RowSplit]:
         n_rows = len(log.reward)
         if self.max_rows is None or n_rows <= self.max_rows:
-            return log, parting
-        # Any rows alike, not so many of each action: propensities stay what they are.
+            return log, split
+        # Not stratified by action, which would make the propensities wrong.
         rows = np.sort(random.choice(n_rows, self.max_rows, replace=False))
-        return log.take(rows), parting.take(rows)
+        return log.take(rows), split.take(rows)
 
     def _refit(self, candidates: list[Candidate], race: Race, log: Log, progress: Progress) -> tuple[BasePolicy, int]:
-        """Learn the best from all rows, or, should that fail, the best of the others."""
-        race.leave_unmatched()
-        while race.still_in or race.bring_back():
+        """Train the best candidate on all rows or, if that fails, the best of the others."""
+        race.remove_unmatched()
+        while race.active or race.reinstate_best():
             place = race.choose()
-            race.describe(list(race.still_in))
+            race.describe(list(race.active))
             if race.shared is not None and race.shared.place == place and log is race.log:
                 race.shared.warn()
                 return race.shared.policy, place
             progress.begin(f"{race.results[place]['name']}, all {len(log.reward):,} rows")
             try:
-                return log.teach(candidates[place].policy), place
+                return log.fit(candidates[place].policy), place
             except Exception as error:
-                race.leave(place, "failed", "it failed", said(error))
-        raise all_failed(race.results)
+                race.remove(place, "failed", "it failed", error_line(error))
+        raise all_failed_error(race.results)
 
-    def _choosers(
+    def _choice_terms(
         self, race: Race, fold: NDArray[np.intp], progress: Progress, *, is_forward: bool = False
     ) -> tuple[list[Stack] | None, tuple[str, ...]]:
-        """Return what to choose by without each fold, if it is there, and what to say of the estimate if not."""
+        """Return the terms to choose by for each fold or, without nested trials, None and a note on the estimate."""
         if not self.nested:
             reason = "nested=False"
         elif self.cv == 2:
-            reason = "cv=2 leaves no third fold to learn from"
+            reason = "cv=2 leaves no third fold to train on"
         elif is_forward:
-            reason = "only the latest rows are decided in"
+            reason = "only the latest rows are held out"
         elif not race.complete(fold, progress):
             reason = f"time_budget={self.time_budget:g} s was used up"
-        elif len(race.still_in) > 1:
-            found = race.choosers(fold, self.n_jobs, progress)
+        elif len(race.active) > 1:
+            found = race.choice_terms(fold, self.n_jobs, progress)
             if not isinstance(found, str):
                 return found, ()
             reason = found
         else:
-            return None, ()  # nobody else could have been chosen
+            return None, ()  # no other candidate could have been chosen
         if sum(outcome in ("chosen", "compared", "dropped") for outcome in race.results.column("outcome")) == 1:
             return None, ()  # there was no choice
         text = (
-            "The value is somewhat too high on average: without each fold a candidate was chosen by policies that had "
-            f"learned from it, because {reason}."
+            "The value is somewhat too high on average: the candidate for each fold was chosen by policies trained on "
+            f"that fold, because {reason}."
         )
         if self.nested and self.cv > 2:
             warnings.warn(f"estimate_: {text}", OffsetTreeWarning, stacklevel=4)
@@ -371,7 +368,7 @@ class PolicySearch(BasePolicy):
         if not isinstance(self.nested, bool | np.bool_):
             raise ParameterError(f"nested must be True or False; got {self.nested!r}.")
         if self.scoring not in SCORINGS:
-            why = " A reward model alone would choose whoever agrees with it." if self.scoring == "direct" else ""
+            why = " 'direct' would choose the candidate that agrees with the reward model." * (self.scoring == "direct")
             raise ParameterError(f"scoring must be one of {', '.join(map(repr, SCORINGS))}; got {self.scoring!r}.{why}")
         if self.reward_model is not None and self.scoring in MODEL_METHODS:
             check_reward_model(self.reward_model)
@@ -383,7 +380,7 @@ class PolicySearch(BasePolicy):
             raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {self.level!r}.")
 
     def _learner(self) -> Any:
-        """Return the learner that is content with the most: of the forms of X it decides what may come in."""
+        """Return the candidate learner that accepts most kinds of X: it decides what X may hold."""
         if isinstance(self.candidates, str) and self.candidates == "default":
             return default_classifier()
         return most_tolerant_learner(read_candidates(self.candidates))

@@ -1,9 +1,9 @@
 """The paper's mathematics over problems small enough to solve exactly.
 
-A `FiniteProblem` is the paper's D; `offset_tree_problem` and `importance_weighted_problem` induce the binary problem
-Q_D; `policy_regret`, `weighted_regret`, `binary_regret` and `regression_regret` measure; the functions of
-``theory.bounds`` are the right-hand sides of the theorems, those of ``theory.constructions`` the instances that make
-them equalities.
+A `FiniteProblem` is the paper's D. `offset_tree_problem` and `importance_weighted_problem` induce the binary problem
+Q_D. `policy_regret`, `weighted_regret`, `binary_regret` and `regression_regret` measure regrets. ``theory.bounds`` has
+the right-hand sides of the theorems, ``theory.constructions`` the instances on which they are equalities. A contest is
+the comparison of two actions at a node of the tree.
 """
 
 from offsettree.theory.bounds import (

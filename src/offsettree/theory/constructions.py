@@ -21,9 +21,9 @@ __all__ = [
 
 
 def tight_binary_offset(regret: float) -> tuple[FiniteProblem, NDArray[np.bool_]]:
-    """Theorem 3.1, second part: a problem and a classifier whose policy and binary regret both are `regret`.
+    """Theorem 3.1, second part: a problem and a classifier whose policy regret and binary regret are both `regret`.
 
-    The second action always earns 1, the first nothing; the classifier errs on contexts of that probability.
+    The second action always earns 1, the first 0. The classifier errs on contexts of total probability `regret`.
     """
     if not 0 <= regret <= 1:
         raise ParameterError(f"regret must be in [0, 1]; got {regret}.")
@@ -34,10 +34,10 @@ def tight_binary_offset(regret: float) -> tuple[FiniteProblem, NDArray[np.bool_]
 
 
 def tight_zero_offset(gap: float, tree: ActionTree | None = None) -> tuple[FiniteProblem, NDArray[np.bool_]]:
-    """Rewards near 1, all alike but one, and a classifier that errs at the root only.
+    """Return rewards near 1, equal but for one, and a classifier that errs at the root only.
 
-    With the offset 0 its policy regret is nearly 2 (k - 1) times its binary regret, as near as one likes for a small
-    gap; with the offset 1/2 it is nearly k - 1 times. The tree is that of two actions if not given.
+    As the gap goes to 0, its policy regret goes to 2 (k - 1) times its binary regret with the offset 0, and to k - 1
+    times with the offset 1/2. By default the tree has two actions.
     """
     if not 0 < gap <= 0.5:
         raise ParameterError(f"gap must be in (0, 0.5]; got {gap}.")
@@ -52,14 +52,14 @@ def tight_zero_offset(gap: float, tree: ActionTree | None = None) -> tuple[Finit
 
 
 def lower_bound_problem(n_actions: int) -> FiniteProblem:
-    """Section 5: k equally likely contexts, in the i-th of which action i earns 1 and all others nothing."""
+    """Section 5: k equally likely contexts; in the i-th, action i earns 1 and all others 0."""
     return FiniteProblem.certain(np.eye(n_actions))
 
 
 def tight_offset_tree(tree: ActionTree) -> tuple[FiniteProblem, NDArray[np.bool_]]:
     """Theorem 4.1: on the problem of section 5, a classifier whose policy regret is k - 1 times its binary regret.
 
-    It prefers the right action everywhere but in the last contest that this action takes part in, the root.
+    It prefers the best action in all of its contests but the last, at the root.
     """
     problem = lower_bound_problem(tree.n_actions)
     classifier = np.ones((tree.n_nodes, tree.n_actions), dtype=bool)
@@ -72,7 +72,7 @@ def tight_offset_tree(tree: ActionTree) -> tuple[FiniteProblem, NDArray[np.bool_
 def tight_regression(n_actions: int, gap: float) -> tuple[FiniteProblem, NDArray[np.float64]]:
     """Theorem 6.1, second part: a problem and a regressor that is wrong about two actions only, by half the gap each.
 
-    It thinks them equal, and the tie goes to the worse one.
+    It predicts them equal, and the tie goes to the worse one.
     """
     if n_actions < 2 or not 0 < gap <= 1:
         raise ParameterError(f"n_actions must be at least 2 and gap in (0, 1]; got {n_actions} and {gap}.")
@@ -86,13 +86,13 @@ def tight_regression(n_actions: int, gap: float) -> tuple[FiniteProblem, NDArray
 def tight_importance_weighting(n_actions: int, gap: float) -> tuple[FiniteProblem, NDArray[np.bool_]]:
     """Theorem 6.2: a problem and an all-pairs classifier that is wrong about the best two actions only.
 
-    The first form of the bound holds with equality; the second, with k for the sum of rewards, nearly so as the gap
-    between rewards goes to zero.
+    The first form of the bound is an equality. The second, with k for the sum of rewards, becomes one as the gap
+    between rewards goes to 0.
     """
     if n_actions < 2 or not 0 < gap * (n_actions - 1) <= 1:
         raise ParameterError(f"gap must be in (0, 1 / (n_actions - 1)]; got {gap} for {n_actions} actions.")
     rewards = 1 - gap * np.arange(n_actions)
-    # The lower number earns more, so that True is right; the first pair is (0, 1).
+    # The lower action earns more, so True is right. The first pair is (0, 1).
     classifier = np.ones((len(pairs(n_actions)), 1), dtype=bool)
     classifier[0] = False
     return FiniteProblem.certain([rewards]), classifier

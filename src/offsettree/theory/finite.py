@@ -22,7 +22,7 @@ class FiniteProblem:
     Parameters
     ----------
     probability : array of shape (n_outcomes,)
-        How likely each outcome is; positive, with sum 1.
+        The probability of each outcome; positive, with sum 1.
     context : array of shape (n_outcomes,)
         The context x of each outcome, numbered 0, 1, ... without a gap.
     rewards : array of shape (n_outcomes, n_actions)
@@ -50,7 +50,7 @@ class FiniteProblem:
 
     @classmethod
     def certain(cls, rewards: ArrayLike, probability: ArrayLike | None = None) -> Self:
-        """One reward vector per context, with no noise; contexts are equally likely unless told otherwise."""
+        """One reward vector per context, without noise; by default contexts are equally likely."""
         rewards = np.asarray(rewards, dtype=np.float64)
         n_contexts = len(rewards)
         chances = np.full(n_contexts, 1 / n_contexts) if probability is None else probability
@@ -75,17 +75,17 @@ class FiniteProblem:
 
     @property
     def n_contexts(self) -> int:
-        """How many contexts there are."""
+        """The number of contexts."""
         return int(self.context.max()) + 1
 
     @property
     def n_actions(self) -> int:
-        """How many actions there are: k."""
+        """The number of actions, k."""
         return int(self.rewards.shape[1])
 
     @property
     def context_probability(self) -> NDArray[np.float64]:
-        """How likely each context is."""
+        """The probability of each context."""
         return np.bincount(self.context, weights=self.probability).astype(np.float64)
 
     @property
@@ -101,10 +101,10 @@ class FiniteProblem:
         logging: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> LoggedData:
-        """Draw a log; a row's features are the zero-one indicators of its context.
+        """Draw a log; a row's features are the one-hot encoding of its context.
 
-        `logging` holds the probability of each action given each context, of shape (n_contexts, n_actions); uniform
-        if not given.
+        `logging` holds the probability of each action given each context, of shape (n_contexts, n_actions); by default
+        uniform.
         """
         random = check_random_state(random_state)
         outcome = random.choice(len(self.probability), size=n_rows, p=self.probability / self.probability.sum())
@@ -128,7 +128,7 @@ class FiniteProblem:
 
 
 def logging_probabilities(problem: FiniteProblem, logging: ArrayLike | None) -> NDArray[np.float64]:
-    """Return p(a | x), of shape (n_contexts, n_actions): as given, checked, or uniform."""
+    """Return p(a | x), of shape (n_contexts, n_actions): the given one, checked, or uniform."""
     shape = (problem.n_contexts, problem.n_actions)
     if logging is None:
         return np.full(shape, 1 / problem.n_actions)

@@ -27,9 +27,9 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class InducedProblem:
-    """An importance weighted binary problem over questions (the nodes of a tree, pairs of actions) and contexts.
+    """An importance-weighted binary problem over questions (nodes of a tree, or pairs of actions) and contexts.
 
-    A classifier of it is an array of truth values of shape (n_questions, n_contexts): its answers.
+    A classifier is a boolean array of its answers, of shape (n_questions, n_contexts).
 
     Attributes
     ----------
@@ -41,19 +41,19 @@ class InducedProblem:
 
     @property
     def expected_importance(self) -> float:
-        """Expected total weight of the examples made of one draw from D."""
+        """Expected total weight of the examples from one draw from D."""
         return float(self.weight.sum())
 
     @property
     def distribution(self) -> NDArray[np.float64]:
-        """Q_D: the weights as probabilities, which is what Costing's rejection sampling makes of them.
+        """Q_D: the weights, normalised to probabilities, as by Costing's rejection sampling.
 
-        All zero where every reward is at the offset: there are no examples, and no classifier has any regret.
+        All zero if every reward equals the offset: then there are no examples, and no classifier has regret.
         """
         return self.weight / (self.expected_importance or 1.0)
 
     def weighted_loss(self, classifier: ArrayLike) -> float:
-        """Return the expected weight of the examples that the classifier gets wrong."""
+        """Return the expected weight of the misclassified examples."""
         answer = self._answers(classifier)
         return float(np.where(answer, self.weight[..., 0], self.weight[..., 1]).sum())
 
@@ -88,11 +88,11 @@ def offset_tree_problem(
     offset: float | ArrayLike = 0.5,
     logging: ArrayLike | None = None,
 ) -> InducedProblem:
-    """Return what Algorithm 2 makes of D, in expectation: one question per node, answered True where left wins.
+    """Return the expected binary problem of Algorithm 2 on D: one question per node; True means that left wins.
 
-    Which examples reach a node depends on the answers below it, hence on the classifier. With two actions this is
-    Algorithm 1. Every outcome, every action and its probability are gone through one by one, as in the algorithm;
-    that the result does not depend on `logging` is a theorem, not a shortcut.
+    Which examples reach a node depends on the classifier's answers below it. With two actions this is Algorithm 1. As
+    in the algorithm, all outcomes and actions are enumerated: that the result does not depend on `logging` is a
+    theorem, not an assumption of the code.
 
     Parameters
     ----------
@@ -103,9 +103,9 @@ def offset_tree_problem(
     classifier : array of truth values, of shape (n_nodes, n_contexts)
         Whether each node prefers its left side, given each context.
     offset : float or array of shape (n_contexts,), default=0.5
-        What rewards are compared with.
+        Rewards are compared with it.
     logging : array of shape (n_contexts, n_actions), optional
-        p(a | x); uniform if not given.
+        p(a | x); by default uniform.
     """
     prefers_left = _as_classifier(classifier, (tree.n_nodes, problem.n_contexts))
     chances = logging_probabilities(problem, logging)
@@ -122,10 +122,10 @@ def offset_tree_problem(
 
 
 def importance_weighted_problem(problem: FiniteProblem, *, logging: ArrayLike | None = None) -> InducedProblem:
-    """Return what Algorithm 6 makes of D, in expectation: one question per pair (i, j), answered True where i wins.
+    """Return the expected binary problem of Algorithm 6 on D: one question per pair (i, j); True means that i wins.
 
-    A row becomes the multiclass example (x, a) of weight r_a / p(a); all pairs asks of it, with equal chances, each
-    of the k - 1 pairs that hold a. The order of questions is that of `pairs`.
+    A row becomes the multiclass example (x, a) of weight r_a / p(a). All-pairs turns it into one of the k - 1 pairs
+    that contain a, each with equal probability. Questions are in the order of `pairs`.
     """
     chances = logging_probabilities(problem, logging)
     questions = pairs(problem.n_actions)
@@ -142,7 +142,7 @@ def importance_weighted_problem(problem: FiniteProblem, *, logging: ArrayLike | 
 
 
 def walk_up(tree: ActionTree, prefers_left: NDArray[np.bool_], action: int) -> Iterator[tuple[int, bool]]:
-    """Yield the nodes that an action reaches, from its leaf up, with whether it comes from their left."""
+    """Yield the nodes that an action reaches from its leaf up, and whether it comes from their left side."""
     for node, from_left in tree.path(action):
         yield node, from_left
         if prefers_left[node] != from_left:
@@ -150,7 +150,7 @@ def walk_up(tree: ActionTree, prefers_left: NDArray[np.bool_], action: int) -> I
 
 
 def contest_inputs(tree: ActionTree, classifier: ArrayLike) -> NDArray[np.intp]:
-    """Return the two actions that meet at each node given each context, of shape (n_nodes, n_contexts, 2)."""
+    """Return the two actions compared at each node in each context, of shape (n_nodes, n_contexts, 2)."""
     prefers_left = np.asarray(classifier, dtype=bool)
     n_contexts = prefers_left.shape[1]
     winner = np.empty((tree.n_nodes, n_contexts), dtype=np.intp)

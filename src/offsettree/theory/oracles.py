@@ -1,4 +1,4 @@
-"""Learning reductions that talk to a binary classification oracle: the definitions and the theorem of section 5."""
+"""Reductions to a binary classification oracle: the definitions and the theorem of section 5."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Oracle(Protocol):
     """Definition 5.1: a stateful program that takes advice and answers predict queries."""
 
     def advise(self, question: Question, label: bool, weight: float) -> None:
-        """Take a training example: a question (context, node), its label, its weight (Costing makes chances of it)."""
+        """Take a training example: a question (context, node), its label and its importance weight."""
 
     def predict(self, question: Question) -> bool:
         """Answer a question."""
 
 
 class ObliviousOracle:
-    """The oracle of the lower bound: ignores all advice and gives the same answer to everything.
+    """The oracle of the lower bound: ignores all advice and always gives the same answer.
 
-    Its answers do not depend on the draw from D, so that the policy made of them is right by luck only; yet it is
-    wrong only when a reward of 1 is seen, which is seldom.
+    Its answers do not depend on D, so its policy is right by chance only. Yet its binary error is small: it errs only
+    when a reward of 1 is seen, which is rare.
     """
 
     def __init__(self, answer: bool = True) -> None:
@@ -41,7 +41,7 @@ class ObliviousOracle:
         """Ignore the advice."""
 
     def predict(self, question: Question) -> bool:
-        """Answer as always."""
+        """Return the one answer."""
         return self.answer
 
 
@@ -53,7 +53,7 @@ class OffsetTreeReduction:
     tree : ActionTree
         T.
     offset : float, default=0.5
-        What rewards are compared with.
+        Rewards are compared with it.
     """
 
     def __init__(self, tree: ActionTree, offset: float = 0.5) -> None:
@@ -61,7 +61,7 @@ class OffsetTreeReduction:
         self.offset = offset
 
     def advise(self, oracle: Oracle, context: Hashable, action: int, reward: float, propensity: float) -> None:
-        """R: form advice from one row, climbing the tree while the oracle's own answers choose the row's action."""
+        """R: give advice from one row, going up the tree while the oracle's answers choose the row's action."""
         for node, from_left in self.tree.path(action):
             label = from_left == (reward >= self.offset)
             oracle.advise((context, node), label, abs(reward - self.offset) / propensity)
@@ -77,15 +77,15 @@ class OffsetTreeReduction:
         return ~child
 
     def classifier(self, oracle: Oracle, n_contexts: int) -> NDArray[np.bool_]:
-        """Ask the oracle everything: its answers of shape (n_nodes, n_contexts), as the other functions take them."""
+        """Return all answers of the oracle, of shape (n_nodes, n_contexts): a classifier for the other functions."""
         return np.array([[oracle.predict((x, node)) for x in range(n_contexts)] for node in range(self.tree.n_nodes)])
 
 
 def lower_bound_instance(tree: ActionTree) -> tuple[FiniteProblem, ObliviousOracle]:
     """Theorem 5.1: a problem and an oracle with policy regret (k - 1) / k and binary regret 1 / k.
 
-    For the offset tree over the given tree; the theorem has such an instance for every reduction. When all rewards
-    in a contest are 0 both labels are equally likely, so that no answer has regret; only where the one action of
-    reward 1 takes part does the oracle lose.
+    For the offset tree over the given tree; the theorem has such an instance for every reduction. If both rewards in a
+    contest are 0, both labels are equally likely, and no answer has regret. The oracle has regret only in contests of
+    the action with reward 1.
     """
     return lower_bound_problem(tree.n_actions), ObliviousOracle()

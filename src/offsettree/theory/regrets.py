@@ -1,4 +1,4 @@
-"""What policies, classifiers and regressors lose against the best possible ones."""
+"""Regrets of policies, classifiers and regressors: their loss against the best possible ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def policy_value(problem: FiniteProblem, policy: ArrayLike) -> float:
 
 
 def policy_regret(problem: FiniteProblem, policy: ArrayLike) -> float:
-    """Value that the policy misses against the best one."""
+    """Value of the best policy minus that of this one."""
     best = problem.context_probability @ problem.mean_rewards.max(axis=1)
     return float(best) - policy_value(problem, policy)
 
@@ -54,7 +54,7 @@ def weighted_regret(induced: InducedProblem, classifier: ArrayLike) -> float:
 
 
 def binary_regret(induced: InducedProblem, classifier: ArrayLike) -> float:
-    """Regret of a classifier on Q_D, the unweighted problem that Costing makes of an induced problem."""
+    """Regret of a classifier on Q_D, the unweighted problem that Costing derives from an induced problem."""
     return induced.binary_regret(classifier)
 
 

@@ -1,4 +1,4 @@
-"""X as a few dozen standardised columns, block by block, whatever its form: what reward models are fitted on."""
+"""The design matrix of the linear reward models: X of any form as at most 64 standardised columns, block by block."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _MAX_PROJECTED = 1 << 16
 
 
 class Design:
-    """Columns made of X: standardised, missing values at the mean and flagged, at most 64 of them.
+    """Standardised columns of X, at most 64; missing values are mean-filled and get a flag column.
 
-    Where X has more, they are its leading principal directions, found by subspace iteration on a sample of rows (of
-    more than 65,536 columns, the most often used ones count). Columns are made for the rows asked for: nothing as
-    large as X is held. What is not finite counts as missing; a constant column is zero.
+    If X has more columns, they are its leading principal directions, found by subspace iteration on a sample of rows
+    (among at most 65,536 columns, those most often nonzero). Rows are computed on demand: nothing as large as X is
+    held. Values that are not finite count as missing; a constant column is zero.
 
     Attributes
     ----------
     n_columns : int
-        How many there are.
+        The number of columns.
     """
 
     def __init__(self, X: Features, random: np.random.RandomState) -> None:
@@ -39,7 +39,7 @@ class Design:
         n_rows = self._X.shape[0]
         scaler = StandardScaler(with_mean=not is_sparse(self._X))
         n_missing, n_used = np.zeros((2, self._X.shape[1]))
-        # Squares of huge values overflow: such a column counts as constant.
+        # Squares of huge values overflow: such a column is treated as constant.
         with np.errstate(all="ignore"):
             for begin in range(0, n_rows, BLOCK_ROWS):
                 values, missing = self._raw(np.arange(begin, min(begin + BLOCK_ROWS, n_rows)))
@@ -67,22 +67,22 @@ class Design:
         self.n_columns = len(self._columns) if self._directions is None else self._directions.shape[1]
 
     def rows(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the columns for the rows of the given positions."""
+        """Return the columns of the given rows."""
         scaled = self._scaled(rows)
         if self._directions is None:
             return np.asarray((scaled.toarray() if is_sparse(scaled) else scaled) - self._shift)
         return np.asarray(scaled @ self._directions - self._shift @ self._directions)
 
     def of(self, X: Features | None) -> Design:
-        """Return the same columns of another X, numbers only; of None, a design that holds no rows."""
+        """Return the same columns of another, numeric X; None gives a design without rows."""
         other = copy.copy(self)
         other._X = X
         return other
 
     def on_numbers(self, slopes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Turn models of these columns into models of the numbers in X: slopes, and the values at which they count 0.
+        """Convert models of these columns to slopes on the numeric columns of X, and the centres of those columns.
 
-        What was made of missing values, and of nominal columns, is left out.
+        Flags of missing values and one-hot columns are left out.
         """
         if self._directions is not None:
             slopes = slopes @ self._directions.T
@@ -93,10 +93,10 @@ class Design:
         return weights, self._filling[:n_numbers]
 
     def recipe(self) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64], Any]:
-        """Return how columns are made, for who makes them of one row alone: source, is_flag, centre, scale, directions.
+        """Return source, is_flag, centre, scale and directions, to compute the columns of a single row elsewhere.
 
-        A column is ``(value - centre) * scale``, of a missing value 0; or of a flag, 1 where its source is missing.
-        Directions, if there are any, are applied last.
+        A column is ``(value - centre) * scale``, or 0 if the value is missing. The value of a flag is 1 if its source
+        is missing. Directions, if any, are applied last.
         """
         n_numbers = self._X.shape[1]
         is_flag = self._columns >= n_numbers
@@ -108,7 +108,7 @@ class Design:
         return source, is_flag, self._shift * self._deviation, 1 / self._deviation, self._directions
 
     def _raw(self, rows: NDArray[np.intp]) -> tuple[Any, Any]:
-        """Return the values with NaN for all that is not finite, and where that is, both in the form of X."""
+        """Return the values, NaN if not finite, and the mask of these, both sparse if X is."""
         block = take_rows(self._X, rows).astype(np.float64)
         values = block.data if is_sparse(block) else block
         missing = ~np.isfinite(values)
@@ -118,7 +118,7 @@ class Design:
         return block, missing
 
     def _scaled(self, rows: NDArray[np.intp]) -> Any:
-        """Return the columns of X and the flags over their standard deviations; not centred, so that zeros stay."""
+        """Return columns and flags divided by their standard deviations; not centred, so that zeros stay zero."""
         block, missing = self._raw(rows)
         if is_sparse(block):
             gaps = np.isnan(block.data)
@@ -132,7 +132,7 @@ class Design:
 
 
 def _leading_directions(scaled: Any, shift: NDArray[np.float64], random: np.random.RandomState) -> NDArray[np.float64]:
-    """Find the leading principal directions of ``scaled - shift``, which is never formed: sparse stays sparse."""
+    """Return the leading principal directions of ``scaled - shift`` without computing it, so sparse stays sparse."""
 
     def project(directions: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(scaled @ directions - shift @ directions)

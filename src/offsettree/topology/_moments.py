@@ -1,4 +1,4 @@
-"""Sums over the rows of each action, which are all that linear models need of a log."""
+"""Sums over the rows of each action: the sufficient statistics of linear models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK_ACTIONS = 256
 
 
 class ActionSums(NamedTuple):
-    """Sums for the actions from `begin` on, each row z (1, then its columns) with target t and its weight."""
+    """Weighted sums for the actions from `begin` on; z is 1 and the columns of a row, t its target."""
 
     begin: int
     gram: NDArray[np.float64]  # of z z', per action
@@ -26,9 +26,9 @@ class ActionSums(NamedTuple):
 
 
 class RowsByAction:
-    """The rows of a log, sorted by action once; iterated over, their sums for some hundred actions at a time.
+    """The rows of a log, sorted by action; iterating yields the sums of some hundred actions at a time.
 
-    No more than a block of rows, or the matrices of a block of actions, is held at once.
+    Memory is bounded by a block of rows and the matrices of a block of actions.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class RowsByAction:
         n_actions = len(self._ends) - 1
         begin = 0
         while begin < n_actions:
-            # As many actions as a block of rows holds, and at least one, however many rows it has.
+            # As many actions as fit into a block of rows, but at least one.
             full = int(np.searchsorted(self._ends, self._ends[begin] + BLOCK_ROWS, side="right")) - 1
             end = min(max(full, begin + 1), begin + _BLOCK_ACTIONS)
             yield self._sums(begin, end)
@@ -78,10 +78,10 @@ class RowsByAction:
 def row_weights(
     action: NDArray[np.intp], propensity: NDArray[np.float64] | None, n_actions: int
 ) -> NDArray[np.float64]:
-    """Weigh the rows of an action by 1 / propensity, so that they stand for all contexts.
+    """Weight the rows of an action by 1 / propensity, so that they represent all contexts.
 
-    A weight is at most ten times the median one of its action; and they add up to the number of equally weighted rows
-    that would tell as much, so that an action whose few rows have all the weight counts as one with few rows.
+    A weight is at most ten times the median weight of its action. The weights of an action sum to its effective sample
+    size, so that an action whose weight is on few rows counts as one with few rows.
     """
     if propensity is None:
         return np.ones(len(action))

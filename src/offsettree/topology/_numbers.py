@@ -1,4 +1,4 @@
-"""X as one matrix of numbers, NaN where they are missing: what a shape can be learned from."""
+"""X as one numeric matrix, NaN where a value is missing, for the linear reward models."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MAX_VALUES = 32
 
 
 def as_numbers(X: Features) -> Any:
-    """Return an array or a CSR matrix; a nominal column becomes one column per value, of its 32 most frequent ones.
+    """Return an array or a CSR matrix; nominal columns are one-hot encoded, with their 32 most frequent values.
 
-    A missing nominal value is a value. The cap keeps identifiers, of which each occurs once, from flooding the rest.
+    A missing nominal value is a value. The cap keeps identifiers from adding a column per row.
     """
     if is_frame(X):
         return _frame_as_numbers(X)
@@ -28,7 +28,7 @@ def as_numbers(X: Features) -> Any:
         return check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, input_name="X")
     except ValueError as error:
         raise FeatureError(
-            f"{error}\nPass X as a table of numbers with a row per decision, nominal features in a pandas "
+            f"{error}\nPass X as a table of numbers with one row per decision, or nominal features in a pandas "
             "or polars frame."
         ) from error
 

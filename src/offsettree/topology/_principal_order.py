@@ -1,4 +1,4 @@
-"""Points put in a row by halving them along principal directions, again and again."""
+"""Order points by recursive bisection along principal directions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _BATCH = 1 << 22
 def principal_order(
     points: NDArray[np.float64], random: np.random.RandomState, randomize: float = 0.0
 ) -> NDArray[np.intp]:
-    """Order the points so that halving the order halves each part along a leading principal direction of it.
+    """Order the points so that halving the order splits each part along its leading principal direction.
 
-    The halves are those of `builders.balanced`: of an odd number the left one gets one more, so the side that the
-    middle point is nearer to becomes the left one. Of an even number the left side has the smaller first coordinates:
-    nothing hangs on the sign an eigenvector happens to have.
+    The halves are those of `builders.balanced`. Of an odd number of points the left half gets one more, so the side
+    nearer to the middle point becomes the left one. Of an even number, the left half has the smaller first coordinates:
+    the result does not depend on the sign of an eigenvector.
 
-    Within a part, the points' standardised scores on its principal directions are added up with normal weights. The
-    scale of the weight of a direction of variance v is ``(v / largest v) ** ((1 - randomize) / (2 * randomize))``: at
-    0 this is the leading direction alone, at 1/2 a projection on a random direction, at 1 all directions count alike.
+    With `randomize`, the points' standardised scores on the principal directions of a part are summed with random
+    normal weights. A direction of variance v has the weight's scale ``(v / largest v) ** ((1 - randomize) / (2 *
+    randomize))``: 0 is the leading direction alone, 1/2 a random projection, 1 weights all directions alike.
     """
     n_points = len(points)
     order = np.arange(n_points) if randomize == 0 else random.permutation(n_points)
@@ -41,19 +41,19 @@ def principal_order(
 
 
 def _middle_to_the_left(key: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn the scores of a part of odd size round where its middle point is nearer to the points above it."""
+    """Negate the scores of a part of odd size if its middle point is nearer to the points above it."""
     size = key.shape[1]
     if size % 2 == 0:
         return key
     around = np.sort(key, axis=1)[:, size // 2 - 1 : size // 2 + 2]
     below, above = np.diff(around, axis=1).T
-    # Beyond rounding: of equal gaps neither is the smaller.
-    turn = below > above + 1e-9 * (below + above)
-    return np.where(turn[:, np.newaxis], -key, key)
+    # Gaps that differ by rounding only are equal.
+    negate = below > above + 1e-9 * (below + above)
+    return np.where(negate[:, np.newaxis], -key, key)
 
 
 def _scores(parts: NDArray[np.float64], random: np.random.RandomState, randomize: float) -> NDArray[np.float64]:
-    """Score the points of equally large parts, of shape (n_parts, size, n_coordinates)."""
+    """Return the scores of the points of parts of equal size; `parts` has shape (n_parts, size, n_coordinates)."""
     centred = parts - parts.mean(axis=1, keepdims=True)
     _, size, n_coordinates = centred.shape
     if size <= n_coordinates:
@@ -63,7 +63,7 @@ def _scores(parts: NDArray[np.float64], random: np.random.RandomState, randomize
         score = centred @ direction / np.sqrt(np.maximum(variance, np.finfo(float).tiny))[:, np.newaxis]
     scale = (parts**2).sum(axis=(1, 2))[:, np.newaxis]
     largest = variance[:, -1:]
-    # What is below is rounding: equal points keep the order they came in.
+    # Smaller variances are rounding errors: equal points keep their order.
     real = (variance > 1e-10 * largest) & (variance > 1e-20 * scale)
     score = np.where(real[:, np.newaxis], score * _signs(score, centred[:, :, 0])[:, np.newaxis], 0.0)
     if randomize == 0:
@@ -74,7 +74,7 @@ def _scores(parts: NDArray[np.float64], random: np.random.RandomState, randomize
 
 
 def _signs(score: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Choose signs by which scores grow with the anchor; where they do not depend on it, the first point is lowest."""
+    """Return signs that make scores increase with the anchor; if they are uncorrelated, the first point is lowest."""
     growth = (score * anchor[:, :, np.newaxis]).sum(axis=1)
     clear = np.abs(growth) > 1e-8 * np.sqrt((anchor**2).sum(axis=1))[:, np.newaxis]
     growth = np.where(clear, growth, -score[:, 0])

@@ -1,4 +1,4 @@
-"""Regressions of many actions at once, each shrunk towards their mean by as much as the data suggest."""
+"""Linear regressions of many actions, each shrunk towards their mean (empirical Bayes)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ROUNDS = 25
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """What turns an action's sums into its coefficients: a basis, a mean to shrink to, and how strongly.
+    """A basis, the mean to shrink to, and the penalty, which turn an action's sums into its coefficients.
 
-    The basis has the intercept first; its other columns are uncorrelated, of mean 0 and variance 1 over the log.
+    The basis has the intercept first. Its other columns are uncorrelated, with mean 0 and variance 1 over the log.
     """
 
     basis: NDArray[np.float64]
@@ -32,11 +32,11 @@ class Shrinkage:
         product: NDArray[np.float64],
         square: NDArray[np.float64],
     ) -> Self:
-        """Estimate from the sums of all rows (for the basis) and those of a sample of actions (for the rest).
+        """Estimate the basis from the sums of all rows, and the rest from the sums of a sample of actions.
 
-        The model: an action's coefficients are normal around the mean, with one variance for intercepts and one,
-        times the variance of the principal direction, for the others; rewards have normal noise. Both variances,
-        the mean and the noise are found by expectation-maximisation. Targets are expected to have variance 1.
+        The model: an action's coefficients are normal around the mean, with one variance for intercepts and another,
+        times the variance of the principal direction, for slopes; rewards have normal noise. Variances, mean and
+        noise are estimated by expectation-maximisation. Targets must have variance 1.
         """
         basis, spread = _orthonormal_basis(pooled)
         gram, product = basis.T @ gram @ basis, product @ basis
@@ -50,7 +50,7 @@ class Shrinkage:
             mean = coefficients.mean(axis=0)
             second = ((coefficients - mean) ** 2).mean(axis=0) + np.diagonal(uncertain.mean(axis=0))
             for group in (is_slope, ~is_slope):
-                # The floors keep matrices invertible where rewards are exactly linear, or alike for all actions.
+                # Floors keep matrices invertible if rewards are exactly linear, or equal for all actions.
                 prior[group] = spread[group] * np.maximum((second / spread)[group].mean(), 1e-8) if group.any() else 0
             explained = 2 * coefficients * product - coefficients * _apply(gram, coefficients)
             left = square.sum() - explained.sum() + (gram * uncertain).sum()
@@ -58,14 +58,14 @@ class Shrinkage:
         return cls(basis, mean, noise / prior)
 
     def coefficients(self, gram: NDArray[np.float64], product: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the coefficients of actions from their sums, in the basis; without rows they are the mean."""
+        """Return the coefficients of actions, in the basis, from their sums; an action without rows has the mean."""
         gram, product = self.basis.T @ gram @ self.basis, product @ self.basis
         residual = (product - gram @ self.mean)[:, :, np.newaxis]
         return np.asarray(self.mean + np.linalg.solve(gram + np.diag(self.penalty), residual)[:, :, 0])
 
 
 def _orthonormal_basis(pooled: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the intercept and the principal directions scaled to variance 1, and what the variances were (mean 1)."""
+    """Return intercept and principal directions, scaled to variance 1, and the variances before (their mean is 1)."""
     second = pooled / pooled[0, 0]
     centre = second[0, 1:]
     variance, direction = np.linalg.eigh(second[1:, 1:] - np.outer(centre, centre))

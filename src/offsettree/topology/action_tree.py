@@ -21,8 +21,9 @@ __all__ = ["ActionTree"]
 class ActionTree:
     """Binary tree whose leaves are the actions 0, ..., k - 1 and whose k - 1 nodes are contests.
 
-    Nodes are numbered from the root, which is 0, downwards: every node comes after its parent. A child is a node's
-    number, or ``~action`` (that is, ``-1 - action``) where it is a leaf. Any shape is allowed, down to a chain.
+    A contest is the binary decision between a node's left and right side. Nodes are numbered from the root, 0,
+    downwards: every node comes after its parent. A child is a node's number or, for a leaf, ``~action`` (``-1 -
+    action``). Any shape is allowed, even a chain.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class ActionTree:
     leaf_parent : ndarray of shape (n_actions,)
         The node above each action.
     height : ndarray of shape (n_nodes,)
-        Longest way down from each node to a leaf. Nodes of one height do not depend on each other.
+        Longest path from each node down to a leaf. Nodes of the same height do not depend on each other.
     leaves : ndarray of shape (n_actions,)
         The actions from left to right.
 
@@ -96,9 +97,9 @@ class ActionTree:
         random_state: int | np.random.RandomState | None = None,
         randomize: float = 0.0,
     ) -> Self:
-        """Maximally balanced tree with actions side by side whose rewards are similar given x.
+        """Maximally balanced tree that puts actions of similar rewards given x side by side.
 
-        A linear model of the reward is fitted per action; the actions are then halved, again and again, along the
+        A linear model of the reward is fitted per action. The actions are then bisected recursively along the
         direction in which the models of each part differ most.
 
         Parameters
@@ -108,22 +109,22 @@ class ActionTree:
         action : array of shape (n_rows,)
             The logged actions, as positions from 0 to n_actions - 1.
         reward : array of shape (n_rows,)
-            What they earned. Neither scale nor origin matters.
+            Their rewards, of any scale and origin.
         propensity : array of shape (n_rows,) or float, optional
-            With what probability they were logged. If given, the rows of an action are weighted so that they stand
-            for all contexts, not for those in which the action was preferred.
+            The probability with which each was logged. If given, the rows of an action are weighted to represent all
+            contexts, not those in which the action was preferred.
         n_actions : int, optional
             By default the largest position, plus 1.
         random_state : int, RandomState instance or None, default=None
-            Draws the samples that suffice where X has more than 64 columns or there are more than 256 actions, and
-            what `randomize` leaves to chance.
+            Draws samples if X has more than 64 columns or there are more than 256 actions, and the random directions of
+            `randomize`.
         randomize : float, default=0.0
             From 0, the leading direction of each part, to 1, all directions alike, which is nearly a random tree; at
             1/2 the models are projected on a random direction. For forests, whose trees must differ.
 
         Notes
         -----
-        An action with few rows has a model near the mean of all models, one with none that mean itself: such actions
+        The model of an action with few rows is near the mean of all models; without rows it is that mean. Such actions
         are placed in the middle, side by side.
 
         Examples
@@ -134,7 +135,7 @@ class ActionTree:
         >>> print(ActionTree.learned(X, action, reward, random_state=0))
         ((0, 2), (3, 1))
         """
-        # Here, as its module is made of trees, and saved policies are loaded without scikit-learn.
+        # Imported here: the module imports this one, and saved policies are loaded without scikit-learn.
         from sklearn.utils import check_random_state
 
         from offsettree.topology.reward_models import RewardModels
@@ -154,7 +155,7 @@ class ActionTree:
 
     @classmethod
     def from_pairs(cls, pairs: Any) -> Self:
-        """Tree of nested pairs whose leaves are the actions' positions: ``((0, 1), 2)``."""
+        """Tree of nested pairs of action positions: ``((0, 1), 2)``."""
         return cls(*builders.from_pairs(pairs))
 
     def to_pairs(self) -> Any:
@@ -166,12 +167,11 @@ class ActionTree:
             )
         return built[0]
 
-    # Found when asked for, as many trees are walked without: by loops over lists, which are much faster than over
-    # arrays, and do not depend on how deep the tree is.
+    # Computed on demand, as many uses of a tree need none of it. Loops are over lists, which are faster than arrays.
 
     @cached_property
     def height(self) -> NDArray[np.intp]:
-        """Longest way down from each node to a leaf."""
+        """Longest path from each node down to a leaf."""
         parent, height = self.parent.tolist(), [1] * self.n_nodes
         for node in range(self.n_nodes - 1, 0, -1):
             if height[parent[node]] <= height[node]:
@@ -192,7 +192,7 @@ class ActionTree:
 
     @cached_property
     def _n_below(self) -> list[int]:
-        """How many actions are below each node."""
+        """The number of actions below each node."""
         n_below: list[int] = np.bincount(self.leaf_parent, minlength=self.n_nodes).tolist()
         for node, above in zip(range(self.n_nodes - 1, 0, -1), self.parent[:0:-1].tolist(), strict=True):
             n_below[above] += n_below[node]
@@ -200,7 +200,7 @@ class ActionTree:
 
     @cached_property
     def _first_below(self) -> list[int]:
-        """Where the actions below each node begin among all from left to right."""
+        """The index in `leaves` of the first action below each node."""
         first = [0] * self.n_nodes
         for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
             if left >= 0:
@@ -211,11 +211,11 @@ class ActionTree:
 
     @property
     def depth(self) -> int:
-        """Most contests on the way from the root to an action."""
+        """The largest number of contests between the root and an action."""
         return int(self.height[0])
 
     def levels(self) -> Iterator[NDArray[np.intp]]:
-        """Yield the nodes from the leaves up, in groups that depend only on the groups before."""
+        """Yield groups of nodes from the leaves up; each depends only on earlier groups."""
         order = np.argsort(self.height, kind="stable")
         starts = np.searchsorted(self.height[order], np.arange(1, self.depth + 2))
         for begin, end in pairwise(starts):
@@ -230,7 +230,7 @@ class ActionTree:
         return self.bottom_up()
 
     def path(self, action: int) -> Iterator[tuple[int, bool]]:
-        """Yield the contests from an action's leaf up to the root, with whether the action comes from the left."""
+        """Yield the contests from an action's leaf up to the root, and whether the action is on their left side."""
         if not 0 <= action < self.n_actions:
             raise TopologyError(f"action must be a position from 0 to {self.n_actions - 1}; got {action}.")
         child, node = int(~action), int(self.leaf_parent[action])
@@ -261,7 +261,7 @@ class ActionTree:
             raise TopologyError(f"children must be numbered after their parents; node {children[late][0]} is not.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew, so that copies are read-only and checked too.
+        # Through the constructor, so that copies are checked and read-only, too.
         return type(self), (self.left, self.right)
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Ways to shape a tree: each returns the flat arrays (left, right) that `ActionTree` is made of."""
+"""Builders of trees: each returns the arrays (left, right) of an `ActionTree`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Children: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def balanced(order: NDArray[np.intp]) -> Children:
-    """Split the order in halves, again and again; of an odd number the left half gets one more."""
+    """Split the order in halves recursively; of an odd number the left half gets one more."""
     children = np.empty((len(order) - 1, 2), dtype=np.intp)
-    # Level by level from the root, which is also how nodes are numbered.
+    # Level by level from the root, in the order of node numbers.
     begin, end, n_done = np.array([0]), np.array([len(order)]), 0
     while len(begin) > 0:
         middle = (begin + end + 1) // 2
@@ -58,7 +58,7 @@ def order_by_reward(mean_rewards: ArrayLike) -> NDArray[np.intp]:
 
 
 def from_pairs(pairs: Any) -> Children:
-    """Flatten nested pairs of whole numbers, breadth first and without recursion, so that chains may be long."""
+    """Flatten nested pairs of whole numbers, breadth first; not recursive, so that chains may be long."""
     left: list[int] = []
     right: list[int] = []
     pending = deque([pairs])
@@ -84,7 +84,7 @@ def relabel_pairs(pairs: Any, actions: NDArray[Any]) -> Any:
     position = {label: where for where, label in enumerate(actions.tolist())}
     leaves: list[Hashable] = []
     root: list[Any] = []
-    # A pair becomes a two-element list that is filled in later: no recursion here either.
+    # A pair becomes a two-element list that is filled later, to avoid recursion.
     pending = deque([(pairs, root)])
     while pending:
         pair, filled = pending.popleft()

@@ -1,4 +1,4 @@
-"""One cheap model of the reward per action, and trees that put actions of similar models side by side."""
+"""A linear reward model per action, and trees that put actions of similar models side by side."""
 
 from __future__ import annotations
 
@@ -27,30 +27,29 @@ _MOST_SLOPES = 256
 
 @dataclass(frozen=True)
 class RewardModels:
-    """Linear models of the reward given x, one per action, in coordinates in which distance is difference of reward.
+    """Linear models of the reward given x, one per action; their distance is the difference of predicted rewards.
 
     Attributes
     ----------
     coefficients : ndarray of shape (n_actions, n_coordinates)
-        A row per action. The squared distance between two rows is the mean squared difference between the rewards
-        that the two models predict over the contexts of the log, in units of the rewards' variance. The first
-        coordinate is the mean reward, the others belong to uncorrelated directions of X.
+        A row per action. The squared distance between two rows is the mean squared difference between the two models'
+        predictions over the log, in units of the rewards' variance. The first coordinate is the mean reward, the others
+        belong to uncorrelated directions of X.
     slopes : ndarray of shape (n_actions, n_features) or None
-        The same models as slopes on the columns of X, but for their intercepts; 0 at nominal columns. None where X has
-        more than 256 columns.
+        The slopes of the same models on the columns of X; 0 at nominal columns. None if X has more than 256 columns.
     centre : ndarray of shape (n_features,) or None
-        Where the slopes count from: the mean of each column.
+        The mean of each column, at which slopes contribute 0.
 
     Notes
     -----
-    Ridge regressions, each shrunk towards the mean of all models: an action with few rows is near it, one with none
-    is there, in the middle. How strongly is estimated (empirical Bayes: how much coefficients differ between actions,
-    against the noise of the rewards), so there is nothing to tune. X is standardised, and where it has more than 64
-    columns replaced by its 64 leading principal directions.
+    Ridge regressions, each shrunk towards the mean of all models. The model of an action with few rows is near it;
+    without rows it is that mean. The penalty is estimated by empirical Bayes (the variance of coefficients between
+    actions against the noise of rewards), so there is nothing to tune. X is standardised; if it has more than 64
+    columns, it is replaced by its 64 leading principal directions.
 
-    Where propensities differ between the rows of an action, rows count by 1 / propensity, so that a model is that of
-    all contexts and not of those in which the logging policy liked the action. A weight is at most ten times the
-    median weight of the action, and an action counts as many rows as its weights are worth.
+    If propensities differ between the rows of an action, rows are weighted by 1 / propensity, so that a model
+    represents all contexts and not those in which the logging policy preferred the action. A weight is at most ten
+    times the median weight of the action. An action counts with its effective sample size.
     """
 
     coefficients: NDArray[np.float64]
@@ -70,8 +69,7 @@ class RewardModels:
     ) -> Self:
         """Fit the models to a checked log whose actions are positions from 0 to n_actions - 1.
 
-        X is passed over two or three times, in blocks. The random state draws the rows and the actions where a sample
-        is enough.
+        X is read two or three times, in blocks. The random state draws samples of rows and actions.
         """
         random = check_random_state(random_state)
         design = Design(X, random)
@@ -87,7 +85,7 @@ class RewardModels:
         """Return the tree of `ActionTree.learned`; with `randomize`, another one at each call."""
         if not is_number(randomize) or not 0 <= randomize <= 1:
             raise ParameterError(
-                f"randomize must be a number from 0 (no chance) to 1 (nearly a random tree); got {randomize!r}."
+                f"randomize must be a number from 0 (not random) to 1 (nearly a random tree); got {randomize!r}."
             )
         order = principal_order(self.coefficients, check_random_state(random_state), float(randomize))
         return ActionTree(*balanced(order))
@@ -102,7 +100,7 @@ def fit_shrunken(
     propensity: NDArray[np.float64] | None,
     random: np.random.RandomState,
 ) -> tuple[NDArray[np.float64], Shrinkage]:
-    """Fit a model per action to targets of variance 1; return coefficients in the basis of the shrinkage, and that."""
+    """Fit a model per action to targets of variance 1; return the shrinkage and the coefficients in its basis."""
     rows = RowsByAction(design, action, target, row_weights(action, propensity, n_actions), n_actions)
     logged = np.unique(action)
     sample = np.sort(random.permutation(logged)[:_SAMPLE_ACTIONS])
@@ -122,7 +120,7 @@ def fit_shrunken(
 def _at_columns(
     X: Features, slopes: NDArray[np.float64], centre: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Put slopes where their columns are: of a frame, the numbers have come first and indicators after them."""
+    """Put slopes at the columns of X: in the design of a frame, numeric columns come before one-hot columns."""
     if not is_frame(X):
         return slopes, centre
     numeric = numeric_columns(X)
@@ -135,5 +133,5 @@ def _at_columns(
 def _standardised(reward: NDArray[np.float64]) -> NDArray[np.float64]:
     centred = reward - reward.mean()
     deviation = centred.std()
-    # Rewards that are all equal tell nothing: all models are then zero.
+    # If all rewards are equal, all models are zero.
     return centred / deviation if deviation > 1e-12 * np.abs(reward).max() else np.zeros_like(centred)

@@ -1,4 +1,4 @@
-"""From what a user may write for a tree to the tree."""
+"""Build the tree from the user's `tree` parameter."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def tree_from(
     random_state: np.random.RandomState,
     randomize: float = 0.0,
 ) -> ActionTree:
-    """Build the tree that a name, an `ActionTree`, or nested pairs of labels stand for.
+    """Build the tree from a name, an `ActionTree`, or nested pairs of labels.
 
-    What "similar" and "learned" need of the log is computed when it is asked for; `randomize` is for learned trees.
+    `mean_rewards` and `reward_models` are called only for "similar" and "learned"; `randomize` is for learned trees.
     """
     if isinstance(tree, ActionTree):
         if tree.n_actions != len(actions):

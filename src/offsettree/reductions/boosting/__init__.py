@@ -1,4 +1,4 @@
-"""The engine of `RewardBoosting`: trees that all actions share, boosted on the one reward that each row has."""
+"""The engine of `RewardBoosting`: boosted trees shared by all actions, from one reward per row."""
 
 from offsettree.reductions.boosting._held_out import HeldOut
 

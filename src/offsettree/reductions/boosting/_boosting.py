@@ -1,4 +1,4 @@
-"""Boosting with trees that all actions share, stopped on rows held out."""
+"""Boosting of trees shared by all actions, with early stopping on held-out rows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ __all__ = [
     "stacked",
 ]
 
-MOST_SHARES = 128  # sums of gains; where there are more actions, several of them share one, others in every tree
+# Gains are summed by share: a share is one action or, with more actions than this, a random group drawn for each tree.
+MOST_SHARES = 128
 MOST_COLUMNS = 256  # tried by one tree
 
 
 class BoostedLog(NamedTuple):
-    """A log as boosting sees it: columns in bins for trees, standardised ones for linear models."""
+    """A log prepared for boosting: binned columns for trees, standardised columns for linear models."""
 
     codes: NDArray[np.uint8]  # of shape (n_columns, n_rows)
     is_category: NDArray[np.bool_]
-    design: NDArray[np.float64]  # 1, then what linear models see
+    design: NDArray[np.float64]  # 1, then the standardised columns
     action: NDArray[np.int32]
     reward: NDArray[np.float64]
     weight: NDArray[np.float64] | None
@@ -35,7 +36,7 @@ class BoostedLog(NamedTuple):
     logistic: bool
 
     def take(self, rows: NDArray[np.intp]) -> BoostedLog:
-        """Return some of the rows."""
+        """Return the log of some rows."""
         return self._replace(
             codes=np.ascontiguousarray(self.codes[:, rows]),
             design=self.design[rows],
@@ -46,7 +47,7 @@ class BoostedLog(NamedTuple):
 
 
 class BoostingSettings(NamedTuple):
-    """How trees are grown and when there are enough of them."""
+    """How trees are grown, and when boosting stops."""
 
     n_trees: int
     rate: float
@@ -54,12 +55,12 @@ class BoostingSettings(NamedTuple):
     action_prior: float
     leaf_prior: float
     min_rows: int
-    columns: float  # the share of them that a tree may split on
+    columns: float  # share of the columns that a tree may split on
     patience: int
 
 
 class BoostedModel(NamedTuple):
-    """The sums of the leaves at which x ends."""
+    """Boosted trees; a score is the sum of the values of the leaves that x reaches."""
 
     feature: NDArray[np.int32]  # of shape (n_trees, n_tests)
     lowest: NDArray[np.uint8]
@@ -67,7 +68,7 @@ class BoostedModel(NamedTuple):
     values: NDArray[np.float32]  # of shape (n_trees, n_leaves, n_actions)
 
     def projected(self, basis: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the values of leaves in other coordinates than actions: their products with the basis's columns."""
+        """Return the leaf values projected onto the columns of a basis over the actions."""
         return np.asarray(self.values @ basis)
 
 
@@ -86,18 +87,18 @@ def boost(
     settings: BoostingSettings,
     seed: int,
 ) -> tuple[BoostedModel, NDArray[np.float64]]:
-    """Add trees to linear models until rows held out gain nothing any more; return them and those rows' scores.
+    """Add trees to linear models until the held-out loss stops falling; return the trees and the held-out scores.
 
     Parameters
     ----------
     log, held_out : BoostedLog
-        The rows to learn from and those to stop on.
+        The training rows and the rows for early stopping.
     weights : array of shape (n_actions, n_design)
-        The models to start from.
+        The linear models to start from.
     score : array of shape (n_rows,)
-        What they say of the rows to learn from; changed on the way.
+        Their scores of the training rows; updated in place.
     settings : BoostingSettings
-        How.
+        How trees are grown.
     seed : int
         Draws the columns of each tree.
     """
@@ -107,9 +108,9 @@ def boost(
     n_actions, n_columns = log.n_actions, log.codes.shape[0]
     n_tried = max(1, min(MOST_COLUMNS, n_columns, round(settings.columns * n_columns)))
     n_shares = min(n_actions, MOST_SHARES)
-    work = _room(len(log.reward), n_actions, n_shares, n_tried, settings.depth)
+    work = _new_work(len(log.reward), n_actions, n_shares, n_tried, settings.depth)
     n_tests = 2**settings.depth - 1
-    how = kernels.Settings(
+    kernel_settings = kernels.Settings(
         settings.depth, settings.action_prior, settings.leaf_prior, float(settings.min_rows), settings.rate
     )
     packed = np.empty(len(log.reward), dtype=np.int64)
@@ -132,7 +133,7 @@ def boost(
             np.empty((n_tests + 1, n_actions), dtype=np.float32),
         )
         rows = kernels.Rows(log.codes, log.is_category, log.action, share, packed)
-        kernels.grow(rows, work, columns, how, units, tree, score)
+        kernels.grow(rows, work, columns, kernel_settings, units, tree, score)
         trees.append(tree)
         kernels.add_to_own(held_out.codes, held_out.action, tree, outside)
         loss = kernels.mean_loss(outside, held_out.reward, weight_out, log.logistic)
@@ -143,7 +144,7 @@ def boost(
     return stacked(trees[:n_kept], n_tests, n_actions), best
 
 
-def _room(n_rows: int, n_actions: int, n_shares: int, n_tried: int, depth: int) -> Any:
+def _new_work(n_rows: int, n_actions: int, n_shares: int, n_tried: int, depth: int) -> Any:
     from offsettree.reductions.boosting import _kernels_grow as kernels
 
     order, share, other_order, other_share = np.empty((4, n_rows), dtype=np.uint32)
@@ -155,7 +156,7 @@ def _room(n_rows: int, n_actions: int, n_shares: int, n_tried: int, depth: int) 
 
 
 def stacked(trees: list[Any], n_tests: int, n_actions: int) -> BoostedModel:
-    """Return trees as arrays of all of them."""
+    """Stack the arrays of several trees."""
     if not trees:
         return BoostedModel(
             np.zeros((0, n_tests), dtype=np.int32),

@@ -1,4 +1,4 @@
-"""A log's X as boosting sees it: bins for trees, standardised columns for linear models, and how both are made."""
+"""X prepared for boosting: bins for trees, standardised columns for linear models."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["Columns"]
 
 
 class Columns(NamedTuple):
-    """How the columns of X become what models see."""
+    """How X is turned into bins and into the columns of linear models."""
 
     bins: Bins
     source: NDArray[np.int32]
-    what: NDArray[np.int32]  # VALUE, FLAG where it is missing, or a category's code
+    what: NDArray[np.int32]  # VALUE, FLAG (is it missing), or the code of a one-hot category
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
     directions: NDArray[np.float64]
 
     @classmethod
     def fit(cls, X: Features, random: np.random.RandomState) -> tuple[Columns, NDArray[np.uint8], NDArray[np.float64]]:
-        """Return the columns, the bins of every row by column, and what linear models see, 1 first."""
+        """Return the columns, the bins of shape (n_columns, n_rows), and the design of linear models, 1 first."""
         bins = Bins.fit(X)
         numbers = bins.numbers(X)
         codes = np.ascontiguousarray(bins.codes(numbers).T)
@@ -51,7 +51,7 @@ class Columns(NamedTuple):
 
 
 def _spell_out(numbers: Any, bins: Bins) -> tuple[Any, NDArray[np.int32], NDArray[np.int32]]:
-    """Return the numbers with an indicator per category in the place of each nominal column, and what each is."""
+    """Return the numbers with nominal columns one-hot encoded, and each result's source column and meaning."""
     if is_sparse(numbers) or not bins.is_category.any():
         n_columns = numbers.shape[1]
         return numbers, np.arange(n_columns, dtype=np.int32), np.full(n_columns, VALUE, dtype=np.int32)

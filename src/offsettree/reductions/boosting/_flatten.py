@@ -1,4 +1,4 @@
-"""What was learned as flat arrays: everything after the trees is linear, and is multiplied out."""
+"""The fitted policy as flat arrays: the linear steps after the trees are multiplied out."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from numpy.typing import NDArray
 
 from offsettree.compiled.boosted import FIELDS, BoostedScores
 from offsettree.reductions.boosting._columns import Columns
-from offsettree.reductions.boosting._finish import Finished, Stage
+from offsettree.reductions.boosting._final_regression import FinalModel, Stage
 
 __all__ = ["flatten_stages"]
 
-ALL = 255  # the span of a test that sends everything to the left
+ALL = 255  # span of a test that sends every row left
 
 
-def flatten_stages(columns: Columns, finished: Finished) -> BoostedScores:
-    """Return the policy that was learned; where x is of no use, that of the best constant action."""
-    if not finished.stages:
-        return _without_trees(columns, finished.slopes[:, 0])
-    begin = finished.seen.shape[1] - sum(stage.basis.shape[1] for stage in finished.stages)
-    weights = finished.slopes[:, :begin].copy()  # of 1 and x
+def flatten_stages(columns: Columns, final: FinalModel) -> BoostedScores:
+    """Return the fitted policy as flat arrays; without stages, constant scores."""
+    if not final.stages:
+        return _without_trees(columns, final.slopes[:, 0])
+    begin = final.inputs.shape[1] - sum(stage.basis.shape[1] for stage in final.stages)
+    weights = final.slopes[:, :begin].copy()  # of 1 and x
     of_directions = []
-    for stage in finished.stages:
-        slopes = finished.slopes[:, begin : begin + stage.basis.shape[1]] / stage.scale
+    for stage in final.stages:
+        slopes = final.slopes[:, begin : begin + stage.basis.shape[1]] / stage.scale
         weights[:, 0] -= slopes @ (stage.centre @ stage.basis)
         of_directions.append(slopes)
         begin += stage.basis.shape[1]
-    return _assembled(columns, np.hstack([weights, *of_directions]).T, finished.stages)
+    return _assembled(columns, np.hstack([weights, *of_directions]).T, final.stages)
 
 
 def _assembled(columns: Columns, weights: NDArray[np.float64], stages: list[Stage]) -> BoostedScores:
-    """Join the trees of all; those that are less deep than others get tests that send everything to the left."""
+    """Join the trees of all stages; shallower trees are padded with tests that send every row left."""
     parts: dict[str, list[NDArray[Any]]] = {name: [] for name in ("feature", "lowest", "span", "values", "output")}
     n_tests = max(stage.models[0].feature.shape[1] for stage in stages)
     first = 0

@@ -1,4 +1,4 @@
-"""A forest that all actions share, for short logs: trees of tests drawn at random, averaged instead of boosted."""
+"""A forest shared by all actions, for short logs: randomised trees, averaged instead of boosted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from offsettree.reductions.boosting._shrunken import sigmoid
 
 __all__ = ["grow_forest"]
 
-N_TREES = 20  # of a fold
+N_TREES = 20  # per fold
 DEPTH = 5
 ACTION_PRIOR, LEAF_PRIOR = 2.0, 1.0  # in rows
 MIN_ROWS = 3
@@ -20,18 +20,18 @@ LEAST_CURVATURE = 1e-9
 
 
 class _Rows(NamedTuple):
-    """The rows that a tree is grown on, and what it is to explain of them."""
+    """The training rows of a tree, with gradients and curvatures."""
 
     codes: Any
     is_category: Any
     action: Any
-    share: Any  # of each action: the one of the sums of gains that it counts in
+    share: Any  # of each action: see MOST_SHARES
     gradient: Any
     curvature: Any
 
 
 def grow_forest(log: BoostedLog, score: NDArray[np.float64], seed: int) -> BoostedModel:
-    """Return trees whose mean explains what scores leave of the rewards; each is grown as if it were the only one."""
+    """Return trees whose mean predicts the residuals of the scores; each is grown independently."""
     from offsettree.reductions.boosting._kernels_grow import Tree
     from offsettree.reductions.boosting._kernels_random import grow_random
 

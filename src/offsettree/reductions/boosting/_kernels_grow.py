@@ -1,12 +1,15 @@
-"""Growing one tree that all actions share: numba only, loaded when the first policy is boosted.
+"""Kernels that grow one tree shared by all actions; loaded when the first policy is boosted.
 
-A tree is complete: its 2^depth - 1 tests stand level by level, as in a heap, and a node that is not split sends all
-rows to its left. A test sends a row to the left where ``uint8(code - lowest) <= span``, in the arithmetic of single
-bytes: one form for "at most t" (lowest 0), for "missing, or at most t" (lowest is the code of what is missing, and
-other codes come after it), and for "this category" (span 0).
+A tree is complete: its 2^depth - 1 tests are stored level by level, as in a heap, and a node that is not split sends
+all rows left. A test sends a row left if ``uint8(code - lowest) <= span``, with wrap-around. One form thus covers "at
+most t" (lowest 0), "missing, or at most t" (lowest is the code of missing values; other codes wrap around after it),
+and "this category" (span 0).
 
-Gradients and curvatures are whole numbers, both in one word of 64 bits: the gradient above, the curvature, which is
-never negative, below. So one addition adds both, and sums are exact in any order.
+Gradients and curvatures (second derivatives) are rounded to integers and packed into one 64-bit word: the gradient in
+the high half, the curvature, which is never negative, in the low half. So one addition adds both, and sums are exact in
+any order.
+
+Gains are summed by share: a share is one action or, with many actions, a random group of actions.
 """
 
 from __future__ import annotations
@@ -22,29 +25,29 @@ __all__ = ["N_BINS", "Rows", "Settings", "Tree", "Work", "add_to_own", "grow", "
 
 N_BINS = MISSING + 1
 ALL = np.uint8(255)
-LARGEST = float(1 << 30)  # sum of all gradients' sizes, and of all curvatures, as whole numbers
+LARGEST = float(1 << 30)  # sum of all absolute gradients, and of all curvatures, as integers
 LOW = np.int64((1 << 32) - 1)
 HALF = np.int64(32)
 
 
 class Rows(NamedTuple):
-    """The rows that a tree is grown on, and what it is to explain of them."""
+    """The training rows of a tree."""
 
     codes: Any  # of shape (n_columns, n_rows)
     is_category: Any
     action: Any
-    share: Any  # of each action: the one of the sums of gains that it counts in
+    share: Any  # of each action
     packed: Any  # gradients and curvatures
 
 
 class Settings(NamedTuple):
-    """How a tree is grown; priors and the least weight are in units of mean curvature, that is, in rows."""
+    """How a tree is grown; priors and `min_rows` are in rows, that is, in units of mean curvature."""
 
     depth: int
-    action_prior: float  # rows that pull an action's value towards that of the leaf
-    leaf_prior: float  # rows that pull a leaf's value towards 0
+    action_prior: float  # pseudo-rows that shrink an action's value towards that of the leaf
+    leaf_prior: float  # pseudo-rows that shrink a leaf's value towards 0
     min_rows: float
-    rate: float  # what part of its values is used
+    rate: float  # learning rate
 
 
 class Tree(NamedTuple):
@@ -57,25 +60,25 @@ class Tree(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room to work in, made once for all trees of a fold."""
+    """Buffers, allocated once for all trees of a fold."""
 
     order: Any
-    share: Any  # in that order, and so on
+    share: Any  # in that order, as is `packed`
     packed: Any
-    other_order: Any  # rows that go right, on their way
+    other_order: Any  # rows that go right, while a node is split
     other_share: Any
     other_packed: Any
     sums: Any  # of shape (2, n_nodes, n_columns, N_BINS * n_shares): of the level above, and of this one
-    left: Any  # of shape (2, n_shares): gradients and curvatures on the left side of a test, in floating point
-    whole: Any  # the same of a node
+    left: Any  # of shape (2, n_shares): gradients and curvatures on the left side of a test, as floats
+    whole: Any  # the same of the whole node
     by_action: Any
 
 
 @kernel
 def set_gradients(score: Any, reward: Any, weight: Any, logistic: Any, packed: Any) -> Any:
-    """Write gradients and curvatures of the loss at the present scores as whole numbers.
+    """Write gradients and curvatures of the loss at the current scores as packed integers.
 
-    Return what one unit of a gradient is worth, the same of a curvature, and the mean curvature in its units.
+    Return the unit of gradients, the unit of curvatures, and the mean curvature in its unit.
     """
     n_rows = score.shape[0]
     gradient, curvature = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32)
@@ -109,7 +112,7 @@ def _curvature(packed: Any) -> Any:
 
 @kernel
 def _add_rows(codes: Any, work: Any, begin: Any, end: Any, n_shares: Any, sums: Any) -> None:
-    """Add up the rows from `begin` to `end` - 1 by bin of a column and by share."""
+    """Sum the rows from `begin` to `end` - 1 by bin of a column and by share."""
     order, share, packed = work.order, work.share, work.packed
     sums[:] = 0
     width = np.uint64(n_shares)
@@ -119,7 +122,7 @@ def _add_rows(codes: Any, work: Any, begin: Any, end: Any, n_shares: Any, sums: 
 
 @kernel_reordering_sums
 def _gain(left: Any, whole: Any, prior: Any) -> Any:
-    """Return what a split explains, summed over shares; of a half, the square of its gradient over its curvature."""
+    """Return the gain of a split: gradient^2 / curvature of both sides, summed over shares."""
     gain = np.float32(0)
     for s in range(whole.shape[1]):
         a, x = left[0, s], left[1, s] + prior
@@ -130,7 +133,7 @@ def _gain(left: Any, whole: Any, prior: Any) -> Any:
 
 @kernel_reordering_sums
 def _unpack(packed: Any, out: Any, add: Any) -> Any:
-    """Write sums in floating point, or add them to what is there; return the curvature of those alone."""
+    """Write packed sums as floats, or add them to `out`; return their total curvature."""
     total = np.float32(0)
     for s in range(out.shape[1]):
         h = _curvature(packed[s])
@@ -142,7 +145,7 @@ def _unpack(packed: Any, out: Any, add: Any) -> Any:
 
 @kernel
 def _best_test(sums: Any, work: Any, is_category: Any, weight: Any, least: Any, prior: Any) -> Any:
-    """Return the best gain of a column and the test that has it: (gain, lowest, span)."""
+    """Return the best test of a column: (gain, lowest, span)."""
     best, lowest, span = np.float32(-1.0), np.uint8(0), ALL
     left, whole = work.left, work.whole
     n_shares = whole.shape[1]
@@ -162,7 +165,7 @@ def _best_test(sums: Any, work: Any, is_category: Any, weight: Any, least: Any, 
             n_left = _unpack(sums[MISSING * n_shares :], left, False)
         else:
             left[:] = 0
-        # With the missing ones on the left, "at most t" for no t is a test as well.
+        # With missing values on the left, b = -1 is the test "is missing".
         for b in range(-missing_left, MISSING):
             if b >= 0:
                 here = _unpack(sums[b * n_shares : (b + 1) * n_shares], left, True)
@@ -182,7 +185,7 @@ def _best_test(sums: Any, work: Any, is_category: Any, weight: Any, least: Any, 
 
 @kernel
 def _divide(codes: Any, work: Any, begin: Any, end: Any, lowest: Any, span: Any) -> Any:
-    """Move the rows that go left before the others, both in their order; return where the others begin."""
+    """Partition the rows stably, left ones first; return where the right ones begin."""
     order, share, packed = work.order, work.share, work.packed
     middle, n_right = np.uint64(begin), np.uint64(0)
     for q in range(np.uint64(begin), np.uint64(end)):
@@ -202,7 +205,7 @@ def _divide(codes: Any, work: Any, begin: Any, end: Any, lowest: Any, span: Any)
 
 @kernel
 def _find_sums(rows: Any, work: Any, columns: Any, bounds: Any, level: Any, node: Any) -> None:
-    """Add up the rows of a node and of its right neighbour: the shorter one by its rows, the other as what is left."""
+    """Compute the sums of two siblings: the smaller one from its rows, the other by subtraction from the parent."""
     now, before, n_shares = level % 2, (level + 1) % 2, work.left.shape[1]
     n_left, n_right = bounds[node + 1] - bounds[node], bounds[node + 2] - bounds[node + 1]
     short = node if n_left <= n_right else node + 1
@@ -216,7 +219,7 @@ def _find_sums(rows: Any, work: Any, columns: Any, bounds: Any, level: Any, node
 
 @kernel
 def _set_whole(work: Any, sums: Any) -> Any:
-    """Write the sums of a node from those of any of its columns; return its curvature."""
+    """Write the sums of a node, from the sums of any of its columns; return its curvature."""
     n_shares = work.whole.shape[1]
     weight = np.float32(0)
     for b in range(N_BINS):
@@ -226,10 +229,10 @@ def _set_whole(work: Any, sums: Any) -> Any:
 
 @kernel
 def grow(rows: Any, work: Any, columns: Any, settings: Any, units: Any, tree: Any, score: Any) -> None:
-    """Grow a tree into the arrays of `tree`, by the columns named, and add its values to the scores.
+    """Grow a tree into the arrays of `tree`, splitting on `columns`, and add its values to the scores.
 
-    A split must pay for many actions: its gain is summed over them. An action's value is that of its rows in the leaf,
-    pulled towards the mean of the leaf as strongly as `action_prior` rows would.
+    The gain of a split is summed over the actions. An action's value in a leaf is that of its own rows there, shrunk
+    towards the mean of the leaf by `action_prior` pseudo-rows.
     """
     n_rows, depth, n_shares = rows.codes.shape[1], settings.depth, work.left.shape[1]
     one_row = units[2]
@@ -242,18 +245,18 @@ def grow(rows: Any, work: Any, columns: Any, settings: Any, units: Any, tree: An
     tree.lowest[:] = 0
     tree.span[:] = ALL
     bounds = np.array([0, n_rows])
-    is_open = np.ones(1, np.bool_)
+    is_splittable = np.ones(1, np.bool_)
     for level in range(depth):
         n_nodes, first = 1 << level, (1 << level) - 1
         next_bounds = np.empty(2 * n_nodes + 1, np.int64)
-        next_open = np.zeros(2 * n_nodes, np.bool_)
+        next_splittable = np.zeros(2 * n_nodes, np.bool_)
         next_bounds[0] = 0
         for node in range(n_nodes):
             begin, end = bounds[node], bounds[node + 1]
-            if level > 0 and node % 2 == 0 and (is_open[node] or is_open[node + 1]):
+            if level > 0 and node % 2 == 0 and (is_splittable[node] or is_splittable[node + 1]):
                 _find_sums(rows, work, columns, bounds, level, node)
             middle = end
-            if is_open[node]:
+            if is_splittable[node]:
                 own = work.sums[level % 2, node]
                 if level == 0:
                     for c in range(columns.shape[0]):
@@ -275,9 +278,9 @@ def grow(rows: Any, work: Any, columns: Any, settings: Any, units: Any, tree: An
                     tree.feature[first + node] = where
                     lowest, span = tree.lowest[first + node], tree.span[first + node]
                     middle = _divide(rows.codes[where], work, begin, end, lowest, span)
-                    next_open[2 * node], next_open[2 * node + 1] = True, True
+                    next_splittable[2 * node], next_splittable[2 * node + 1] = True, True
             next_bounds[2 * node + 1], next_bounds[2 * node + 2] = middle, end
-        bounds, is_open = next_bounds, next_open
+        bounds, is_splittable = next_bounds, next_splittable
     _set_values(rows, work, bounds, settings, units, tree.values, score)
 
 
@@ -307,7 +310,7 @@ def _set_values(rows: Any, work: Any, bounds: Any, settings: Any, units: Any, va
 
 @kernel
 def add_to_own(codes: Any, action: Any, tree: Any, score: Any) -> None:
-    """Add the value that a tree has for each row's own action."""
+    """Add a tree's value for each row's own action to the scores."""
     n_tests = tree.feature.shape[0]
     for i in range(codes.shape[1]):
         node = 0

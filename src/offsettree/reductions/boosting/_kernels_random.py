@@ -1,7 +1,7 @@
-"""Growing one tree whose tests are drawn at random: numba only, loaded when a policy is learned from a short log.
+"""Kernels that grow one randomised tree; loaded when a policy is learned from a short log.
 
-Trees are complete, and their tests are those of `_kernels_grow`. Every column offers one test, drawn among those that
-divide the rows of a node; the best of them is taken.
+Trees and tests are as in `_kernels_grow`. At each node, one test is drawn per column among those that split the rows,
+and the best of these is taken.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALL = np.uint8(255)
 
 @kernel
 def _draw_test(codes: Any, is_category: Any, order: Any, begin: Any, end: Any, draw: Any) -> Any:
-    """Return whether a column divides the rows from `begin` to `end` - 1, and a test: (divides, lowest, span)."""
+    """Draw a test that splits the rows from `begin` to `end` - 1, if there is one: (divides, lowest, span)."""
     low, high = np.int64(MISSING), np.int64(-1)
     for q in range(begin, end):
         code = np.int64(codes[order[q]])
@@ -32,14 +32,14 @@ def _draw_test(codes: Any, is_category: Any, order: Any, begin: Any, end: Any, d
         return True, codes[order[begin + np.int64(draw * (end - begin))]], np.uint8(0)
     place = draw * (high - low)
     cut = low + np.int64(place)
-    if place % 1.0 < 0.5:  # what is missing goes left
+    if place % 1.0 < 0.5:  # missing values go left
         return True, np.uint8(MISSING), np.uint8(cut + 256 - MISSING)
     return True, np.uint8(0), np.uint8(cut)
 
 
 @kernel
 def _add_left(rows: Any, codes: Any, sums: Any, order: Any, begin: Any, end: Any, lowest: Any, span: Any) -> Any:
-    """Add up gradients and curvatures of the rows that go left, by share; return how many rows these are."""
+    """Sum gradients and curvatures of the rows that go left, by share; return the number of these rows."""
     sums[:] = 0
     n_left = 0
     for q in range(begin, end):
@@ -54,7 +54,7 @@ def _add_left(rows: Any, codes: Any, sums: Any, order: Any, begin: Any, end: Any
 
 @kernel
 def _divide(codes: Any, order: Any, other: Any, begin: Any, end: Any, lowest: Any, span: Any) -> Any:
-    """Move the rows that go left before the others, both in their order; return where the others begin."""
+    """Partition the rows stably, left ones first; return where the right ones begin."""
     middle, n_right = begin, 0
     for q in range(begin, end):
         i = order[q]
@@ -117,7 +117,7 @@ def grow_random(rows: Any, columns: Any, draws: Any, prior: Any, least: Any, lea
 
 @kernel
 def _set_leaf(rows: Any, own: Any, prior: Any, leaf_prior: Any, tree: Any, leaf: Any) -> None:
-    """Write the value of each action: that of its rows, pulled towards the mean of the leaf."""
+    """Write the value of each action: that of its rows, shrunk towards the mean of the leaf."""
     tree.values[leaf] = 0
     if len(own) == 0:
         return

@@ -1,4 +1,4 @@
-"""One linear model of the reward per action, all drawn from one normal distribution that the log itself tells."""
+"""Hierarchical linear models: one per action, with a common normal prior estimated from the log (empirical Bayes)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 __all__ = ["ShrunkenModels", "fit_shrunken_models", "sigmoid"]
 
 ROUNDS = 15
-ROUNDS_OF_MANY = 6  # where there are so many actions that a round takes seconds
-MANY = 1 << 24  # numbers in the covariances of all actions
-GROUP_ROWS = 20.0  # actions that the mean variance of a group of columns counts for
+ROUNDS_OF_MANY = 6  # with so many actions that a round takes seconds
+MANY = 1 << 24  # entries in the covariances of all actions
+GROUP_ROWS = 20.0  # pseudo-actions that shrink a column's variance towards the mean of its group
 LEAST_CURVATURE = 0.01
 MOST_LEVERAGE = 0.9
 SETTLED = 1e-6
 
 
 class ShrunkenModels(NamedTuple):
-    """Models ``weights[a] @ z``, the mean that they are drawn around, and each row's score by a model without it."""
+    """Models ``weights[a] @ z``, their prior mean, and the leave-one-out score of each row."""
 
     weights: NDArray[np.float64]
     mean: NDArray[np.float64]
@@ -27,7 +27,7 @@ class ShrunkenModels(NamedTuple):
 
 
 def sigmoid(score: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probability that a score stands for."""
+    """Return the logistic function of a score."""
     return np.asarray(1 / (1 + np.exp(-np.clip(score, -500, 500))))
 
 
@@ -43,28 +43,28 @@ def fit_shrunken_models(
     weight: NDArray[np.float64] | None = None,
     known: NDArray[np.float64] | None = None,
 ) -> ShrunkenModels:
-    """Fit w_a ~ N(m, C) for every action a, with m, C and the noise found by expectation-maximisation.
+    """Fit w_a ~ N(m, C) for every action a; m, C and the noise are estimated by expectation-maximisation.
 
     Parameters
     ----------
     design : array of shape (n_rows, n_columns)
-        What rewards are linear in, given a row's own action.
+        The regressors.
     action : array of shape (n_rows,)
         Positions.
     reward : array of shape (n_rows,)
-        In units of their standard deviation; 0 or 1 where `logistic`.
+        In units of their standard deviation; 0 or 1 if `logistic`.
     n_actions : int
-        How many there are.
+        Number of actions.
     mean : array of shape (n_columns,)
-        Where m is expected, with the covariance C.
+        Prior mean of m; its prior covariance is C.
     groups : list of slice
-        Columns of one kind each, whose variances are pulled together; a column alone is free to have any mean.
+        Groups of columns whose variances are shrunk together. A group of one column has a flat prior mean.
     logistic : bool
-        Whether scores are of the logistic function; C is found along with Newton's steps.
+        Logistic instead of linear regression; C is updated along with Newton's steps.
     weight : array of shape (n_rows,), optional
-        Of each row, mean 1.
+        Row weights with mean 1.
     known : array of shape (n_rows,), optional
-        A part of every row's score that is not to be learned.
+        A fixed part of every row's score (an offset in the sense of generalised linear models).
     """
     n_rows, n_columns = design.shape
     order = np.argsort(action, kind="stable")
@@ -77,7 +77,7 @@ def fit_shrunken_models(
     noise = 1.0 if logistic else float(np.var(y_own)) + 1e-12
     covariance, expected = np.eye(n_columns) * 0.1 * noise, mean
     score, curvature, target = base + Z @ mean, counts, y_own - base
-    gram, product = _sums_by_action(Z, rows, curvature, target)  # of squared losses, once and for all
+    gram, product = _sums_by_action(Z, rows, curvature, target)  # constant for the squared loss
     for _ in range(ROUNDS if n_actions * n_columns**2 <= MANY else ROUNDS_OF_MANY):
         if logistic:
             probability = sigmoid(score)
@@ -122,7 +122,7 @@ def _find_mean(
     free: list[int],
     noise: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean of all models, each model integrated out, and its covariance; `expected` with C is its prior."""
+    """Return the posterior mean and covariance of m, with the models integrated out; its prior is N(expected, C)."""
     own = covariance.copy()
     own[free] = 0
     own[:, free] = 0
@@ -136,7 +136,7 @@ def _find_mean(
 def _find_covariance(
     posterior: NDArray[np.float64], off: NDArray[np.float64], groups: list[slice], noise: float
 ) -> NDArray[np.float64]:
-    """Return how models vary around their mean: pulled towards columns that are independent and, by group, alike."""
+    """Return the covariance of models, shrunk towards a diagonal with equal variances within each group."""
     n_actions, n_columns = off.shape
     whole = posterior.sum(axis=0) + off.T @ off
     own = np.diag(whole).copy()

@@ -1,4 +1,4 @@
-"""Boosting without each fold, from two starts, and the leading directions of the scores of rows left out."""
+"""Cross-fitted boosting from two starts, and the principal directions of the held-out scores."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, BoostingSettings, boost, loss_of
-from offsettree.reductions.boosting._finish import (
+from offsettree.reductions.boosting._final_regression import (
     FOREST,
-    Finished,
+    FinalModel,
     Stage,
     constant_mean,
-    finish,
-    finish_without_folds,
+    fit_final,
+    fit_final_without_folds,
     groups_of,
     regression,
 )
@@ -24,13 +24,13 @@ from offsettree.reductions.boosting._forest import grow_forest
 __all__ = ["fit_stages"]
 
 MOST_DIRECTIONS = 24
-FEW_DIRECTIONS = 12  # where there are so many actions that a regression per action must stay small
+FEW_DIRECTIONS = 12  # with more than MANY_ACTIONS, to keep the regression per action small
 MANY_ACTIONS = 4096
 BASIS_ROWS = 20_000
 BASIS_NUMBERS = 1 << 23
-EXACT_ACTIONS = 128  # up to so many, directions are found exactly
+EXACT_ACTIONS = 128  # up to so many, directions are computed exactly
 ITERATIONS = 6
-MOST_FINISHED = 2_000_000  # rows of which the last regression is learned: more would need much memory and tell little
+MOST_FINAL_ROWS = 2_000_000  # for the final regression: more would need much memory and help little
 STARTS = ("constant", "linear")
 
 
@@ -45,11 +45,11 @@ def fit_stages(
     with_forest: bool,
     keeps_all: bool = False,
     without_folds: bool = False,
-) -> Finished:
-    """Boost from both starts on all folds but one, and learn from the sums of rows left out how to use them.
+) -> FinalModel:
+    """Boost from both starts without each fold, and fit the final regression on the held-out scores.
 
-    `keeps_all` is for who wants the scores of all rows left out, `without_folds` for who wants them by a last
-    regression without the row's fold.
+    `keeps_all` keeps the held-out scores of all rows, not of a sample. `without_folds` also fits the final regression
+    without each fold.
     """
     n_rows = len(log.reward)
     fold = random.permutation(n_rows) % n_folds
@@ -63,15 +63,15 @@ def fit_stages(
         return _fit_fold(log, fold == f, starts[s], expected, settings, seeds[f, s])
 
     first = run(delayed(fitted)(0, s) for s in range(len(STARTS)))
-    live = _worth_going_on([losses for _, losses in first], drop)
+    live = _starts_to_keep([losses for _, losses in first], drop)
     jobs = [(f, s) for f in range(1, n_folds) for s in live]
     if with_forest:
         jobs += [(f, len(STARTS)) for f in range(n_folds)]
         live.append(len(STARTS))
     rest = run(delayed(fitted)(f, s) for f, s in jobs)
     rows = np.arange(n_rows)
-    if n_rows > MOST_FINISHED and not keeps_all:
-        rows = np.sort(random.permutation(n_rows)[:MOST_FINISHED])
+    if n_rows > MOST_FINAL_ROWS and not keeps_all:
+        rows = np.sort(random.permutation(n_rows)[:MOST_FINAL_ROWS])
     stages, parts = [], []
     for s in live:
         models = [model for (_, own), (model, _) in zip(jobs, rest, strict=True) if own == s]
@@ -79,10 +79,10 @@ def fit_stages(
         stage = _find_directions(log, fold, starts[s], models, random)
         stages.append(stage)
         parts.append(_held_out_coordinates(log, rows, fold, stage))
-    finished = finish(log if len(rows) == n_rows else log.take(rows), stages, parts, fold[rows])
+    final = fit_final(log if len(rows) == n_rows else log.take(rows), stages, parts)
     if not without_folds:
-        return finished
-    return finished._replace(without=finish_without_folds(log, stages, parts, fold, finished.gain))
+        return final
+    return final._replace(without=fit_final_without_folds(log, stages, parts, fold, final.gain))
 
 
 def _fit_fold(
@@ -93,7 +93,7 @@ def _fit_fold(
     settings: BoostingSettings,
     seed: int,
 ) -> tuple[BoostedModel, NDArray[np.float64]]:
-    """Learn trees without a fold; return them and their loss in the rows of the fold, of a forest nothing."""
+    """Fit trees without a fold; return them and their losses in the fold's rows (none for a forest)."""
     learned, out = log.take(np.flatnonzero(~is_out)), log.take(np.flatnonzero(is_out))
     weights = np.tile(expected, (log.n_actions, 1))
     score = np.full(len(learned.reward), expected[0])
@@ -106,8 +106,8 @@ def _fit_fold(
     return model, loss if out.weight is None else loss * out.weight
 
 
-def _worth_going_on(losses: list[NDArray[np.float64]], drop: float) -> list[int]:
-    """Return the starts to go on with: both, unless one is clearly worse in the rows left out."""
+def _starts_to_keep(losses: list[NDArray[np.float64]], drop: float) -> list[int]:
+    """Return the starts to continue with: both, unless one is clearly worse in the first held-out fold."""
     off = losses[0] - losses[1]
     z = off.mean() / (off.std() / np.sqrt(len(off)) + 1e-12)
     return [0, 1] if abs(z) <= drop else [int(z > 0)]
@@ -116,7 +116,7 @@ def _worth_going_on(losses: list[NDArray[np.float64]], drop: float) -> list[int]
 def _find_directions(
     log: BoostedLog, fold: NDArray[np.intp], start: str, models: list[BoostedModel], random: np.random.RandomState
 ) -> Stage:
-    """Find the principal directions, among actions, of the scores of rows left out."""
+    """Compute the principal directions, over the actions, of the held-out scores."""
     n_rows, n_actions = len(log.reward), log.n_actions
     n_sampled = min(n_rows, BASIS_ROWS, max(1000, BASIS_NUMBERS // n_actions))
     rows = np.sort(random.permutation(n_rows)[:n_sampled])
@@ -135,7 +135,7 @@ def _find_directions(
 def _leading_directions(
     centred: NDArray[np.float32], n_directions: int, random: np.random.RandomState
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the variances along the leading principal directions, and these; by subspace iteration if many."""
+    """Return variances and leading principal directions; by subspace iteration if there are many actions."""
     n_actions = centred.shape[1]
     among = np.eye(n_actions, dtype=np.float32)
     if n_actions > EXACT_ACTIONS:
@@ -150,7 +150,7 @@ def _leading_directions(
 def _sums(
     log: BoostedLog, rows: NDArray[np.intp], model: BoostedModel, values: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the sums of the leaves at which rows end."""
+    """Return the sums of the values of the leaves that rows reach."""
     from offsettree.compiled._kernels_boosted import Trees, add_leaves
 
     nothing = np.empty((0, 0), dtype=np.float32)
@@ -164,7 +164,7 @@ def _sums(
 def _held_out_coordinates(
     log: BoostedLog, rows: NDArray[np.intp], fold: NDArray[np.intp], stage: Stage
 ) -> NDArray[np.float64]:
-    """Return where the scores of some rows, each left out, lie along the directions."""
+    """Return the coordinates of the held-out scores of some rows along a stage's directions."""
     found = np.empty((len(rows), stage.basis.shape[1]))
     narrow = stage.basis.astype(np.float32)
     for f, model in enumerate(stage.models):

@@ -1,1 +1,1 @@
-"""The search for the best shallow tree, and the tree that it finds."""
+"""The exact search for the best shallow tree of `PolicyTree`."""

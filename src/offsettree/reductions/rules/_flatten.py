@@ -1,4 +1,4 @@
-"""Rules as flat arrays."""
+"""A tree of rules as flat arrays."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from offsettree.reductions.rules._rule import Rule
 
 __all__ = ["flatten_rules"]
 
-N_WORDS = 8  # of 32 bits: a set of codes
+N_WORDS = 8  # 32-bit words of a bitmap of category codes
 
 
 def flatten_rules(root: Rule, bins: Bins, actions: NDArray[Any]) -> tuple[SplitGraph, SplitGraph]:
-    """Return two graphs: one from a row to the position of its action, one to that of its leaf."""
+    """Return two graphs: from a row to the position of its action, and from a row to the index of its leaf."""
     tests: list[Rule] = []
     ends: list[Rule] = list(root.leaves())
     children: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""From the splits that were found to a tree of rules with the estimates of every node."""
+"""Turn the splits found into a tree of rules, with the estimated values of every node."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from offsettree.learners._kernels_counts import MISSING
 from offsettree.reductions.rules._rule import Rule
 from offsettree.reductions.rules._search import Split, Table
 
-__all__ = ["Leaves", "grow_rules"]
+__all__ = ["RewardEstimates", "grow_rules"]
 
 
-class Leaves(NamedTuple):
-    """What every action would have earned in every row, as what rows earn on average and how far actions are ahead."""
+class RewardEstimates(NamedTuple):
+    """The estimated reward of every action in every row: the row's mean, and each action's advantage over it."""
 
-    mean: NDArray[np.float64]  # of the actions that were available to a row
-    ahead: NDArray[np.float64]  # of that mean; 0 where an action was not available
-    offered: NDArray[np.bool_] | None
+    mean: NDArray[np.float64]  # of the available actions
+    advantage: NDArray[np.float64]  # over that mean; 0 if an action is not available
+    available: NDArray[np.bool_] | None
 
     @classmethod
-    def of(cls, estimate: NDArray[np.float64], available: Available | None, reward_range: Sequence[float]) -> Leaves:
-        """Take the estimates apart, in units of the reward."""
+    def of(
+        cls, estimate: NDArray[np.float64], available: Available | None, reward_range: Sequence[float]
+    ) -> RewardEstimates:
+        """Split estimates, scaled to [0, 1], into means and advantages in units of the reward."""
         low, high = reward_range
         estimate = low + (high - low) * estimate
         if available is None:
@@ -37,28 +39,28 @@ class Leaves(NamedTuple):
         return cls(mean, np.where(offered, estimate - mean[:, np.newaxis], 0), offered)
 
     def values(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return what each action is worth in some rows; one that was available to none of them is worth their mean."""
-        total = self.ahead[rows].sum(axis=0)
-        count = np.full(len(total), len(rows)) if self.offered is None else self.offered[rows].sum(axis=0)
+        """Return the mean estimate of each action in some rows; an action never available there gets their mean."""
+        total = self.advantage[rows].sum(axis=0)
+        count = np.full(len(total), len(rows)) if self.available is None else self.available[rows].sum(axis=0)
         return np.asarray(self.mean[rows].mean() + total / np.maximum(count, 1))
 
 
 class _Grower(NamedTuple):
     table: Table
     bins: Bins
-    leaves: Leaves
+    rewards: RewardEstimates
     names: list[str]
     actions: NDArray[np.generic]
 
     def grow(self, split: Split | None, rows: NDArray[np.intp]) -> Rule:
-        values = self.leaves.values(rows)
+        values = self.rewards.values(rows)
         leaf = Rule(self.actions[values.argmax()].item(), values, len(rows))
         if split is None:
             return leaf
         goes_left = self.table.goes_left(split)[rows]
         left, right = self.grow(split.left, rows[goes_left]), self.grow(split.right, rows[~goes_left])
         if left.is_leaf and right.is_leaf and left.action == right.action:
-            return leaf  # nothing depends on the answer
+            return leaf  # the test makes no difference
         threshold, category = self._test(split)
         return Rule(
             leaf.action,
@@ -83,7 +85,12 @@ class _Grower(NamedTuple):
 
 
 def grow_rules(
-    top: Split | None, table: Table, bins: Bins, leaves: Leaves, names: list[str], actions: NDArray[np.generic]
+    top: Split | None,
+    table: Table,
+    bins: Bins,
+    rewards: RewardEstimates,
+    names: list[str],
+    actions: NDArray[np.generic],
 ) -> Rule:
-    """Return the rules of a tree of splits; a test whose answers lead to the same action is left out."""
-    return _Grower(table, bins, leaves, names, actions).grow(top, np.arange(len(leaves.mean)))
+    """Return the rules of a tree of splits; a test whose sides lead to the same action is left out."""
+    return _Grower(table, bins, rewards, names, actions).grow(top, np.arange(len(rewards.mean)))

@@ -1,4 +1,4 @@
-"""A tree of rules as its reader sees it."""
+"""A node of a tree of rules, and its text."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ class Rule:
     Attributes
     ----------
     action : int or str
-        The action that is taken here; of a test, the one that would be best without it.
+        The action taken here; at a test, the action that would be best without it.
     values : ndarray of shape (n_actions,)
-        What each action is estimated to earn in the rows that come here, in units of the reward.
+        The estimated reward of each action in the rows that reach this node.
     n_rows : int
-        Rows of the log that come here.
+        Rows of the log that reach this node.
     column : int or None
-        The column of X that is tested; None at a leaf.
+        The column of X tested; None at a leaf.
     name : str
         The name of that column.
     threshold : float or None
-        Rows go left whose value is at most this; None for a nominal column. Infinity tells known values from missing.
+        Rows with at most this value go left; None for a nominal column. Infinity separates known values from missing.
     category : object
-        Rows go left whose value is this one; None stands for what is missing, or was never seen.
+        Rows with this value go left; None stands for missing values, and values never seen.
     missing_left : bool
-        Whether rows go left whose value is missing.
+        Whether rows with a missing value go left.
     missing_seen : bool
         Whether there were such rows in the log.
     left, right : Rule or None
-        What follows.
+        The nodes below.
     """
 
     action: Any
@@ -54,7 +54,7 @@ class Rule:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether there is nothing more to ask."""
+        """Whether this node has no test."""
         return self.left is None or self.right is None
 
     def leaves(self) -> Iterator[Rule]:
@@ -66,17 +66,17 @@ class Rule:
             yield from self.right.leaves()
 
     def condition(self, left: bool) -> str:
-        """Say in words which rows go left, or right."""
+        """Return, as text, which rows go left, or right."""
         if self.threshold is None:
             value = "missing" if self.category is None else str(self.category)
             return f"{self.name} is {value}" if left else f"{self.name} is not {value}"
         if np.isinf(self.threshold):
             return f"{self.name} is known" if left else f"{self.name} is missing"
-        said = f"{self.name} {'<=' if left else '>'} {self.threshold:.6g}"
-        return f"{said} or missing" if self.missing_seen and self.missing_left == left else said
+        text = f"{self.name} {'<=' if left else '>'} {self.threshold:.6g}"
+        return f"{text} or missing" if self.missing_seen and self.missing_left == left else text
 
     def lines(self, indent: str = "") -> Iterator[str]:
-        """Yield the rules as lines of text, those below a test further in."""
+        """Yield the rules as indented lines of text."""
         if self.left is None or self.right is None:
             best = float(self.values.max())
             yield f"{indent}take {self.action}  ({best:.4g} per decision estimated, {self.n_rows:,} rows)"

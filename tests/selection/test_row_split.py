@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 
 from offsettree import PolicySearch
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
-from offsettree.selection._parting import Parting
 from offsettree.selection._race import plan_race
+from offsettree.selection._row_split import RowSplit
 from tests.selection.scripted import Scripted, make_log
 
 
-def parted(parting: Parting, n_rows: int, n_folds: int, seed: int) -> tuple[Any, list[Any]]:
+def parted(split: RowSplit, n_rows: int, n_folds: int, seed: int) -> tuple[Any, list[Any]]:
     random = np.random.RandomState(seed)
-    fold = parting.folds(np.zeros(n_rows, dtype=np.intp), n_folds, random)
-    return fold, parting.keep_apart(plan_race(fold, random, in_haste=True), fold, random)
+    fold = split.folds(np.zeros(n_rows, dtype=np.intp), n_folds, random)
+    return fold, split.separate(plan_race(fold, random, in_haste=True), fold, random)
 
 
 @given(st.integers(0, 999), st.integers(2, 5), st.sampled_from([60, 4000]))
 def test_nobody_decides_in_rows_of_a_group_learned_from(seed: int, n_folds: int, n_rows: int) -> None:
     group = np.random.RandomState(seed).randint(0, 20, n_rows)
-    parting = Parting.of(group, None, n_rows)
-    fold, rungs = parted(parting, n_rows, n_folds, seed)
+    split = RowSplit.of(group, None, n_rows)
+    fold, rungs = parted(split, n_rows, n_folds, seed)
     assert set(fold) == set(range(n_folds))
     for rung in rungs:
         train, test = rung.part
@@ -40,7 +40,7 @@ def test_nobody_decides_in_rows_of_a_group_learned_from(seed: int, n_folds: int,
 @given(st.integers(0, 999), st.integers(2, 5), st.sampled_from([60, 4000]))
 def test_nobody_decides_in_rows_before_those_learned_from(seed: int, n_folds: int, n_rows: int) -> None:
     time = np.random.RandomState(seed).randint(0, 50, n_rows)
-    _, rungs = parted(Parting.of(None, time, n_rows), n_rows, n_folds, seed)
+    _, rungs = parted(RowSplit.of(None, time, n_rows), n_rows, n_folds, seed)
     assert [rung.fold for rung in rungs][-1] == 0
     for rung in rungs:
         train, test = rung.part
@@ -54,14 +54,14 @@ def test_a_search_keeps_to_it(way: str) -> None:
     values: Any = {way: np.arange(300) // 10}
     search = PolicySearch([Scripted(0.2), Scripted(0.9)], cv=3, scoring="snips", random_state=0)
     if way == "time":
-        with pytest.warns(OffsetTreeWarning, match="only the latest rows are decided in"):
+        with pytest.warns(OffsetTreeWarning, match="only the latest rows are held out"):
             search.fit(**log.arrays(), **values)
         assert search.estimate_.n_rows == 100
     else:
         search.fit(**log.arrays(), **values)
         assert search.estimate_.n_groups == 30
     assert search.best_policy_.right == 0.9
-    assert not hasattr(search, "_parted_by")
+    assert not hasattr(search, "_split_by")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_search_keeps_to_it(way: str) -> None:
         ({"group": np.arange(300) // 150}, "cv must be at most the number of groups, 2"),
         ({"group": [1]}, "group must have one value per row"),
         ({"time": ["monday"] * 300}, "numbers or dates"),
-        ({"time": np.zeros(300)}, "earlier rows from later ones"),
+        ({"time": np.zeros(300)}, "at least two different values"),
         ({"time": np.full(300, np.nan)}, "missing in row 0"),
     ],
 )
@@ -81,6 +81,6 @@ def test_what_cannot_be_meant_is_refused(given: dict[str, Any], words: str) -> N
 
 
 def test_times_are_numbered_anew_where_rows_are_left_out() -> None:
-    parting = Parting.of(None, np.array([1, 2, 2, 2, 3]), 5).take(np.arange(4))
-    fold = parting.folds(np.zeros(4, dtype=np.intp), 5, np.random.RandomState(0))
+    split = RowSplit.of(None, np.array([1, 2, 2, 2, 3]), 5).take(np.arange(4))
+    fold = split.folds(np.zeros(4, dtype=np.intp), 5, np.random.RandomState(0))
     assert fold.tolist() == [1, 0, 0, 0]

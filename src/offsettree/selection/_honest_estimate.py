@@ -1,4 +1,4 @@
-"""What the chosen one is worth after having looked: an honest estimate of the whole procedure."""
+"""The value of the selected candidate, corrected for the optimism of selection (the winner's curse)."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from numpy.typing import NDArray
 
 from offsettree.evaluation import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.evaluation import _diagnostics as diagnostics
-from offsettree.evaluation._claims import Known
+from offsettree.evaluation._claims import RewardLimits
 from offsettree.evaluation._groups import sum_by_group
+from offsettree.evaluation._interval_methods import within
 from offsettree.evaluation._intervals import normal_intervals
 from offsettree.evaluation._mid_p import mid_p_intervals, widened_by
 from offsettree.evaluation._terms import Terms
-from offsettree.evaluation._ways import within
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Log
 
-__all__ = ["Groups", "Valued", "honest_choices", "honest_estimate"]
+__all__ = ["CandidateValues", "Groups", "honest_choices", "honest_estimate"]
 
 N_RESAMPLES = 100
-MOST_GROUPS = 4000  # of rows, that are resampled as one: bounds the time on long logs, and costs nothing
+MOST_GROUPS = 4000  # groups of rows that are resampled together: bounds the time on long logs
 
 
 @dataclass(frozen=True)
-class Valued:
-    """The terms and weights of candidates in the rows of a log, and the folds to value a choice in, from 0 on.
+class CandidateValues:
+    """The terms and importance weights of candidates in the rows of a log, and the fold of each row.
 
-    Those of `chooser` are chosen by, where there are no better ones.
+    `stack` has the terms to estimate values by, `choice_terms` the terms to choose by (outliers clipped).
     """
 
     stack: Stack
-    chooser: Stack
+    choice_terms: Stack
     weight: NDArray[np.float64]
     fold: NDArray[np.intp]
     log: Log
@@ -44,13 +44,13 @@ class Valued:
 
     @property
     def n_folds(self) -> int:
-        """How many folds there are."""
+        """The number of folds."""
         return int(self.fold.max()) + 1
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Rows of one fold each, summed and resampled as one where there are many."""
+    """Groups of rows, each within one fold, that are summed and resampled together."""
 
     order: NDArray[np.intp]
     starts: NDArray[np.intp]
@@ -59,10 +59,7 @@ class Groups:
 
     @classmethod
     def of(cls, fold: NDArray[np.intp], group: NDArray[np.intp] | None = None) -> Self:
-        """Part the rows into at most about MOST_GROUPS groups, with as many in every group of a fold as can be.
-
-        Or into the groups given.
-        """
+        """Use the groups given, or split the rows into about MOST_GROUPS groups of nearly equal size within a fold."""
         n_rows = len(fold)
         if group is not None:
             order, n_in = np.argsort(group, kind="stable"), np.bincount(group)
@@ -87,35 +84,38 @@ class Groups:
         return replace(stack, numerator=self.sum(stack.numerator), counted=self.sum(stack.counted))
 
 
-def honest_choices(choosers: list[Stack], fold: NDArray[np.intp], rule: Rule, weight: NDArray[np.float64]) -> list[int]:
-    """Return, for each fold, who is chosen without its rows; by the terms that are there for that choice."""
+def honest_choices(
+    choice_terms: list[Stack], fold: NDArray[np.intp], rule: Rule, weight: NDArray[np.float64]
+) -> list[int]:
+    """Return the candidate chosen without each fold's rows, by the terms for that fold."""
     choices = []
-    for each, stack in enumerate(choosers):
+    for each, stack in enumerate(choice_terms):
         others = np.where(fold == each, 0.0, weight)
         choices.append(rule.choose(stack, others if others.any() else weight))
     return choices
 
 
 def honest_estimate(
-    valued: Valued,
+    valued: CandidateValues,
     rule: Rule,
     method: str,
     level: float,
     random: np.random.RandomState,
-    choosers: list[Stack] | None = None,
+    choice_terms: list[Stack] | None = None,
     notes: tuple[str, ...] = (),
 ) -> tuple[Estimate, list[int]]:
-    """Estimate what choosing is worth: in the rows of each fold, by who was chosen without it; and tell who that was.
+    """Estimate the value of the selection procedure, and return the candidate chosen for each fold.
 
-    `choosers` are the terms by which to choose without each fold. By default they are those of the candidates, whose
-    decisions in other folds may have been learned from this one: the choice then knows the fold a little.
+    In the rows of a fold, the candidate counts that was chosen without the fold. `choice_terms` has the terms to choose
+    by for each fold. By default they are those of `valued`, whose policies may have learned from this fold: the choice
+    then depends on it a little.
 
-    The standard error is that of the whole procedure, resampled: where the rows leave it open who is best, the choice
-    varies as well, and the spread of the rows alone would promise too much.
+    The standard error is that of the whole procedure, by the bootstrap: if candidates are close, the choice varies,
+    too, and the variance between rows alone would be too small.
     """
     stack, fold, log = valued.stack, valued.fold, valued.log
-    choosers = [valued.chooser] * valued.n_folds if choosers is None else choosers
-    choices = honest_choices(choosers, fold, rule, np.ones(len(fold)))
+    choice_terms = [valued.choice_terms] * valued.n_folds if choice_terms is None else choice_terms
+    choices = honest_choices(choice_terms, fold, rule, np.ones(len(fold)))
     weight = _spliced(valued.weight, fold, choices)
     mixed = Terms(
         _spliced(stack.numerator, fold, choices),
@@ -128,12 +128,12 @@ def honest_estimate(
     if not mixed.counted.any():
         raise LogError(
             f"the value of the choice cannot be estimated: in none of the {len(fold):,} rows was an action logged "
-            "that the candidate chosen without them takes. Use scoring='doubly_robust', or more rows."
+            "that the candidate chosen without that row's fold takes. Use scoring='doubly_robust', or more rows."
         )
     sums, limits = diagnostics.WeightSums.of(weight), log.reward_range
     value, baseline, difference = _intervals(mixed, log, method, level, valued.group)
     groups = Groups.of(fold, valued.group)
-    spreads = _resampled_spreads(groups, valued, [groups.sum_terms(each) for each in choosers], rule, random)
+    spreads = _resampled_spreads(groups, valued, [groups.sum_terms(each) for each in choice_terms], rule, random)
     serious = _doubts(log, sums)
     for text in serious:
         warnings.warn(text, OffsetTreeWarning, stacklevel=4)
@@ -163,17 +163,17 @@ def honest_estimate(
 def _intervals(
     mixed: Terms, log: Log, method: str, level: float, group: NDArray[np.intp] | None
 ) -> tuple[Interval, Interval, Interval]:
-    """Return the intervals of the choice, of what was logged and of the difference, as `evaluate` makes them."""
+    """Return the intervals of the choice, of the logging policy and of the difference, as `evaluate` does."""
     logged, weight = Terms(log.reward), np.asarray(mixed.weight)
     terms = [mixed, logged]
-    plainer = [Terms(weight * log.reward, weight, weight=weight), logged] if method == "doubly_robust" else []
+    without_model = [Terms(weight * log.reward, weight, weight=weight), logged] if method == "doubly_robust" else []
     if group is not None:
-        terms, plainer = ([sum_by_group(each, group) for each in some] for some in (terms, plainer))
+        terms, without_model = ([sum_by_group(each, group) for each in some] for some in (terms, without_model))
     size = diagnostics.WeightSums.of(np.asarray(terms[0].weight)).effective_rows
     plain = within(normal_intervals(terms, level, [size, float(len(terms[1].numerator))]), log.reward_range)
-    known = Known.of(log.reward, log.reward_range)
+    known = RewardLimits.of(log.reward, log.reward_range)
     found = mid_p_intervals(plain, terms, known, level)
-    first, second, gap = widened_by(found, plainer, known, level) if plainer else found
+    first, second, gap = widened_by(found, without_model, known, level) if without_model else found
     return first, second, gap
 
 
@@ -191,9 +191,9 @@ def _doubts(log: Log, sums: diagnostics.WeightSums) -> list[str]:
 
 
 def _resampled_spreads(
-    groups: Groups, valued: Valued, choosers: list[Stack], rule: Rule, random: np.random.RandomState
+    groups: Groups, valued: CandidateValues, choice_terms: list[Stack], rule: Rule, random: np.random.RandomState
 ) -> tuple[float, float]:
-    """Return the standard deviations of value and difference to the log, when groups are drawn and chosen by anew."""
+    """Return bootstrap standard errors of the value and of the difference; each resample chooses anew."""
     if len(valued.stack.numerator) == 1:
         return 0.0, 0.0  # there is no choice
     stack, reward = groups.sum_terms(valued.stack), groups.sum(valued.log.reward)
@@ -203,7 +203,7 @@ def _resampled_spreads(
         weight = random.multinomial(n_groups, np.full(n_groups, 1 / n_groups)).astype(np.float64)
         if len(np.unique(fold[weight > 0])) < valued.n_folds:
             continue  # a fold of few rows was not drawn
-        choices = honest_choices(choosers, fold, rule, weight)
+        choices = honest_choices(choice_terms, fold, rule, weight)
         below = _spliced(stack.counted, fold, choices) @ weight
         if below > 0:
             values.append(_spliced(stack.numerator, fold, choices) @ weight / below)
@@ -212,7 +212,7 @@ def _resampled_spreads(
 
 
 def _widened(interval: Interval, stderr: float, limits: tuple[float, float]) -> Interval:
-    """Return the interval for a larger standard error."""
+    """Return the interval, scaled to the standard error if that is larger."""
     if not stderr > interval.stderr > 0:
         return interval
     factor, value = stderr / interval.stderr, interval.value
@@ -221,5 +221,5 @@ def _widened(interval: Interval, stderr: float, limits: tuple[float, float]) -> 
 
 
 def _spliced(columns: NDArray[Any], fold: NDArray[np.intp], choices: list[int]) -> NDArray[Any]:
-    """Return a column that holds in the rows of each fold those of the candidate chosen without it."""
+    """Return a column that takes each fold's rows from the candidate chosen without the fold."""
     return np.asarray(columns[np.asarray(choices)[fold], np.arange(len(fold))])

@@ -1,4 +1,4 @@
-"""All that speaks against an estimate and its baseline, by how much that matters."""
+"""All warnings about an estimate and its baseline, by severity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offsettree.evaluation._terms import Terms
 __all__ = ["WHAT", "find_warnings"]
 
 WHAT = ("policy", "baseline")
-NEED_A_RANGE = ("mid_p", "empirical_likelihood")  # or rewards that differ, in place of it
+NEED_A_RANGE = ("mid_p", "empirical_likelihood")  # unless rewards differ
 
 
 def find_warnings(
@@ -29,7 +29,7 @@ def find_warnings(
     sums: list[diagnostics.WeightSums],
     reward_range: tuple[float, float] | None,
 ) -> tuple[list[str], list[str], list[str]]:
-    """Tell of what makes an estimate worthless; of what forbids a definite verdict all the same; and of the rest."""
+    """Return three lists: what makes the estimate worthless, what else forbids a definite verdict, and the rest."""
     count = np.bincount(log.logged, minlength=len(log.space))
     impossible = diagnostics.of_inverse_propensities(log.logged, count, log.propensity, log.space, log.available)
     worthless, serious, others = [*impossible], [], []
@@ -46,7 +46,7 @@ def find_warnings(
         if method != "direct":
             found += diagnostics.of_rewards(weights[i], log.reward, interval, what)
             others += diagnostics.of_heavy_rows(weights[i], sums[i], what)
-        # An interval for long logs is not to be believed then, nor is a model that nothing in the log speaks of.
+        # Asymptotic intervals are wrong on few rows. Without a matched row, nothing corrects the reward model.
         if interval in diagnostics.FOR_LONG_LOGS or sums[i].n_matched == 0:
             serious += found
         else:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from offsettree import evaluate
 from offsettree.evaluation._terms import Terms
 from offsettree.exceptions import LogError
-from offsettree.selection import _comparison
-from offsettree.selection._comparison import Groups, Valued, honest_estimate
+from offsettree.selection import _honest_estimate
 from offsettree.selection._evidence import Evidence
+from offsettree.selection._honest_estimate import CandidateValues, Groups, honest_estimate
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Log, Trial, folds_of, stratified_folds
 
@@ -37,8 +37,10 @@ def choose(terms: list[Terms], within: float, lead: float = 0.0, constants: int 
     return Rule(within, lead).choose(Stack.of(terms, is_constant), np.ones(len(terms[0].numerator)))
 
 
-def as_valued(terms: list[Terms], weights: list[NDArray[np.float64]], log: Log, fold: NDArray[np.intp]) -> Valued:
-    return Valued(Stack.of(terms), Stack.of(terms), np.stack(weights), fold, log)
+def as_valued(
+    terms: list[Terms], weights: list[NDArray[np.float64]], log: Log, fold: NDArray[np.intp]
+) -> CandidateValues:
+    return CandidateValues(Stack.of(terms), Stack.of(terms), np.stack(weights), fold, log)
 
 
 def test_the_first_within_one_standard_error_of_the_best_is_chosen() -> None:
@@ -80,8 +82,8 @@ def test_who_is_hopeless_is_far_behind_by_the_same_rows(seed: int) -> None:
     stack, ones = Stack.of(terms), np.ones(200)
     rule = Rule(0.0, 0.0)
     gaps = stack.gaps(ones, rule.choose(stack, ones))
-    np.testing.assert_array_equal(rule.are_hopeless(stack, ones, 3.0), gaps.behind > 3 * gaps.stderr)
-    assert rule.are_hopeless(stack, ones, 3.0).tolist() == [True, True, False, False]
+    np.testing.assert_array_equal(rule.far_behind(stack, ones, 3.0), gaps.behind > 3 * gaps.stderr)
+    assert rule.far_behind(stack, ones, 3.0).tolist() == [True, True, False, False]
 
 
 def test_nothing_speaks_for_a_candidate_without_a_matched_row() -> None:
@@ -110,7 +112,7 @@ def test_the_estimate_of_candidates_that_do_not_learn_is_not_optimistic_where_th
 ) -> None:
     """Ten candidates that are all worth 0.5, over 200 logs of 100 rows; of those that learn see test_nested.py."""
     random = np.random.RandomState(0)
-    monkeypatch.setattr(_comparison, "N_RESAMPLES", 20)
+    monkeypatch.setattr(_honest_estimate, "N_RESAMPLES", 20)
     honest, winners, held = [], [], 0
     for _ in range(200):
         reward = random.binomial(1, 0.5, size=100).astype(float)
@@ -142,11 +144,13 @@ def test_rows_resampled_in_groups_spread_the_value_as_rows_alone_do(
 
     def spreads() -> tuple[float, float]:
         groups = Groups.of(fold)
-        valued = Valued(stack, stack, np.ones((3, 2000)), fold, log)
-        return _comparison._resampled_spreads(groups, valued, [groups.sum_terms(stack)] * 4, Rule(1.0, 0.0), random)
+        valued = CandidateValues(stack, stack, np.ones((3, 2000)), fold, log)
+        return _honest_estimate._resampled_spreads(
+            groups, valued, [groups.sum_terms(stack)] * 4, Rule(1.0, 0.0), random
+        )
 
     alone = spreads()
-    monkeypatch.setattr(_comparison, "MOST_GROUPS", 200)
+    monkeypatch.setattr(_honest_estimate, "MOST_GROUPS", 200)
     assert len(Groups.of(fold).fold) == 200
     np.testing.assert_allclose(spreads(), alone, rtol=0.3)
 
@@ -158,12 +162,12 @@ def test_terms_to_choose_by_need_not_be_those_of_the_value() -> None:
     own = Stack.of([Terms(np.full(40, float(i))) for i in range(2)])
     first_is_better = Stack.of([Terms(np.ones(40)), Terms(np.zeros(40))])
     estimate, choices = honest_estimate(
-        Valued(own, own, np.ones((2, 40)), fold, log),
+        CandidateValues(own, own, np.ones((2, 40)), fold, log),
         Rule(0.0, 0.0),
         "ips",
         0.95,
         random,
-        choosers=[first_is_better, own],
+        choice_terms=[first_is_better, own],
         notes=("a note",),
     )
     assert choices == [0, 1]
@@ -203,7 +207,7 @@ def test_a_choice_that_no_row_speaks_of_is_refused() -> None:
         )
 
 
-def few_telling() -> tuple[Valued, NDArray[np.intp]]:
+def few_telling() -> tuple[CandidateValues, NDArray[np.intp]]:
     """A choice by doubly robust terms, in whose rows few rewards are not 0; and what it decides."""
     random = np.random.RandomState(1)
     reward = (np.arange(400) < 6).astype(np.float64)
@@ -231,11 +235,13 @@ def test_the_estimate_of_the_only_candidate_is_that_of_evaluate() -> None:
 
 def test_warnings_speak_of_the_choice_and_of_its_interval() -> None:
     valued, _ = few_telling()
-    few = Valued(valued.stack, valued.chooser, valued.weight * (np.arange(400) < 60), valued.fold, valued.log)
+    few = CandidateValues(
+        valued.stack, valued.choice_terms, valued.weight * (np.arange(400) < 60), valued.fold, valued.log
+    )
     estimate, _ = honest_estimate(few, Rule(0.0, 0.0), "doubly_robust", 0.95, np.random.RandomState(0))
-    (text,) = [each for each in estimate.warnings if "tell as much of this" in each]
-    assert "of this choice" in text
-    assert "the interval is as wide as that makes it" in text
+    (text,) = [each for each in estimate.warnings if "own decisions" in each]
+    assert "of the choice's own decisions" in text
+    assert "the interval is accordingly wide" in text
 
 
 def test_rows_left_to_the_model_are_counted_once_and_only_where_the_candidate_was_chosen() -> None:
@@ -245,11 +251,11 @@ def test_rows_left_to_the_model_are_counted_once_and_only_where_the_candidate_wa
     for _ in range(2):  # the one whose predictions value all others is tried again
         for place in range(2):
             terms = Terms(float(place) * ones, None, left_out if place else ~left_out, ones)
-            evidence.add(place, np.arange(10), Trial(0.0, terms=terms, tamed=terms.numerator, weight=ones))
+            evidence.add(place, np.arange(10), Trial(0.0, terms=terms, clipped=terms.numerator, weight=ones))
     valued = evidence.valued([0, 1], np.arange(10) % 2, [0, 1])
     estimate, choices = honest_estimate(valued, Rule(0.0, 0.0), "switch", 0.95, np.random.RandomState(0))
     assert choices == [1, 1]
-    assert any(text.startswith("3 rows of the choice's largest weights") for text in estimate.warnings)
+    assert any(text.startswith("3 rows with the choice's largest weights") for text in estimate.warnings)
 
 
 def test_the_interval_of_grouped_rows_is_that_of_groups() -> None:
