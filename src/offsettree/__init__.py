@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         ProgressiveResult,
         progressive_validation,
     )
-    from offsettree.persistence import export_onnx, load, save
+    from offsettree.policy_file import export_onnx, load, save
     from offsettree.reductions import (
         AllPairs,
         BinaryOffset,
@@ -89,7 +89,7 @@ _HOMES = {
         "ProgressiveResult",
         "progressive_validation",
     ),
-    "persistence": ("export_onnx", "load", "save"),
+    "policy_file": ("export_onnx", "load", "save"),
     "reductions": (
         "AllPairs",
         "BinaryOffset",

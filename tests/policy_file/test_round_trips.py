@@ -36,10 +36,10 @@ from offsettree import (
     save,
     simulate_log,
 )
-from offsettree._policy_file._not_flat import name_of
-from offsettree._policy_file._saved import SavedPolicy
 from offsettree.base import BasePolicy
 from offsettree.learners import make_learner
+from offsettree.policy_file._not_flat import name_of
+from offsettree.policy_file._saved import SavedPolicy
 from offsettree.selection import default_candidates
 from tests.policy_file.forgery import contexts, small_log, some_sets
 from tests.suites.policies import POLICIES, make_log

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     given = [str(options.policy)] + ([] if options.baseline is None else [options.baseline])
     files = policy_files(given)
     from offsettree.cli._evaluation import compare_saved, contenders, evaluate_one, say_if_both, settings
-    from offsettree.persistence import load
+    from offsettree.policy_file import load
     from offsettree.workflow import advice
     from offsettree.workflow.facts import constant_facts, estimate_facts
 

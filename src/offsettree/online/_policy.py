@@ -17,8 +17,8 @@ from offsettree._available import Available
 from offsettree._features import Features, as_one_row, check_features, check_numbers, count_rows, is_frame
 from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
-from offsettree.compiled import over_csr, over_tables
 from offsettree.exceptions import FeatureError, ParameterError
+from offsettree.models import over_csr, over_tables
 from offsettree.online._layout import (
     KINDS,
     LARGEST,

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_sparse
-from offsettree.compiled import over_tables
-from offsettree.compiled.graph import SplitGraph, graph_from_tables
 from offsettree.learners import HistogramTree
 from offsettree.learners._binning import KINDS, Bins, tables
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
+from offsettree.models import over_tables
+from offsettree.models.graph import SplitGraph, graph_from_tables
 from offsettree.reductions._sides import LeafRanges
 from offsettree.topology import ActionTree
 

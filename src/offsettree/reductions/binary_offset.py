@@ -11,9 +11,9 @@ from sklearn.utils import Tags, check_random_state
 
 from offsettree._available import Available
 from offsettree._features import Features, take_rows
-from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ActionError
 from offsettree.learners import default_classifier
+from offsettree.models import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 from offsettree.topology import ActionTree

@@ -15,9 +15,9 @@ from offsettree._available import Available, check_available
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._validation import is_number
 from offsettree.base import snips
-from offsettree.compiled import CompilablePolicy, CompiledForest, CompiledTree
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.models import CompilablePolicy, CompiledForest, CompiledTree
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._contests import train_separately
 from offsettree.reductions._ladder import Ladder, share_kept

@@ -15,10 +15,10 @@ from sklearn.utils.metaestimators import available_if
 
 from offsettree._available import Available
 from offsettree._features import Features, count_rows
-from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, default_classifier
 from offsettree.logs import LoggedData
+from offsettree.models import CompilablePolicy, CompiledTree, compile_contests
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._contests import descend, train_separately
 from offsettree.reductions._cross_fit import CrossFit

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from offsettree._available import Available, best_of
 from offsettree._features import Features, is_frame
-from offsettree.compiled import CompilablePolicy, CompiledTree
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.learners._binning import Bins
+from offsettree.models import CompilablePolicy, CompiledTree
 from offsettree.reductions._cross_fit import CrossFit
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions._reward_models import check_reward_model

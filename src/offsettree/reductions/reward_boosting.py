@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from offsettree._available import Available
 from offsettree._features import Features, is_frame
 from offsettree._validation import is_number
-from offsettree.compiled import CompilablePolicy, CompiledTree
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.models import CompilablePolicy, CompiledTree
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions.boosting._boosting import MOST_SHARES, BoostedLog, BoostingSettings
 from offsettree.reductions.boosting._columns import Columns

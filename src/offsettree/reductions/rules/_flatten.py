@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.compiled.graph import SplitGraph, as_words
 from offsettree.learners._binning import Bins
+from offsettree.models.graph import SplitGraph, as_words
 from offsettree.reductions.rules._rule import Rule
 
 __all__ = ["flatten_rules"]

@@ -1,0 +1,60 @@
+"""Contests that are linear: one matrix of weights, a row per contest, and a tree that says which comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.models._batches import is_csr, over_csr, over_tables
+from offsettree.models.layout import CompiledTree, OneRow
+
+__all__ = ["LinearTree"]
+
+# What kernels are compiled for; other numbers become the last of these.
+KINDS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTree(CompiledTree):
+    """The left side wins where ``planes[contest, :-1] @ x + planes[contest, -1] > 0``.
+
+    Margins are added up in float64 in an order of their own: a margin that is zero but for rounding may come out with
+    the other sign than a classifier's own `predict` has it.
+    """
+
+    planes: NDArray[np.float64]  # of shape (n_contests, n_features + 1): weights, then bias
+    ways: NDArray[np.int32]  # of shape (n_contests, 2), for the left and the right side: a contest, or ~action
+    root: int
+    n_actions: int
+
+    def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
+        """See `CompiledTree`."""
+        from offsettree.models import _kernels_linear as kernels
+
+        out = np.empty(X.shape[0], dtype=np.intp)
+        parts = (self.planes.reshape(-1), self.ways, self.root)
+        if is_csr(X):
+            over_csr(
+                lambda data, indices, indptr, first, last: kernels.choose_csr(
+                    *parts, data, indices, indptr, out[first:last]
+                ),
+                X,
+                KINDS,
+            )
+            return out
+        found = over_tables(
+            lambda values, first, last: kernels.choose_rows(*parts, values, out[first:last], refused),
+            X,
+            KINDS,
+        )
+        return None if found & refused else out
+
+    def one_row(self, refused: int) -> OneRow:
+        """See `CompiledTree`."""
+        from offsettree.models._kernels_linear import choose_one
+
+        planes, ways, root = self.planes.reshape(-1), self.ways, self.root
+        return lambda x: choose_one(planes, ways, root, x, refused)
