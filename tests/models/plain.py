@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree import ActionTree
+from offsettree.base import BasePolicy
 from offsettree.learners import HistogramTree
 from offsettree.learners._flat_tree import FlatTree
+from offsettree.models import CompiledTree, Tournaments
+from offsettree.policy import Prepared
+from offsettree.reading import CannotFlatten, ColumnSpace, read_contests
 
 NO_SETS = np.empty((0, 8), dtype=np.uint32)
+
+
+def asked(policy: Any) -> Any:
+    """Return the same policy, deciding by its learners themselves; as it is where it has no other than flat arrays."""
+    if hasattr(policy, "best_policy_"):
+        search = copy(policy)
+        search.best_policy_ = asked(policy.best_policy_)
+        return search
+    if type(policy)._ask is BasePolicy._ask:
+        return policy
+    other = copy(policy)
+    other._prepared = Prepared()
+    other._prepared.finish(policy.actions_)
+    assert other.compiled_ is None
+    return other
+
+
+def compile_contests(tree: ActionTree, classifiers: Sequence[Any], n_features: int) -> CompiledTree | None:
+    """Flatten the classifiers of one tree as a policy does; None where they cannot be."""
+    try:
+        contests = read_contests(classifiers, ColumnSpace(n_features, None, []))
+    except CannotFlatten:
+        return None
+    return Tournaments([tree], contests, voting=False).compiled()
 
 
 def node_by_node(tree: ActionTree, classifiers: Sequence[Any], X: Any) -> NDArray[np.intp]:

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from offsettree import ActionTree, OffsetForest
 from offsettree.learners import ConstantClassifier
 from offsettree.learners._kernels_histogram import find_leaves
-from offsettree.models import CompiledForest, CompiledTree, compile_contests
-from tests.models.plain import FlatClassifier, node_by_node, random_flat_tree
+from offsettree.models import CompiledForest, CompiledTree
+from tests.models.plain import FlatClassifier, compile_contests, node_by_node, random_flat_tree
 from tests.strategies import seeds
 
 VALUES = np.array([-1.0, 0.0, 0.5, 3.0], dtype=np.float32)
@@ -75,7 +75,7 @@ def test_trees_of_different_kinds_vote_together() -> None:
     bad = X.copy()
     bad[7, 1] = np.nan
     assert one_row(bad[7]) == -1
-    assert forest.choose_unless(bad, refused=1) is None
+    assert forest.choose_screening(bad, refused=1) is None
 
 
 def test_a_forest_of_no_trees_is_refused() -> None:

@@ -14,9 +14,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import ActionTree
 from offsettree.learners import ConstantClassifier
-from offsettree.models import compile_contests, graph_from_tables
+from offsettree.models import graph_from_tables
 from offsettree.models.graph import SplitGraph, round_down
-from tests.models.plain import NO_SETS, FlatClassifier, node_by_node, random_flat_tree
+from tests.models.plain import NO_SETS, FlatClassifier, compile_contests, node_by_node, random_flat_tree
 from tests.strategies import nested_pairs, seeds
 
 VALUES = np.array([-1.5, -1.0, 0.0, 0.5, 1.0, 3.0, 17.0], dtype=np.float32)

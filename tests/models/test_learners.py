@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
@@ -29,18 +30,19 @@ from sklearn.linear_model import (
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from offsettree import ActionTree, Costing
 from offsettree.learners import ConstantClassifier, HistogramTree
-from offsettree.models import compile_contests
+from offsettree.models import Tournaments
 from offsettree.models.committee import CommitteeTree
 from offsettree.models.graph import SplitGraph
 from offsettree.models.layout import CompiledTree
 from offsettree.models.linear import LinearTree
-from tests.models.plain import node_by_node
+from offsettree.reading import ColumnSpace, read_contests
+from tests.models.plain import compile_contests, node_by_node
 from tests.strategies import nested_pairs, seeds
 
 TREES: dict[str, Any] = {
@@ -60,6 +62,8 @@ LINEAR: dict[str, Any] = {
     "ridge CV": RidgeClassifierCV(),
     "perceptron": Perceptron(max_iter=20, tol=None),
     "discriminant": LinearDiscriminantAnalysis(),
+    "scaled logistic": make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
+    "scaled SVC": make_pipeline(MaxAbsScaler(), LinearSVC()),
 }
 COMMITTEES: dict[str, Any] = {
     "forest": RandomForestClassifier(6, max_depth=4),
@@ -103,9 +107,7 @@ class Unlike(LogisticRegression):
 OTHERS: dict[str, Any] = {
     "naive Bayes": GaussianNB(),
     "SVC": SVC(),
-    "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
     "calibrated": CalibratedClassifierCV(LogisticRegression(), cv=2),
-    "boosting": HistGradientBoostingClassifier(max_iter=3),
     "tree of its own mind": Answer(),
     "plane of its own mind": Unlike(),
     "costing, shared": Costing(DecisionTreeClassifier(max_depth=3), n_draws=2, draw_models="shared"),
@@ -129,7 +131,7 @@ def fitted_contests(learner: Any, tree: ActionTree, random: np.random.RandomStat
             classifiers.append(ConstantClassifier(random.randint(2)))
         else:
             parameters = {"random_state": random.randint(1000)} if "random_state" in learner.get_params() else {}
-            classifiers.append(type(learner)(**learner.get_params(deep=False)).set_params(**parameters).fit(X[rows], y))
+            classifiers.append(clone(learner).set_params(**parameters).fit(X[rows], y))
     return classifiers
 
 
@@ -187,6 +189,21 @@ def test_missing_values_go_where_they_were_taught_to(name: str) -> None:
     np.testing.assert_array_equal(compiled.choose(X), expected)
     one_row = compiled.one_row(refused=0)
     assert [one_row(row) for row in X] == expected.tolist()
+
+
+def test_boosting_is_summed_up_as_it_would_be_itself() -> None:
+    random = np.random.RandomState(0)
+    tree = ActionTree.balanced(5)
+    X = grid(random)
+    X[random.random_sample(X.shape) < 0.1] = np.nan
+    classifiers = fitted_contests(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5), tree, random, X)
+    model = Tournaments([tree], read_contests(classifiers, ColumnSpace(5, None, [])), voting=False)
+    expected = node_by_node(tree, classifiers, X)
+    np.testing.assert_array_equal(model.choose(X), expected)
+    fast, refused = model.fast(missing=True)
+    one_row = fast.one_row(refused)
+    assert [one_row(row) for row in X] == expected.tolist()
+    assert one_row(np.array([0.0, np.inf, 0.0, 0.0, 0.0])) == -1
 
 
 @pytest.mark.parametrize("name", OTHERS)

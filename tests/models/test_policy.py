@@ -25,7 +25,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import offsettree
 from offsettree import BinaryOffset, OffsetTree
-from offsettree.base import BasePolicy
 from offsettree.exceptions import FeatureError
 from offsettree.models._batches import usable_threads
 from offsettree.models.graph import SplitGraph
@@ -96,7 +95,7 @@ def test_the_fast_way_refuses_what_the_long_way_refuses(policy: OffsetTree, x: A
     with pytest.raises((FeatureError, ValueError), match=match) as compiled:
         policy.decide(x)
     with pytest.raises((FeatureError, ValueError)) as plain:
-        BasePolicy.decide(policy, x)
+        policy._decide_checked(x, None)
     assert str(compiled.value) == str(plain.value)
 
 
@@ -188,11 +187,12 @@ def test_two_actions_and_one_contest() -> None:
     assert [policy.decide(row) for row in X_NEW] == expected.tolist()
 
 
-def test_the_shared_classifier_is_asked_itself() -> None:
+def test_the_shared_classifier_decides_in_flat_arrays_as_if_it_were_asked() -> None:
     policy = OffsetTree(DecisionTreeClassifier(max_depth=6), node_models="shared", max_rounds=50, random_state=0)
     policy.fit(**make_log(policy).arrays())
-    assert policy.compiled_ is None
-    assert [policy.decide(row) for row in X_NEW[:5]] == policy.predict(X_NEW[:5]).tolist()
+    assert isinstance(policy.compiled_, SplitGraph)
+    expected = policy.actions_[policy._ask(X_NEW)].tolist()
+    assert [policy.decide(row) for row in X_NEW] == policy.predict(X_NEW).tolist() == expected
 
 
 SCRIPT = """

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from offsettree import DoublyRobust, LoggedData, OffsetTree, PolicySearch, PolicyTree, evaluate
 from offsettree.exceptions import ParameterError
-from offsettree.policy_file._not_flat import name_of
+from offsettree.reading.cannot_flatten import name_of
 from offsettree.reductions._cross_fit import CrossFit
 
 

@@ -60,7 +60,7 @@ class BoostedScores(CompiledTree):
         """How many there are."""
         return int(self.arrays["weights"].shape[1])
 
-    def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
+    def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         """See `CompiledTree`."""
         from offsettree.models._kernels_boosted import choose_rows
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models._batches import is_csr, over_csr, over_tables
-from offsettree.models.layout import CompiledTree, OneRow
+from offsettree.models.layout import CompiledTree, OneRow, renamed
 
 __all__ = ["CommitteeTree"]
 
@@ -45,7 +45,7 @@ class CommitteeTree(CompiledTree):
     weights: NDArray[np.float64]
     bias: NDArray[np.float64]
 
-    def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
+    def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         """See `CompiledTree`."""
         from offsettree.models import _kernels_committee as kernels
 
@@ -66,6 +66,12 @@ class CommitteeTree(CompiledTree):
             KINDS,
         )
         return None if found & refused else out
+
+    def with_actions(self, positions: NDArray[Any], n_actions: int) -> CommitteeTree:
+        """See `CompiledTree`."""
+        root = int(renamed(np.array(self.root, dtype=np.int32), positions))
+        left, right = renamed(self.left, positions), renamed(self.right, positions)
+        return replace(self, left=left, right=right, root=root, n_actions=n_actions)
 
     def one_row(self, refused: int) -> OneRow:
         """See `CompiledTree`."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from offsettree.models._batches import is_csr, over_csr, over_tables
 from offsettree.models._lanes import lanes_of
 from offsettree.models.graph import KINDS, SplitGraph
-from offsettree.models.layout import BY_CATEGORY, BY_SCORE, CompiledTree, OneRow
+from offsettree.models.layout import BY_CATEGORY, BY_SCORE, CompiledTree, OneRow, renamed
 
 __all__ = ["CompiledForest"]
 
@@ -33,6 +33,18 @@ class CompiledForest(CompiledTree):
         self.n_actions = n_actions
         self._graph, self._roots = _join([tree for tree in trees if isinstance(tree, SplitGraph)], n_actions)
         self._others = [tree for tree in trees if not isinstance(tree, SplitGraph)]
+        self.takes_missing = all(tree.takes_missing for tree in trees)
+
+    def with_actions(self, positions: NDArray[Any], n_actions: int) -> CompiledForest | None:
+        """See `CompiledTree`; ties go to the lowest position, so that these must be ascending."""
+        others = [tree.with_actions(positions, n_actions) for tree in self._others]
+        whole = [tree for tree in others if tree is not None]
+        if len(whole) < len(others):
+            return None
+        other = CompiledForest.__new__(CompiledForest)
+        other.n_actions, other._others, other.takes_missing = n_actions, whole, self.takes_missing
+        other._graph, other._roots = self._graph.with_actions(positions, n_actions), renamed(self._roots, positions)
+        return other
 
     def votes(self, X: Any) -> NDArray[np.int32]:
         """Count the trees that choose each action, for each row: an array of shape (n_rows, n_actions)."""
@@ -43,7 +55,7 @@ class CompiledForest(CompiledTree):
             counts[rows, tree.choose(X)] += 1
         return counts
 
-    def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
+    def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         """See `CompiledTree`."""
         if not self._others:
             return self._vote(X, np.empty((0, 0), dtype=np.int32), refused)
@@ -51,7 +63,7 @@ class CompiledForest(CompiledTree):
         out = np.empty(X.shape[0], dtype=np.intp)
         for first in range(0, X.shape[0], ROWS_AT_ONCE):
             piece = X[first : first + ROWS_AT_ONCE]
-            answers = [tree.choose_unless(piece, refused) for tree in (*self._single_graphs(), *self._others)]
+            answers = [tree.choose_screening(piece, refused) for tree in (*self._single_graphs(), *self._others)]
             if any(answer is None for answer in answers):
                 return None
             out[first : first + ROWS_AT_ONCE] = _most_common(np.array(answers))
@@ -110,8 +122,7 @@ class CompiledForest(CompiledTree):
         return {name: value for name, value in self.__dict__.items() if name != "_for_lanes"}
 
     def _single_graphs(self) -> list[SplitGraph]:
-        graph = self._graph
-        return [replace(graph, root=int(root)) for root in self._roots.tolist()]
+        return [replace(self._graph, root=int(root)) for root in self._roots.tolist()]
 
 
 def _join(graphs: Sequence[SplitGraph], n_actions: int) -> tuple[SplitGraph, NDArray[np.int32]]:

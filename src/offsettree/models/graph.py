@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from offsettree.models._batches import is_csr, over_csr, over_tables
 from offsettree.models._lanes import loops_of
-from offsettree.models.layout import BY_CATEGORY, BY_SCORE, MISSING_LEFT, CompiledTree, OneRow
+from offsettree.models.layout import BY_CATEGORY, BY_SCORE, MISSING_LEFT, CompiledTree, OneRow, renamed
 
 if TYPE_CHECKING:
     from offsettree.topology import ActionTree
@@ -63,7 +63,7 @@ class SplitGraph(CompiledTree):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "for_rows"}
 
-    def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
+    def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         """See `CompiledTree`."""
         kernels = _kernels()
         out = np.empty(X.shape[0], dtype=np.intp)
@@ -90,6 +90,12 @@ class SplitGraph(CompiledTree):
 
         found = over_tables(walk, X, KINDS)
         return None if found & refused else out
+
+    def with_actions(self, positions: NDArray[Any], n_actions: int) -> SplitGraph:
+        """See `CompiledTree`."""
+        nodes = np.column_stack([self.nodes[:, :2], renamed(self.nodes[:, 2:], positions)])
+        root = int(renamed(np.array(self.root, dtype=np.int32), positions))
+        return replace(self, nodes=nodes, root=root, n_actions=n_actions)
 
     def one_row(self, refused: int) -> OneRow:
         """See `CompiledTree`."""

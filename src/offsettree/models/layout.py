@@ -21,6 +21,7 @@ __all__ = [
     "MISSING_LEFT",
     "CompiledTree",
     "OneRow",
+    "renamed",
 ]
 
 # Flags of a split: where NaN goes, whether the threshold is a set of categories, and whether what is compared is
@@ -44,14 +45,20 @@ HAS_INFINITY = 2
 OneRow = Callable[[NDArray[Any]], int]
 
 
+def renamed(children: NDArray[np.int32], positions: NDArray[Any]) -> NDArray[np.int32]:
+    """Give other positions to the actions among children, which are ``~action``, below zero."""
+    return np.where(children >= 0, children, ~positions[~np.minimum(children, -1)]).astype(np.int32)
+
+
 class CompiledTree(ABC):
     """A fitted tree of contests in flat arrays, with the same decisions as its classifiers asked one by one."""
 
     n_actions: int
+    takes_missing = True  # whether it knows what to do with NaN
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         """Return the position of each row's action, for a checked array or CSR matrix."""
-        position = self.choose_unless(X, refused=0)
+        position = self.choose_screening(X, refused=0)
         if position is None:
             raise RuntimeError("nothing was to be refused, and yet no action was chosen.")
         return position
@@ -61,8 +68,12 @@ class CompiledTree(ABC):
         return int(self.choose(np.asarray(x)[np.newaxis])[0])
 
     @abstractmethod
-    def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
+    def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         """Do as `choose`, or return None where X, being an array, holds what is refused (`HAS_NAN`, `HAS_INFINITY`)."""
+
+    def with_actions(self, positions: NDArray[Any], n_actions: int) -> CompiledTree | None:
+        """Return the same with other actions: what was action a is now ``positions[a]``; None where it cannot be."""
+        return None
 
     @abstractmethod
     def one_row(self, refused: int) -> OneRow:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models._batches import is_csr, over_csr, over_tables
-from offsettree.models.layout import CompiledTree, OneRow
+from offsettree.models.layout import CompiledTree, OneRow, renamed
 
 __all__ = ["LinearTree"]
 
@@ -30,7 +30,9 @@ class LinearTree(CompiledTree):
     root: int
     n_actions: int
 
-    def choose_unless(self, X: Any, refused: int) -> NDArray[np.intp] | None:
+    takes_missing = False
+
+    def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         """See `CompiledTree`."""
         from offsettree.models import _kernels_linear as kernels
 
@@ -51,6 +53,11 @@ class LinearTree(CompiledTree):
             KINDS,
         )
         return None if found & refused else out
+
+    def with_actions(self, positions: NDArray[Any], n_actions: int) -> LinearTree:
+        """See `CompiledTree`."""
+        root = int(renamed(np.array(self.root, dtype=np.int32), positions))
+        return replace(self, ways=renamed(self.ways, positions), root=root, n_actions=n_actions)
 
     def one_row(self, refused: int) -> OneRow:
         """See `CompiledTree`."""

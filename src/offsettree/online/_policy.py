@@ -231,6 +231,9 @@ class OnlinePolicy(BasePolicy):
                 x = self._begin_with(x)
             return super().decide(x, available)
 
+    def _ready(self) -> None:
+        """Decide by the weights that learn, whatever was the case at the last decision: there is nothing to keep."""
+
     def _fit(
         self,
         X: Features,

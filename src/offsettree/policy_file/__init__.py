@@ -6,7 +6,8 @@ from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
     from offsettree.policy_file.files import export_onnx, load, save
+    from offsettree.policy_file.saved import SavedPolicy
 
-__all__ = ["export_onnx", "load", "save"]
+__all__ = ["SavedPolicy", "export_onnx", "load", "save"]
 
-__getattr__ = names_on_demand(__name__, {"files": ("export_onnx", "load", "save")})
+__getattr__ = names_on_demand(__name__, {"files": ("export_onnx", "load", "save"), "saved": ("SavedPolicy",)})

@@ -9,11 +9,11 @@ from typing import Any
 
 from offsettree._optional import require
 from offsettree.exceptions import PolicyFileError
+from offsettree.models._inputs import Inputs
+from offsettree.models.part import Part
 from offsettree.policy_file._archive import Archive
-from offsettree.policy_file._inputs import Inputs
 from offsettree.policy_file._manifest import actions_of, read_encoder
-from offsettree.policy_file._reading import Part
-from offsettree.policy_file._saved import SavedPolicy
+from offsettree.policy_file.saved import SavedPolicy
 
 __all__ = ["read_other", "write_other"]
 
@@ -47,12 +47,9 @@ def read_other(archive: Archive, path: Path, trusted: Sequence[str] | None, allo
         raise PolicyFileError(f"{name} must not be in the file.")
     part = Part(archive.manifest, "manifest", archive.arrays, set())
     inputs = Inputs.read(part.part("features"))
-    saved = SavedPolicy(
-        None, inputs, actions_of(part.part("actions")), archive.manifest, read_encoder(archive.manifest, inputs)
-    )
-    saved._original = policy
-    saved._trained_on = policy._trained_on
-    return saved
+    encoder = read_encoder(archive.manifest, inputs)
+    actions = actions_of(part.part("actions"))
+    return SavedPolicy(None, inputs, actions, archive.manifest, encoder, policy._trained_on, policy)
 
 
 def _read_skops(data: bytes, trusted: Sequence[str] | None) -> Any:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from offsettree.exceptions import PolicyFileError
+from offsettree.models.part import is_text
 
-__all__ = ["as_facts", "is_text", "read_json"]
+__all__ = ["as_facts", "read_json"]
 
 DEEPEST = 32
 DEEPEST_READ = 200  # policies nest as well as facts; whoever walks what was read must not run out of stack
-HALF = re.compile("[\ud800-\udfff]")  # of a character: JSON can name it, no file can hold it
 HALF_NAMED = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -31,11 +31,6 @@ def read_json(data: bytes, where: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise PolicyFileError(f"{where} must be JSON text; {error}.") from error
     return found
-
-
-def is_text(word: str) -> bool:
-    """Tell whether a word can be written to a file: Python's own may hold halves of characters."""
-    return HALF.search(word) is None
 
 
 def _check_depth(found: Any) -> None:

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import offsettree.online._models  # noqa: F401 - a file may hold what it defines
 from offsettree._fingerprint import N_COLUMNS, N_KEPT, Fingerprint
 from offsettree.exceptions import PolicyFileError
-from offsettree.policy_file._inputs import Inputs
-from offsettree.policy_file._json import as_facts, is_text
-from offsettree.policy_file._models import Model, describe, read_model
-from offsettree.policy_file._reading import Part, refusing
-from offsettree.policy_file._saved import SavedPolicy
+from offsettree.models import Boosted, Pairs, Scores, Tournaments  # noqa: F401 - and these
+from offsettree.models._inputs import Inputs
+from offsettree.models.model import Model, describe, read_model
+from offsettree.models.part import Part, is_text, refusing
+from offsettree.policy_file._json import as_facts
+from offsettree.policy_file.saved import SavedPolicy
 
 __all__ = ["FORMAT", "VERSION", "actions_of", "check_version", "read_policy", "write_manifest"]
 

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._optional import require
-from offsettree.policy_file._boosted import Boosted
-from offsettree.policy_file._boosted_scores import BoostedRewardScores
-from offsettree.policy_file._linear import Planes
-from offsettree.policy_file._models import Constant
-from offsettree.policy_file._not_flat import NotFlat
+from offsettree.models.boosted_model import Boosted
+from offsettree.models.boosted_scores import BoostedRewardScores
+from offsettree.models.model import Constant
+from offsettree.models.plane_contests import PlaneContests
+from offsettree.models.planes import Planes
+from offsettree.models.scores import LeafMeans, LinearScores, Scores, TreeScores
+from offsettree.models.split_contests import SplitContests
+from offsettree.models.tournaments import Tournaments
 from offsettree.policy_file._onnx_boosted import boosted_scores
 from offsettree.policy_file._onnx_trees import ensemble_of_contests, ensemble_of_means, ensemble_of_sums
-from offsettree.policy_file._plane_contests import PlaneContests
-from offsettree.policy_file._scores import LeafMeans, LinearScores, Scores, TreeScores
-from offsettree.policy_file._split_contests import SplitContests
-from offsettree.policy_file._tournaments import Tournaments
+from offsettree.reading.cannot_flatten import CannotFlatten
 from offsettree.topology import ActionTree
 
 __all__ = ["Graph", "as_onnx"]
@@ -66,7 +66,7 @@ def as_onnx(model: Any, actions: NDArray[Any], n_features: int) -> Any:
         n_rows = graph.step("Gather", graph.step("Shape", "X"), graph.constant(np.array([0])), axis=0)
         position = graph.step("Expand", graph.constant(np.array([model.answer])), n_rows)
     else:
-        raise NotFlat(f"a policy that decides by {model.kind}")
+        raise CannotFlatten(f"a policy that decides by {model.kind}")
     text = actions.dtype.kind == "U"
     labels = graph.constant(actions.astype(object) if text else actions.astype(np.int64))
     label = graph.step("Gather", labels, position, axis=0)
@@ -99,7 +99,7 @@ def _tournaments(graph: Graph, model: Tournaments) -> str:
         above = graph.step("Greater", _planes(graph, _with_constants(contests)), graph.constant(np.float64(0)))
         answers = graph.cast(above, np.float32)
     else:
-        raise NotFlat(f"contests of {contests.kind}")
+        raise CannotFlatten(f"contests of {contests.kind}")
     by_tree = graph.step("Reshape", answers, graph.constant(np.array([-1, n_trees, n_nodes], dtype=np.int64)))
     by_tree = graph.step("Transpose", by_tree, perm=[1, 0, 2])
     ways = [_ways(tree) for tree in model.trees]
@@ -123,7 +123,7 @@ def _ways(tree: ActionTree) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 def _split_answers(graph: Graph, contests: SplitContests) -> str:
     if (contests.category_set >= 0).any():
-        raise NotFlat("contests that split on categories")
+        raise CannotFlatten("contests that split on categories")
     rows = "X"
     if contests.centre is not None and contests.weights is not None:
         centred = graph.step("Sub", "X", graph.constant(contests.centre))
@@ -160,7 +160,7 @@ def _scores(graph: Graph, model: Scores) -> str:
         scores = _summand(graph, summand, model.n_actions)
         total = scores if total is None else graph.step("Add", total, scores)
     if total is None:
-        raise NotFlat("a policy without scores")
+        raise CannotFlatten("a policy without scores")
     return total
 
 
@@ -181,7 +181,7 @@ def _summand(graph: Graph, summand: Any, n_actions: int) -> str:
         scores = graph.step("Add", graph.cast(sums, np.float64), graph.constant(summand.sums.base))
         scores = graph.step("Div", scores, graph.constant(summand.sums.divisor))
     else:
-        raise NotFlat(f"scores of {summand.kind}")
+        raise CannotFlatten(f"scores of {summand.kind}")
     if summand.clipped:
         scores = graph.step("Clip", scores, graph.constant(np.float64(0)), graph.constant(np.float64(1)))
     return scores

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models.boosted import FLAG, MISSING, BoostedScores
-from offsettree.policy_file._not_flat import NotFlat
 from offsettree.policy_file._onnx_trees import ensemble
+from offsettree.reading.cannot_flatten import CannotFlatten
 
 __all__ = ["boosted_scores"]
 
@@ -21,7 +21,7 @@ def boosted_scores(graph: Any, flat: BoostedScores) -> str:
     """Return the step that has the score of every row and action."""
     arrays = flat.arrays
     if arrays["is_category"].any():
-        raise NotFlat("trees that ask for categories")
+        raise CannotFlatten("trees that ask for categories")
     parts = [_linear_part(graph, arrays)] if len(arrays["column"]) else []
     n_linear = arrays["directions"].shape[1] if len(arrays["directions"]) else len(arrays["column"])
     n_outputs = len(arrays["weights"]) - 1 - n_linear

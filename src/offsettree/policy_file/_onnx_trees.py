@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models.graph import round_down
-from offsettree.policy_file._not_flat import NotFlat
-from offsettree.policy_file._scores import LeafMeans
-from offsettree.policy_file._split_contests import SplitContests
-from offsettree.policy_file._tree_sums import TreeSums
+from offsettree.models.scores import LeafMeans
+from offsettree.models.split_contests import SplitContests
+from offsettree.models.tree_sums import TreeSums
+from offsettree.reading.cannot_flatten import CannotFlatten
 
 __all__ = ["ensemble", "ensemble_of_contests", "ensemble_of_means", "ensemble_of_sums"]
 
@@ -30,7 +30,7 @@ def ensemble_of_contests(contests: SplitContests) -> dict[str, Any]:
 def ensemble_of_sums(sums: TreeSums) -> dict[str, Any]:
     """Return the trees of sums; each adds the values of its leaf to its outputs."""
     if (sums.output < 0).any():
-        raise NotFlat("one model of all actions")
+        raise CannotFlatten("one model of all actions")
     n_values = sums.values.shape[1]
     leaf = np.flatnonzero(sums.fields["feature"] < 0)
     first = sums.output[_owner(sums.start)[leaf]]

@@ -15,16 +15,19 @@ import offsettree
 from offsettree._fingerprint import Fingerprint
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError, PolicyFileError
+from offsettree.models._inputs import Inputs
+from offsettree.models.model import Model
 from offsettree.online.exploration import Explorer
 from offsettree.policy_file._fallbacks import write_other
-from offsettree.policy_file._flatten import flatten, inputs_of
-from offsettree.policy_file._inputs import Inputs
-from offsettree.policy_file._models import Model
-from offsettree.policy_file._not_flat import NotFlat
-from offsettree.policy_file._saved import SavedPolicy
+from offsettree.policy_file.saved import SavedPolicy
+from offsettree.reading.cannot_flatten import CannotFlatten
+from offsettree.reading.flat import flatten, inputs_of
 from offsettree.selection import PolicySearch
 
 __all__ = ["Prepared", "prepare"]
+
+# A subclass that has its own of these would decide otherwise once it is loaded.
+DECIDES_BY = ("_positions", "predict", "predict_proba", "decide")
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,8 @@ def prepare(
     about |= {"training": training, "facts": dict(facts or {}), "estimate": estimate}
     actions = np.asarray(policy.actions_)
     try:
-        flat = flatten(core)
-    except NotFlat as reason:
+        flat = flatten(core, also_alike=DECIDES_BY)
+    except CannotFlatten as reason:
         if fallback is None:
             raise PolicyFileError(_no_arrays(core, reason)) from None
         inputs = inputs_of(core)
@@ -125,7 +128,7 @@ def _training(policy: BasePolicy) -> dict[str, Any]:
     return known
 
 
-def _no_arrays(policy: BasePolicy, reason: NotFlat) -> str:
+def _no_arrays(policy: BasePolicy, reason: CannotFlatten) -> str:
     return (
         f"{type(policy).__name__} must be made of learners that can be written as plain arrays; {reason} cannot. Use "
         "decision trees, forests, boosting or linear learners; or write scikit-learn's own objects, "

@@ -11,7 +11,7 @@ from offsettree.policy_file._archive import read_archive, replacing, write_archi
 from offsettree.policy_file._manifest import check_version, read_policy, write_manifest
 
 if TYPE_CHECKING:
-    from offsettree.policy_file._saved import SavedPolicy
+    from offsettree.policy_file.saved import SavedPolicy
 
 __all__ = ["export_onnx", "load", "save"]
 
@@ -155,16 +155,16 @@ def export_onnx(policy: Any, path: str | Path) -> None:
         Where the policy has no such form; the error says what stands in the way.
     """
     path = _checked_path(path)
-    from offsettree.policy_file._not_flat import NotFlat
     from offsettree.policy_file._onnx import as_onnx
     from offsettree.policy_file._writing import prepare
+    from offsettree.reading.cannot_flatten import CannotFlatten
 
     prepared = prepare(policy, None, None, None, None)
     try:
         if prepared.inputs.nominal is not None or prepared.model is None:
-            raise NotFlat("a policy of frames with nominal columns")  # noqa: TRY301
+            raise CannotFlatten("a policy of frames with nominal columns")  # noqa: TRY301
         graph = as_onnx(prepared.model, prepared.actions, prepared.inputs.n_features)
-    except NotFlat as reason:
+    except CannotFlatten as reason:
         raise PolicyFileError(
             f"{reason} cannot be written as an ONNX graph. Contests of decision trees and linear classifiers can, and "
             "linear or tree regressors per action; for others use offsettree.save."

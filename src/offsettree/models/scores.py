@@ -1,0 +1,225 @@
+"""A number for every action: the largest is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from offsettree._available import best_of, pieces
+from offsettree._features import is_sparse
+from offsettree.models._tables import check_entries
+from offsettree.models.boosted_scores import BoostedRewardScores
+from offsettree.models.graph import SplitGraph, as_words
+from offsettree.models.model import Model
+from offsettree.models.part import Part
+from offsettree.models.planes import Planes
+from offsettree.models.tree_sums import ENTRY_FIELDS, TreeSums, dense_blocks
+
+__all__ = ["LeafMeans", "LinearScores", "Scores", "TreeScores"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """A linear function per action."""
+
+    kind: ClassVar[str] = "linear"
+    planes: Planes
+    clipped: bool = False  # to where rewards are, from 0 to 1
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+        return {"clipped": self.clipped}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is written, by name."""
+        return self.planes.arrays()
+
+    def parts(self) -> dict[str, Any]:
+        """Return what is within: nothing."""
+        return {}
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """Read and check what was written."""
+        return cls(Planes.read(part, n_actions, n_columns), part.truth("clipped"))
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return a number for every row and action."""
+        scores = self.planes.scores(X)
+        return np.clip(scores, 0, 1) if self.clipped else scores
+
+
+@dataclass(frozen=True, eq=False)
+class TreeScores:
+    """Sums over decision trees."""
+
+    kind: ClassVar[str] = "trees"
+    sums: TreeSums
+    clipped: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+        return {"clipped": self.clipped, **self.sums.settings()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is written, by name."""
+        return self.sums.arrays()
+
+    def parts(self) -> dict[str, Any]:
+        """Return what is within: nothing."""
+        return {}
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """Read and check what was written."""
+        return cls(TreeSums.read(part, n_actions, n_columns), part.truth("clipped"))
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return a number for every row and action."""
+        scores = self.sums.scores(X)
+        return np.clip(scores, 0, 1) if self.clipped else scores
+
+    def graph(self) -> SplitGraph | None:
+        """Return the way from a row to the action of the largest number, where there is one tree for all of them."""
+        sums = self.sums
+        if not sums.narrow or sums.output.tolist() != [0] or sums.values.shape[1] != sums.n_outputs:
+            return None
+        numbers = (sums.base + sums.values) / sums.divisor
+        best = (np.clip(numbers, 0, 1) if self.clipped else numbers).argmax(axis=1)
+        leaf = sums.fields["feature"] < 0
+        place = np.where(leaf, ~best[np.where(leaf, sums.value_of, 0)], np.cumsum(~leaf) - 1).astype(np.int32)
+        words, flags = as_words(sums.fields["threshold"], sums.fields["missing_left"], None)
+        nodes = np.stack(
+            [sums.fields["feature"], words, place[sums.fields["left"]], place[sums.fields["right"]]], axis=1
+        )
+        no_sets = np.empty((0, 8), dtype=np.uint32)
+        return SplitGraph(np.ascontiguousarray(nodes[~leaf]), flags[~leaf], no_sets, int(place[0]), sums.n_outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafMeans:
+    """A forest whose leaves hold numbers of some actions only: of entry e, those of row e of a CSR matrix."""
+
+    kind: ClassVar[str] = "leaf means"
+    start: NDArray[np.int64]
+    fields: dict[str, NDArray[Any]]
+    means: Any
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+        return {"trees": len(self.start) - 1}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is written, by name."""
+        return {
+            "start": self.start,
+            **self.fields,
+            "data": self.means.data,
+            "indices": self.means.indices.astype(np.int32),
+            "indptr": self.means.indptr.astype(np.int64),
+        }
+
+    def parts(self) -> dict[str, Any]:
+        """Return what is within: nothing."""
+        return {}
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """Read and check what was written."""
+        start = part.starts("start", part.integer("trees", 1, 1 << 31))
+        n_entries = int(start[-1])
+        fields = {name: part.array(name, dtype, n_entries) for name, dtype in ENTRY_FIELDS.items()}
+        check_entries(part.where, start, fields, n_columns, 0)
+        data = part.finite("data", np.float64, None)
+        indices = part.positions("indices", np.int32, n_actions, len(data))
+        indptr = part.starts("indptr", n_entries, len(data))
+        return cls(start, fields, sp.csr_array((data, indices, indptr), shape=(n_entries, n_actions)))
+
+    def scores(self, X: Any) -> Any:
+        """Return a number for every row and action, as an array or a sparse one."""
+        from offsettree.models._kernels_scores import find_leaves
+
+        n_rows, n_trees = X.shape[0], len(self.start) - 1
+        leaves = np.empty((n_rows, n_trees), dtype=np.int64)
+        tables = tuple(self.fields[name] for name in ENTRY_FIELDS)
+        for first, table in dense_blocks(X):
+            narrow = np.ascontiguousarray(table, dtype=np.float32)
+            find_leaves(tables, self.start, narrow, True, leaves[first : first + len(narrow)])
+        # The same product as the policy that was saved takes, so that sums are rounded alike.
+        where = sp.csr_array(
+            (np.full(leaves.size, 1 / n_trees), leaves.ravel(), np.arange(n_rows + 1) * n_trees),
+            shape=(n_rows, self.means.shape[0]),
+        )
+        return where @ self.means
+
+
+SCORES: dict[str, Any] = {each.kind: each for each in (LinearScores, TreeScores, LeafMeans, BoostedRewardScores)}
+
+
+class Scores(Model):
+    """The action of the largest sum of scores; of equals the first."""
+
+    kind = "scores"
+
+    def __init__(self, summands: list[Any], n_actions: int) -> None:
+        self.summands = summands
+        self.n_actions = n_actions
+
+    def settings(self) -> dict[str, Any]:
+        """See `Model`."""
+        return {}
+
+    def parts(self) -> dict[str, Any]:
+        """See `Model`."""
+        return {"summands": self.summands}
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Model`."""
+        parts = part.parts("summands")
+        return cls(
+            [SCORES[each.choice("kind", tuple(SCORES))].read(each, n_actions, n_columns) for each in parts], n_actions
+        )
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the sum of the scores of every row and action."""
+        total: Any = self.summands[0].scores(X)
+        for summand in self.summands[1:]:
+            total = total + summand.scores(X)
+        return np.asarray(total.toarray() if is_sparse(total) else total)
+
+    def compiled(self) -> SplitGraph | None:
+        """See `Model`."""
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> SplitGraph | None:
+        only = self.summands[0]
+        return only.graph() if len(self.summands) == 1 and isinstance(only, TreeScores) else None
+
+    @property
+    def takes_missing(self) -> bool:
+        """See `Model`."""
+        return all(not isinstance(each, LinearScores) or each.planes.at_missing is not None for each in self.summands)
+
+    def choose(self, X: Any) -> NDArray[np.intp]:
+        """See `Model`."""
+        if self._graph is not None:
+            return self._graph.choose(X)
+        position = np.empty(X.shape[0], dtype=np.intp)
+        for rows in pieces(X.shape[0], self.n_actions):
+            position[rows] = self.scores(X[rows]).argmax(axis=1)
+        return position
+
+    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """See `Model`."""
+        return self.rank(X, 1, mask)[:, 0]
+
+    def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        """See `Model`."""
+        return best_of(self.scores(X), n, mask)
