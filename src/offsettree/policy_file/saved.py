@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._features import Features, as_one_row, check_numbers, count_rows, is_frame, is_sparse
+from offsettree._features import Features, as_one_row, check_kind, check_numbers, count_rows, is_frame, is_sparse
 from offsettree._fingerprint import Fingerprint
 from offsettree.exceptions import FeatureError
 from offsettree.models import Inputs, Model
@@ -90,6 +90,7 @@ class SavedPolicy(Policy):
             return check_numbers(encoded, None, allow_nan=self._inputs.missing)
         if self._model is None:
             return X  # judged by the policy itself
+        check_kind(X)
         return self._inputs.checked(X)
 
     def _checked_row(self, x: Any) -> Features:
