@@ -24,6 +24,23 @@ class SavedPolicy(Policy):
     It does not learn. Where an encoder was saved with it, rows are raw: frames, pyarrow tables, mappings of column
     names to values, lists of them; an array is taken to be encoded already.
 
+    Parameters
+    ----------
+    model : Model or None
+        What decides, of `offsettree.models`; None where there is an `original`.
+    inputs : Inputs
+        The columns that it takes, and what they may hold.
+    actions : ndarray of shape (n_actions,)
+        The labels.
+    manifest : dict
+        What the file says of itself.
+    encoder : TableEncoder, optional
+        What turns raw rows into numbers.
+    trained_on : Fingerprint, optional
+        By which `evaluate` notices rows that were learned from.
+    original : policy, optional
+        The policy itself, where it was written by other means than arrays.
+
     Attributes
     ----------
     actions_ : ndarray of shape (n_actions,)
