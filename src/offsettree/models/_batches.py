@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["is_csr", "over_csr", "over_rows", "over_tables", "usable_threads"]
+__all__ = ["choose_rows_by", "dense_blocks", "is_csr", "over_csr", "over_rows", "over_tables", "usable_threads"]
 
 ROWS_PER_THREAD = 10_000  # below, waking a thread costs more than it saves
 ROWS_PER_COPY = 4096
+VALUES_AT_ONCE = 1 << 22  # of a CSR matrix that are written out
 
 Work = Callable[[int, int], int]
 Walk = Callable[[NDArray[Any], int, int], int]
@@ -97,6 +98,39 @@ def over_csr(walk: WalkCsr, X: Any, kinds: tuple[np.dtype[Any], ...], n_walks: i
         X.shape[0],
         n_walks,
     )
+
+
+def dense_blocks(X: Any) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield the first row and a table of as many rows as can be written out at once; an array as it is."""
+    if not is_csr(X):
+        yield 0, np.asarray(X)
+        return
+    step = max(1, VALUES_AT_ONCE // max(1, X.shape[1]))
+    for first in range(0, X.shape[0], step):
+        yield first, X[first : first + step].toarray()
+
+
+def choose_rows_by(
+    kernels: Any, parts: tuple[Any, ...], X: Any, kinds: Any, refused: int, for_csr: tuple[Any, ...] = ()
+) -> NDArray[np.intp] | None:
+    """Choose by the kernels `choose_rows` and `choose_csr` of a module; None where X, being an array, has the refused.
+
+    Both take `parts` first; the latter has `for_csr` before the place for its answers.
+    """
+    out = np.empty(X.shape[0], dtype=np.intp)
+    if is_csr(X):
+        over_csr(
+            lambda data, indices, indptr, first, last: kernels.choose_csr(
+                *parts, data, indices, indptr, *for_csr, out[first:last]
+            ),
+            X,
+            kinds,
+        )
+        return out
+    found = over_tables(
+        lambda values, first, last: kernels.choose_rows(*parts, values, out[first:last], refused), X, kinds
+    )
+    return None if found & refused else out
 
 
 def _pieces(begin: int, end: int, whole: bool) -> Iterator[tuple[int, int]]:

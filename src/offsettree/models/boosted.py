@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._available import best_of, pieces
-from offsettree.models._batches import is_csr, over_rows
+from offsettree.models._batches import dense_blocks, over_rows
 from offsettree.models.layout import CompiledTree, OneRow
 
 __all__ = ["FIELDS", "FLAG", "LINEAR_FIELDS", "MISSING", "TREE_FIELDS", "VALUE", "BoostedScores"]
@@ -22,7 +21,6 @@ MISSING = 63
 
 # What kernels are compiled for; other numbers become the last of these.
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
-VALUES_AT_ONCE = 1 << 22  # of a CSR matrix that are written out
 
 TREE_FIELDS: dict[str, Any] = {
     "edges": np.float32,
@@ -102,16 +100,6 @@ class BoostedScores(CompiledTree):
 
     def _over(self, walk: Any, X: Any) -> int:
         found = 0
-        for first, table in _tables(X):
+        for first, table in dense_blocks(X):
             found |= over_rows(walk, table, KINDS, first, n_walks=max(1, len(self.arrays["feature"])))
         return found
-
-
-def _tables(X: Any) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield the first row and a table of as many rows as can be written out at once; an array as it is."""
-    if not is_csr(X):
-        yield 0, np.asarray(X)
-        return
-    step = max(1, VALUES_AT_ONCE // max(1, X.shape[1]))
-    for first in range(0, X.shape[0], step):
-        yield first, X[first : first + step].toarray()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from offsettree.models.contests import Contests, read_constants
 from offsettree.models.part import Part, must_hold
-from offsettree.models.tree_sums import ENTRY_FIELDS, TreeSums
+from offsettree.models.tree_sums import TreeSums
 from offsettree.topology import ActionTree
 
 __all__ = ["BoostedContests"]
@@ -38,6 +38,10 @@ class BoostedContests(Contests):
         """See `Contests`."""
         return {"constant": self.constant, "tree_start": self.tree_start, **self.sums.arrays()}
 
+    def settings(self) -> dict[str, Any]:
+        """See `Contests`."""
+        return {**super().settings(), **self.sums.settings()}
+
     @classmethod
     def read(cls, part: Part, n_contests: int, n_columns: int) -> Self:
         """See `Contests`."""
@@ -56,10 +60,9 @@ class BoostedContests(Contests):
         if self.constant[contest] >= 0:
             return np.full(X.shape[0], self.constant[contest] == 1)
         first, last = int(self.tree_start[contest]), int(self.tree_start[contest + 1])
-        begin, end = int(self.sums.start[first]), int(self.sums.start[last])
+        begin, end = int(self.sums.trees.start[first]), int(self.sums.trees.start[last])
         only = TreeSums(
-            self.sums.start[first : last + 1] - begin,
-            {name: self.sums.fields[name][begin:end] for name in ENTRY_FIELDS},
+            self.sums.trees.only(first, last),
             self.sums.value_of[begin:end],
             self.sums.values,
             np.zeros(last - first, dtype=np.int32),

@@ -87,6 +87,5 @@ class Boosted(Model):
         """See `Model`."""
         return self.flat.rank(X, n, mask)
 
-    def compiled(self) -> CompiledTree:
-        """See `Model`."""
+    def _compile(self) -> CompiledTree:
         return self.flat

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models._batches import is_csr, over_csr, over_tables
+from offsettree.models._batches import choose_rows_by
 from offsettree.models.layout import CompiledTree, OneRow, renamed
 
 __all__ = ["CommitteeTree"]
@@ -49,23 +49,7 @@ class CommitteeTree(CompiledTree):
         """See `CompiledTree`."""
         from offsettree.models import _kernels_committee as kernels
 
-        out = np.empty(X.shape[0], dtype=np.intp)
-        parts = self._parts()
-        if is_csr(X):
-            over_csr(
-                lambda data, indices, indptr, first, last: kernels.choose_csr(
-                    *parts, data, indices, indptr, X.shape[1], out[first:last]
-                ),
-                X,
-                KINDS,
-            )
-            return out
-        found = over_tables(
-            lambda values, first, last: kernels.choose_rows(*parts, values, out[first:last], refused),
-            X,
-            KINDS,
-        )
-        return None if found & refused else out
+        return choose_rows_by(kernels, self._parts(), X, KINDS, refused, for_csr=(X.shape[1],))
 
     def with_actions(self, positions: NDArray[Any], n_actions: int) -> CommitteeTree:
         """See `CompiledTree`."""

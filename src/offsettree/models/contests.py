@@ -52,33 +52,30 @@ class Contests(ABC):
         """Tell whether a compiled tree decides on such rows: not all of them know what to do with NaN."""
         return True
 
-    def choose_within(self, tree: ActionTree, first: int, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Send each row from the root to an action that its mask leaves: contests with one open side are not asked."""
-        begin, middle, end = ranges_of(tree)
-        n_before = np.zeros((X.shape[0], tree.n_actions + 1), dtype=np.int32)
-        np.cumsum(mask[:, tree.leaves], axis=1, out=n_before[:, 1:])
-        action = np.empty(X.shape[0], dtype=np.intp)
-        pending = [(0, np.arange(X.shape[0]))]
-        while pending:
-            node, rows = pending.pop()
-            sent_left = n_before[rows, middle[node]] > n_before[rows, begin[node]]
-            asked = np.flatnonzero(sent_left & (n_before[rows, end[node]] > n_before[rows, middle[node]]))
-            if len(asked):
-                sent_left[asked] = self.prefers_left(first + node, X[rows[asked]])
-            for child, moved in ((tree.left[node], rows[sent_left]), (tree.right[node], rows[~sent_left])):
-                if child < 0:
-                    action[moved] = ~child
-                elif len(moved):
-                    pending.append((int(child), moved))
-        return action
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of them."""
+        return {"kind": self.kind}
 
-    def choose(self, tree: ActionTree, first: int, X: Any) -> NDArray[np.intp]:
-        """Send each row from the root to an action by asking contest after contest."""
+    def choose(self, tree: ActionTree, first: int, X: Any, mask: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
+        """Send each row from the root to an action by asking contest after contest.
+
+        With a mask, to one that it leaves: contests of which one side is closed are not asked.
+        """
         action = np.empty(X.shape[0], dtype=np.intp)
+        begin, middle, end = ranges_of(tree)
+        n_before = np.zeros((0 if mask is None else len(mask), tree.n_actions + 1), dtype=np.int32)
+        if mask is not None:
+            np.cumsum(mask[:, tree.leaves], axis=1, out=n_before[:, 1:])
         pending = [(0, np.arange(X.shape[0]))]
         while pending:
             node, rows = pending.pop()
-            sent_left = self.prefers_left(first + node, X if len(rows) == X.shape[0] else X[rows])
+            if mask is None:
+                sent_left = self.prefers_left(first + node, X if len(rows) == X.shape[0] else X[rows])
+            else:
+                sent_left = n_before[rows, middle[node]] > n_before[rows, begin[node]]
+                asked = np.flatnonzero(sent_left & (n_before[rows, end[node]] > n_before[rows, middle[node]]))
+                if len(asked):
+                    sent_left[asked] = self.prefers_left(first + node, X[rows[asked]])
             for child, moved in ((tree.left[node], rows[sent_left]), (tree.right[node], rows[~sent_left])):
                 if child < 0:
                     action[moved] = ~child

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models._batches import is_csr, over_csr, over_tables
+from offsettree.models._batches import choose_rows_by
 from offsettree.models.layout import CompiledTree, OneRow, renamed
 
 __all__ = ["LinearTree"]
@@ -36,23 +36,7 @@ class LinearTree(CompiledTree):
         """See `CompiledTree`."""
         from offsettree.models import _kernels_linear as kernels
 
-        out = np.empty(X.shape[0], dtype=np.intp)
-        parts = (self.planes.reshape(-1), self.ways, self.root)
-        if is_csr(X):
-            over_csr(
-                lambda data, indices, indptr, first, last: kernels.choose_csr(
-                    *parts, data, indices, indptr, out[first:last]
-                ),
-                X,
-                KINDS,
-            )
-            return out
-        found = over_tables(
-            lambda values, first, last: kernels.choose_rows(*parts, values, out[first:last], refused),
-            X,
-            KINDS,
-        )
-        return None if found & refused else out
+        return choose_rows_by(kernels, (self.planes.reshape(-1), self.ways, self.root), X, KINDS, refused)
 
     def with_actions(self, positions: NDArray[Any], n_actions: int) -> LinearTree:
         """See `CompiledTree`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -63,7 +62,12 @@ class Model(ABC):
         """Return the position of each row's action, of those that its mask leaves."""
 
     def compiled(self) -> CompiledTree | None:
-        """Return the same as one that decides on single rows at once, where there is such a form."""
+        """Return the same as one that decides on single rows at once, where there is such a form; made once."""
+        if "_compiled" not in self.__dict__:
+            self._compiled = self._compile()
+        return self._compiled
+
+    def _compile(self) -> CompiledTree | None:
         return None
 
     def fast(self, missing: bool) -> tuple[CompiledTree, int]:
@@ -196,16 +200,11 @@ class Known(Model):
         """See `Model`."""
         return self.model.takes_missing
 
-    @cached_property
-    def _compiled(self) -> CompiledTree | None:
+    def _compile(self) -> CompiledTree | None:
         inner = self.model.compiled()
         # Of equals the first: in the same order among all actions.
         ascending = bool((self.known[:-1] < self.known[1:]).all())
         return inner.with_actions(self.known, self.n_actions) if inner is not None and ascending else None
-
-    def compiled(self) -> CompiledTree | None:
-        """See `Model`."""
-        return self._compiled
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         """See `Model`."""
@@ -246,15 +245,10 @@ class Votes(Model):
         """See `Model`."""
         return all(member.takes_missing for member in self.members)
 
-    @cached_property
-    def _compiled(self) -> CompiledTree | None:
+    def _compile(self) -> CompiledTree | None:
         trees = [each.graph() if isinstance(each, Constant) else each.compiled() for each in self.members]
         whole = [tree for tree in trees if tree is not None]
         return CompiledForest(whole, self.n_actions) if len(whole) == len(trees) else None
-
-    def compiled(self) -> CompiledTree | None:
-        """See `Model`."""
-        return self._compiled
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         """See `Model`."""

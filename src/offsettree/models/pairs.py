@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from offsettree.models.forest import CompiledForest
 from offsettree.models.layout import CompiledTree
 from offsettree.models.model import Model
 from offsettree.models.part import Part
-from offsettree.models.tournaments import contest_settings, read_contests
+from offsettree.models.tournaments import read_contests
 from offsettree.topology import ActionTree
 
 __all__ = ["Pairs"]
@@ -33,7 +32,7 @@ class Pairs(Model):
 
     def settings(self) -> dict[str, Any]:
         """See `Model`."""
-        return {"count": len(self.pairs), "contests": contest_settings(self.contests)}
+        return {"count": len(self.pairs), "contests": self.contests.settings()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See `Model`."""
@@ -51,8 +50,7 @@ class Pairs(Model):
         """See `Model`."""
         return self.contests.takes_missing
 
-    @cached_property
-    def _compiled(self) -> CompiledTree | None:
+    def _compile(self) -> CompiledTree | None:
         """Every contest votes for the winner."""
         trees = []
         for contest, pair in enumerate(self.pairs):
@@ -63,14 +61,11 @@ class Pairs(Model):
             trees.append(tree)
         return CompiledForest(trees, self.n_actions)
 
-    def compiled(self) -> CompiledTree | None:
-        """See `Model`."""
-        return self._compiled
-
     def choose(self, X: Any) -> NDArray[np.intp]:
         """See `Model`."""
-        if self._compiled is not None and self.contests.takes(X):
-            return self._compiled.choose(X)
+        compiled = self.compiled() if self.contests.takes(X) else None
+        if compiled is not None:
+            return compiled.choose(X)
         return np.asarray(self._wins(X, None).argmax(axis=1))
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:

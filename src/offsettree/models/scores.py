@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,13 +11,14 @@ from numpy.typing import NDArray
 
 from offsettree._available import best_of, pieces
 from offsettree._features import is_sparse
-from offsettree.models._tables import check_entries
+from offsettree.models._batches import dense_blocks
 from offsettree.models.boosted_scores import BoostedRewardScores
 from offsettree.models.graph import SplitGraph, as_words
 from offsettree.models.model import Model
 from offsettree.models.part import Part
 from offsettree.models.planes import Planes
-from offsettree.models.tree_sums import ENTRY_FIELDS, TreeSums, dense_blocks
+from offsettree.models.tree_sums import TreeSums
+from offsettree.models.tree_table import NO_SETS, TreeTable
 
 __all__ = ["LeafMeans", "LinearScores", "Scores", "TreeScores"]
 
@@ -91,14 +91,11 @@ class TreeScores:
             return None
         numbers = (sums.base + sums.values) / sums.divisor
         best = (np.clip(numbers, 0, 1) if self.clipped else numbers).argmax(axis=1)
-        leaf = sums.fields["feature"] < 0
+        trees, leaf = sums.trees, sums.trees.is_leaf
         place = np.where(leaf, ~best[np.where(leaf, sums.value_of, 0)], np.cumsum(~leaf) - 1).astype(np.int32)
-        words, flags = as_words(sums.fields["threshold"], sums.fields["missing_left"], None)
-        nodes = np.stack(
-            [sums.fields["feature"], words, place[sums.fields["left"]], place[sums.fields["right"]]], axis=1
-        )
-        no_sets = np.empty((0, 8), dtype=np.uint32)
-        return SplitGraph(np.ascontiguousarray(nodes[~leaf]), flags[~leaf], no_sets, int(place[0]), sums.n_outputs)
+        words, flags = as_words(trees.threshold, trees.missing_left, None)
+        nodes = np.stack([trees.feature, words, place[trees.left], place[trees.right]], axis=1)
+        return SplitGraph(np.ascontiguousarray(nodes[~leaf]), flags[~leaf], NO_SETS, int(place[0]), sums.n_outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,19 +103,17 @@ class LeafMeans:
     """A forest whose leaves hold numbers of some actions only: of entry e, those of row e of a CSR matrix."""
 
     kind: ClassVar[str] = "leaf means"
-    start: NDArray[np.int64]
-    fields: dict[str, NDArray[Any]]
+    trees: TreeTable
     means: Any
 
     def settings(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
-        return {"trees": len(self.start) - 1}
+        return {"trees": self.trees.n_trees}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what is written, by name."""
         return {
-            "start": self.start,
-            **self.fields,
+            **self.trees.arrays(),
             "data": self.means.data,
             "indices": self.means.indices.astype(np.int32),
             "indptr": self.means.indptr.astype(np.int64),
@@ -131,25 +126,22 @@ class LeafMeans:
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
         """Read and check what was written."""
-        start = part.starts("start", part.integer("trees", 1, 1 << 31))
-        n_entries = int(start[-1])
-        fields = {name: part.array(name, dtype, n_entries) for name, dtype in ENTRY_FIELDS.items()}
-        check_entries(part.where, start, fields, n_columns, 0)
+        trees = TreeTable.read(part, part.integer("trees", 1, 1 << 31), n_columns, np.float64)
+        n_entries = len(trees.feature)
         data = part.finite("data", np.float64, None)
         indices = part.positions("indices", np.int32, n_actions, len(data))
         indptr = part.starts("indptr", n_entries, len(data))
-        return cls(start, fields, sp.csr_array((data, indices, indptr), shape=(n_entries, n_actions)))
+        return cls(trees, sp.csr_array((data, indices, indptr), shape=(n_entries, n_actions)))
 
     def scores(self, X: Any) -> Any:
         """Return a number for every row and action, as an array or a sparse one."""
         from offsettree.models._kernels_scores import find_leaves
 
-        n_rows, n_trees = X.shape[0], len(self.start) - 1
+        n_rows, n_trees = X.shape[0], self.trees.n_trees
         leaves = np.empty((n_rows, n_trees), dtype=np.int64)
-        tables = tuple(self.fields[name] for name in ENTRY_FIELDS)
         for first, table in dense_blocks(X):
             narrow = np.ascontiguousarray(table, dtype=np.float32)
-            find_leaves(tables, self.start, narrow, True, leaves[first : first + len(narrow)])
+            find_leaves(*self.trees.for_sums(), narrow, True, leaves[first : first + len(narrow)])
         # The same product as the policy that was saved takes, so that sums are rounded alike.
         where = sp.csr_array(
             (np.full(leaves.size, 1 / n_trees), leaves.ravel(), np.arange(n_rows + 1) * n_trees),
@@ -193,12 +185,7 @@ class Scores(Model):
             total = total + summand.scores(X)
         return np.asarray(total.toarray() if is_sparse(total) else total)
 
-    def compiled(self) -> SplitGraph | None:
-        """See `Model`."""
-        return self._graph
-
-    @cached_property
-    def _graph(self) -> SplitGraph | None:
+    def _compile(self) -> SplitGraph | None:
         only = self.summands[0]
         return only.graph() if len(self.summands) == 1 and isinstance(only, TreeScores) else None
 
@@ -209,8 +196,9 @@ class Scores(Model):
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         """See `Model`."""
-        if self._graph is not None:
-            return self._graph.choose(X)
+        graph = self.compiled()
+        if graph is not None:
+            return graph.choose(X)
         position = np.empty(X.shape[0], dtype=np.intp)
         for rows in pieces(X.shape[0], self.n_actions):
             position[rows] = self.scores(X[rows]).argmax(axis=1)

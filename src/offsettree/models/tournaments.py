@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from offsettree.models.plane_contests import PlaneContests
 from offsettree.models.split_contests import SplitContests
 from offsettree.topology import ActionTree
 
-__all__ = ["CONTESTS", "Tournaments", "contest_settings", "read_contests"]
+__all__ = ["CONTESTS", "Tournaments", "read_contests"]
 
 CONTESTS: dict[str, type[Contests]] = {
     each.kind: each for each in (SplitContests, PlaneContests, CommitteeContests, BoostedContests)
@@ -42,7 +41,7 @@ class Tournaments(Model):
 
     def settings(self) -> dict[str, Any]:
         """See `Model`."""
-        return {"trees": len(self.trees), "voting": self.voting, "contests": contest_settings(self.contests)}
+        return {"trees": len(self.trees), "voting": self.voting, "contests": self.contests.settings()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See `Model`."""
@@ -62,8 +61,7 @@ class Tournaments(Model):
             trees, read_contests(part.part("contests"), n_trees * n_nodes, n_columns), voting=part.truth("voting")
         )
 
-    @cached_property
-    def _compiled(self) -> CompiledTree | None:
+    def _compile(self) -> CompiledTree | None:
         n_nodes = self.n_actions - 1
         whole = []
         for place, tree in enumerate(self.trees):
@@ -73,10 +71,6 @@ class Tournaments(Model):
             whole.append(compiled)
         return CompiledForest(whole, self.n_actions) if self.voting else whole[0]
 
-    def compiled(self) -> CompiledTree | None:
-        """See `Model`."""
-        return self._compiled
-
     @property
     def takes_missing(self) -> bool:
         """See `Model`."""
@@ -84,17 +78,16 @@ class Tournaments(Model):
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         """See `Model`."""
-        compiled = self._compiled if self.contests.takes(X) else None
-        if compiled is not None:
-            return compiled.choose(X)
-        if not self.voting:
-            return self.contests.choose(self.trees[0], 0, X)
-        return np.asarray(self._votes(X, None).argmax(axis=1))
+        compiled = self.compiled() if self.contests.takes(X) else None
+        return self._choose(X, None) if compiled is None else compiled.choose(X)
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         """See `Model`."""
+        return self._choose(X, mask)
+
+    def _choose(self, X: Any, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         if not self.voting:
-            return self.contests.choose_within(self.trees[0], 0, X, mask)
+            return self.contests.choose(self.trees[0], 0, X, mask)
         return np.asarray(self._votes(X, mask).argmax(axis=1))
 
     def probabilities(self, X: Any, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
@@ -102,25 +95,13 @@ class Tournaments(Model):
         return self._votes(X, mask) / len(self.trees) if self.voting else super().probabilities(X, mask)
 
     def _votes(self, X: Any, mask: NDArray[np.bool_] | None) -> NDArray[np.int32]:
-        if mask is None and self.contests.takes(X) and isinstance(forest := self._compiled, CompiledForest):
+        if mask is None and self.contests.takes(X) and isinstance(forest := self.compiled(), CompiledForest):
             return forest.votes(X)
         counts = np.zeros((X.shape[0], self.n_actions), dtype=np.int32)
-        rows = np.arange(X.shape[0])
         for place, tree in enumerate(self.trees):
-            first = place * tree.n_nodes
-            chosen = (
-                self.contests.choose(tree, first, X)
-                if mask is None
-                else self.contests.choose_within(tree, first, X, mask)
-            )
-            counts[rows, chosen] += 1
+            chosen = self.contests.choose(tree, place * tree.n_nodes, X, mask)
+            counts[np.arange(len(counts)), chosen] += 1
         return counts
-
-
-def contest_settings(contests: Contests) -> dict[str, Any]:
-    """Return what the manifest says of contests."""
-    more = contests.sums.settings() if isinstance(contests, BoostedContests) else {}
-    return {"kind": contests.kind, **more}
 
 
 def read_contests(part: Part, n_contests: int, n_columns: int) -> Contests:

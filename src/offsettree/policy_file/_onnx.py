@@ -122,7 +122,7 @@ def _ways(tree: ActionTree) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 
 def _split_answers(graph: Graph, contests: SplitContests) -> str:
-    if (contests.category_set >= 0).any():
+    if (np.asarray(contests.trees.category_set) >= 0).any():
         raise CannotFlatten("contests that split on categories")
     rows = "X"
     if contests.centre is not None and contests.weights is not None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models.boosted import FLAG, MISSING, BoostedScores
+from offsettree.models.tree_table import TreeTable
 from offsettree.policy_file._onnx_trees import ensemble
 from offsettree.reading.cannot_flatten import CannotFlatten
 
@@ -68,16 +69,16 @@ def _ensemble(arrays: dict[str, NDArray[Any]], n_outputs: int) -> dict[str, Any]
         out[inner] = values.ravel()
         return out
 
-    fields = {
-        "feature": spread(arrays["feature"], -1),
-        "threshold": spread(threshold.astype(np.float64), 0.0),
-        "left": np.where(inner, 2 * node + 1, -1),
-        "right": np.where(inner, 2 * node + 2, -1),
-        "missing_left": spread(missing_left, False),
-    }
+    trees = TreeTable(
+        np.arange(n_trees + 1, dtype=np.int64) * n_nodes,
+        spread(arrays["feature"], -1),
+        spread(threshold.astype(np.float64), 0.0),
+        np.where(inner, 2 * node + 1, -1),
+        np.where(inner, 2 * node + 2, -1),
+        spread(missing_left, False),
+    )
     n_values = arrays["values"].shape[2]
     leaf = np.flatnonzero(~inner)
     first = np.repeat(arrays["output"], n_tests + 1)
     outputs = (first[:, np.newaxis] + np.arange(n_values)).ravel()
-    start = np.arange(n_trees + 1, dtype=np.int64) * n_nodes
-    return ensemble(start, fields, np.repeat(leaf, n_values), outputs, arrays["values"].ravel(), n_outputs)
+    return ensemble(trees, np.repeat(leaf, n_values), outputs, arrays["values"].ravel(), n_outputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from offsettree.models.graph import round_down
 from offsettree.models.scores import LeafMeans
 from offsettree.models.split_contests import SplitContests
 from offsettree.models.tree_sums import TreeSums
+from offsettree.models.tree_table import TreeTable
 from offsettree.reading.cannot_flatten import CannotFlatten
 
 __all__ = ["ensemble", "ensemble_of_contests", "ensemble_of_means", "ensemble_of_sums"]
@@ -18,13 +20,12 @@ __all__ = ["ensemble", "ensemble_of_contests", "ensemble_of_means", "ensemble_of
 
 def ensemble_of_contests(contests: SplitContests) -> dict[str, Any]:
     """Return the trees of all contests: contest c has 1 in output c where the left side wins."""
-    fields = {name: getattr(contests, name) for name in ("feature", "threshold", "left", "right", "missing_left")}
-    tree = _owner(contests.start)
+    trees, tree = contests.trees, _owner(contests.trees.start)
     if contests.centre is not None:  # the score of contest c is column c of those that follow X
         n_columns = len(contests.centre)
-        fields["feature"] = np.where(fields["feature"] == n_columns, n_columns + tree, fields["feature"])
-    leaf = np.flatnonzero(contests.feature < 0)
-    return ensemble(contests.start, fields, leaf, tree[leaf], contests.answer[leaf], contests.n_contests)
+        trees = replace(trees, feature=np.where(trees.feature == n_columns, n_columns + tree, trees.feature))
+    leaf = np.flatnonzero(trees.is_leaf)
+    return ensemble(trees, leaf, tree[leaf], contests.answer[leaf], contests.n_contests)
 
 
 def ensemble_of_sums(sums: TreeSums) -> dict[str, Any]:
@@ -32,45 +33,39 @@ def ensemble_of_sums(sums: TreeSums) -> dict[str, Any]:
     if (sums.output < 0).any():
         raise CannotFlatten("one model of all actions")
     n_values = sums.values.shape[1]
-    leaf = np.flatnonzero(sums.fields["feature"] < 0)
-    first = sums.output[_owner(sums.start)[leaf]]
+    leaf = np.flatnonzero(sums.trees.is_leaf)
+    first = sums.output[_owner(sums.trees.start)[leaf]]
     outputs = (first[:, np.newaxis] + np.arange(n_values)).ravel()
     values = sums.values[sums.value_of[leaf]].ravel()
-    return ensemble(sums.start, sums.fields, np.repeat(leaf, n_values), outputs, values, sums.n_outputs)
+    return ensemble(sums.trees, np.repeat(leaf, n_values), outputs, values, sums.n_outputs)
 
 
 def ensemble_of_means(means: LeafMeans, n_actions: int) -> dict[str, Any]:
     """Return the trees whose leaves hold numbers of some actions."""
-    matrix, n_trees = means.means, len(means.start) - 1
+    matrix, n_trees = means.means, means.trees.n_trees
     entry = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return ensemble(means.start, means.fields, entry, matrix.indices, matrix.data / n_trees, n_actions)
+    return ensemble(means.trees, entry, matrix.indices, matrix.data / n_trees, n_actions)
 
 
 def ensemble(
-    start: NDArray[np.int64],
-    fields: dict[str, NDArray[Any]],
-    leaf: NDArray[Any],
-    outputs: NDArray[Any],
-    weights: NDArray[Any],
-    n_outputs: int,
+    trees: TreeTable, leaf: NDArray[Any], outputs: NDArray[Any], weights: NDArray[Any], n_outputs: int
 ) -> dict[str, Any]:
-    """Return trees as attributes: tree t owns the entries from ``start[t]`` on; `leaf` adds `weights` to `outputs`."""
-    tree = _owner(start)
-    node = np.arange(len(tree)) - start[:-1][tree]
-    is_leaf = fields["feature"] < 0
+    """Return trees as attributes; `leaf` adds `weights` to `outputs`."""
+    tree = _owner(trees.start)
+    node = np.arange(len(tree)) - trees.start[:-1][tree]
     return {
         "n_targets": n_outputs,
         "aggregate_function": "SUM",
         "post_transform": "NONE",
         "nodes_treeids": tree.tolist(),
         "nodes_nodeids": node.tolist(),
-        "nodes_modes": np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
-        "nodes_featureids": np.maximum(fields["feature"], 0).tolist(),
+        "nodes_modes": np.where(trees.is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        "nodes_featureids": np.maximum(trees.feature, 0).tolist(),
         # Rows are float32: the threshold of that type that is not above parts them alike.
-        "nodes_values": round_down(fields["threshold"]).tolist(),
-        "nodes_truenodeids": np.maximum(fields["left"], 0).tolist(),
-        "nodes_falsenodeids": np.maximum(fields["right"], 0).tolist(),
-        "nodes_missing_value_tracks_true": fields["missing_left"].astype(np.int64).tolist(),
+        "nodes_values": round_down(trees.threshold).tolist(),
+        "nodes_truenodeids": np.maximum(trees.left, 0).tolist(),
+        "nodes_falsenodeids": np.maximum(trees.right, 0).tolist(),
+        "nodes_missing_value_tracks_true": trees.missing_left.astype(np.int64).tolist(),
         "target_treeids": tree[leaf].tolist(),
         "target_nodeids": node[leaf].tolist(),
         "target_ids": np.asarray(outputs).tolist(),

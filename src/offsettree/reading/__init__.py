@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from offsettree.reading.flat import Flat, flatten, inputs_of
     from offsettree.reading.pipelines import steps_before
     from offsettree.reading.scores import LinearPiece, join_pieces, read_classes, read_regressor
-    from offsettree.reading.trees import TreeList, fields_of_tree
+    from offsettree.reading.trees import TreeList, read_tree
 
 __all__ = [
     "CannotFlatten",
@@ -19,7 +19,6 @@ __all__ = [
     "Flat",
     "LinearPiece",
     "TreeList",
-    "fields_of_tree",
     "flatten",
     "inputs_of",
     "join_pieces",
@@ -27,6 +26,7 @@ __all__ = [
     "read_classes",
     "read_contests",
     "read_regressor",
+    "read_tree",
     "steps_before",
 ]
 
@@ -39,6 +39,6 @@ __getattr__ = names_on_demand(
         "flat": ("Flat", "flatten", "inputs_of"),
         "pipelines": ("steps_before",),
         "scores": ("LinearPiece", "join_pieces", "read_classes", "read_regressor"),
-        "trees": ("TreeList", "fields_of_tree"),
+        "trees": ("TreeList", "read_tree"),
     },
 )

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from offsettree.models.committee import CommitteeTree
 from offsettree.models.graph import as_words
 from offsettree.models.layout import BY_LEAF, BY_LOGISTIC, BY_MARGIN, BY_SPLITS
+from offsettree.models.tree_table import TreeTable
 from offsettree.reading.members import Committee, Constant, Member, Plane, Table
 
 __all__ = ["CommitteeBuilder"]
@@ -45,10 +46,10 @@ class CommitteeBuilder:
             self._bias.append(member.bias)
             return
         table = member.table()
-        self._kind.append(BY_LEAF if isinstance(member, Constant) or len(table.left) == 1 else BY_SPLITS)
+        self._kind.append(BY_LEAF if isinstance(member, Constant) or len(table.shares) == 1 else BY_SPLITS)
         self._place.append(self._n_entries)  # for now among all entries; splits and leaves are told apart at the end
         self._tables.append(table)
-        self._n_entries += len(table.left)
+        self._n_entries += len(table.shares)
 
     def build(self, left: NDArray[np.int32], right: NDArray[np.int32], root: int, n_actions: int) -> CommitteeTree:
         """Make the arrays; `left` and `right` tell which contest comes next."""
@@ -85,21 +86,17 @@ class CommitteeBuilder:
         if not self._tables:
             nothing = np.empty((0, 4), np.int32), np.empty(0, np.uint8), np.empty((0, 8), np.uint32)
             return *nothing, np.empty((0, 2)), np.empty(0, np.int64)
-        sizes = [len(table.left) for table in self._tables]
-        begin = np.repeat(np.cumsum([0, *sizes])[:-1], sizes)
-        set_begin = np.repeat(np.cumsum([0] + [len(table.sets) for table in self._tables])[:-1], sizes)
-        left, right, feature, threshold, missing_left, category, sets, shares = (
-            np.concatenate([getattr(table, name) for table in self._tables])
-            for name in ("left", "right", "feature", "threshold", "missing_left", "category_set", "sets", "shares")
-        )
-        leaf = left < 0
+        trees = TreeTable.joined([table.tree for table in self._tables], np.float32, categories=True)
+        shares = np.concatenate([table.shares for table in self._tables])
+        begin = np.repeat(trees.start[:-1], np.diff(trees.start))
+        leaf = trees.is_leaf
         place_of = np.where(leaf, np.cumsum(leaf), np.cumsum(~leaf)) - 1
         target = np.where(leaf, ~place_of, place_of)
-        words, flags = as_words(threshold, missing_left, np.where(category >= 0, category + set_begin, -1))
+        words, flags = as_words(trees.threshold, trees.missing_left, trees.category_set)
         split = ~leaf
         nodes = np.empty((int(split.sum()), 4), dtype=np.int32)
-        nodes[:, 0] = feature[split]
+        nodes[:, 0] = trees.feature[split]
         nodes[:, 1] = words[split]
-        nodes[:, 2] = target[(begin + left)[split]]
-        nodes[:, 3] = target[(begin + right)[split]]
-        return nodes, flags[split], sets, np.ascontiguousarray(shares[leaf]), place_of
+        nodes[:, 2] = target[(begin + trees.left)[split]]
+        nodes[:, 3] = target[(begin + trees.right)[split]]
+        return nodes, flags[split], np.asarray(trees.sets), np.ascontiguousarray(shares[leaf]), place_of

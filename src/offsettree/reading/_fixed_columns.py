@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from offsettree.models.tree_table import TreeTable
 from offsettree.reading.members import Plane, Splits, Table
 
 __all__ = ["TableMember", "fixed_plane", "fixed_table"]
@@ -32,8 +32,10 @@ def fixed_plane(plane: Plane, n_columns: int, which: int) -> Plane:
 
 def fixed_table(table: Table, n_columns: int, which: int) -> Table:
     """Leave out the splits on indicators, beyond the first columns, of which that of `which` is 1 and others 0."""
-    feature, threshold = np.asarray(table.feature).tolist(), np.asarray(table.threshold).tolist()
-    left, right = np.asarray(table.left).tolist(), np.asarray(table.right).tolist()
+    tree = table.tree
+    feature, threshold, left, right = (
+        np.asarray(values).tolist() for values in (tree.feature, tree.threshold, tree.left, tree.right)
+    )
 
     def land(entry: int) -> int:
         while left[entry] >= 0 and feature[entry] >= n_columns:
@@ -50,8 +52,9 @@ def fixed_table(table: Table, n_columns: int, which: int) -> Table:
         new_left.append(len(kept))
         new_right.append(len(kept) + 1)
         kept += [land(left[entry]), land(right[entry])]
-    rest: dict[str, Any] = {
-        name: np.asarray(getattr(table, name))[kept]
-        for name in ("feature", "threshold", "missing_left", "category_set", "shares")
-    }
-    return table._replace(left=np.array(new_left), right=np.array(new_right), **rest)
+    category = None if tree.category_set is None else tree.category_set[kept]
+    start, children = np.array([0, len(kept)]), (np.array(new_left), np.array(new_right))
+    fixed = TreeTable(
+        start, tree.feature[kept], tree.threshold[kept], *children, tree.missing_left[kept], category, tree.sets
+    )
+    return Table(fixed, table.shares[kept])

@@ -16,10 +16,10 @@ from offsettree.learners.shared_contest import SharedContest
 from offsettree.models.boosted_contests import BoostedContests
 from offsettree.models.committee_contests import NAMES, CommitteeContests
 from offsettree.models.contests import Contests
-from offsettree.models.graph import round_down
 from offsettree.models.plane_contests import PlaneContests
 from offsettree.models.planes import Planes
 from offsettree.models.split_contests import SplitContests
+from offsettree.models.tree_table import TreeTable
 from offsettree.reading._committee_builder import CommitteeBuilder
 from offsettree.reading._fixed_columns import TableMember, fixed_plane, fixed_table
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
@@ -157,29 +157,8 @@ def _read_shared(contest: SharedContest, space: ColumnSpace) -> Any:
 
 def _as_splits(members: Sequence[Any]) -> SplitContests:
     tables = [member.table() for member in members]
-
-    def joined(name: str, dtype: Any) -> NDArray[Any]:
-        return np.concatenate([getattr(table, name) for table in tables]).astype(dtype)
-
-    start = np.cumsum([0] + [len(table.left) for table in tables]).astype(np.int64)
-    shift = np.cumsum([0] + [len(table.sets) for table in tables])[:-1]
-    category = joined("category_set", np.int64)
-    category = np.where(category >= 0, category + np.repeat(shift, np.diff(start)), -1)
-    leaf = joined("left", np.int32) < 0
-    # scikit-learn marks leaves by -2 in some of the fields.
-    feature, left, right = (np.where(leaf, -1, joined(name, np.int32)) for name in ("feature", "left", "right"))
-    threshold = np.where(leaf, 0, round_down(np.concatenate([table.threshold for table in tables])))
-    return SplitContests(
-        start,
-        feature.astype(np.int32),
-        threshold.astype(np.float32),
-        left.astype(np.int32),
-        right.astype(np.int32),
-        joined("missing_left", np.bool_),
-        category.astype(np.int32),
-        joined("answer_left", np.bool_),
-        joined("sets", np.uint32),
-    )
+    trees = TreeTable.joined([table.tree for table in tables], np.float32, categories=True)
+    return SplitContests(trees, np.concatenate([table.answer_left for table in tables]))
 
 
 def _constants(read: Sequence[Any]) -> NDArray[np.int8]:

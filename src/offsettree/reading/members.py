@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.learners._flat_tree import FlatTree
+from offsettree.models.tree_table import TreeTable
+from offsettree.reading.trees import table_of_tree
 
 __all__ = ["Committee", "Constant", "Member", "Part", "Plane", "Splits", "Table"]
 
 
 class Table(NamedTuple):
-    """A decision tree as `graph_from_tables` takes it."""
+    """A decision tree of two labels."""
 
-    feature: NDArray[Any]
-    threshold: NDArray[Any]
-    left: NDArray[Any]
-    right: NDArray[Any]
-    missing_left: NDArray[np.bool_]
-    category_set: NDArray[Any]
-    sets: NDArray[np.uint32]
+    tree: TreeTable
     shares: NDArray[np.float64]  # of shape (n_entries, 2): of the labels 0 and 1
 
     @property
     def answer_left(self) -> NDArray[np.bool_]:
         """The label of each entry; a tie goes to the first, 0, as argmax has it."""
         return self.shares[:, 1] > self.shares[:, 0]
-
-
-NO_SETS = np.empty((0, 8), dtype=np.uint32)
 
 
 @dataclass(frozen=True)
@@ -42,9 +35,9 @@ class Constant:
 
     def table(self) -> Table:
         """Return a tree of one leaf."""
-        minus = np.array([-1])
-        shares = np.array([[1.0 - self.label, self.label]])
-        return Table(minus, np.zeros(1), minus, minus, np.array([False]), minus, NO_SETS, shares)
+        minus, nowhere = np.array([-1]), np.array([False])
+        leaf = TreeTable(np.array([0, 1]), minus, np.zeros(1), minus, minus, nowhere)
+        return Table(leaf, np.array([[1.0 - self.label, self.label]]))
 
 
 @dataclass(frozen=True)
@@ -57,33 +50,17 @@ class Splits:
 
     def table(self) -> Table:
         """Return the tree in the layout that graphs are made from."""
-        table = _flat_table(self.tree) if isinstance(self.tree, FlatTree) else self._table_of_sklearn()
-        if self.features is None:
-            return table
-        return table._replace(feature=np.where(table.left < 0, -1, self.features[np.maximum(table.feature, 0)]))
-
-    def _table_of_sklearn(self) -> Table:
-        # As for a pickle: both arrays at once, without a copy for every field.
-        state = self.tree.__getstate__()
-        nodes, values = state["nodes"], state["values"]
-        shares = np.zeros((len(nodes), 2))
-        shares[:, self.columns] = values[:, 0, : len(self.columns)]
-        return Table(
-            nodes["feature"],
-            nodes["threshold"],
-            nodes["left_child"],
-            nodes["right_child"],
-            nodes["missing_go_to_left"] != 0,
-            np.full(len(nodes), -1),
-            NO_SETS,
-            shares,
-        )
-
-
-def _flat_table(tree: FlatTree) -> Table:
-    shares = np.stack([1 - tree.value, tree.value], axis=1)
-    parts = (tree.feature, tree.threshold, tree.left, tree.right, tree.missing_left, tree.category_set, tree.sets)
-    return Table(*parts, shares)
+        if isinstance(self.tree, FlatTree):
+            flat = self.tree
+            tree = TreeTable(np.array([0, len(flat.left)]), *flat.arrays())
+            shares = np.stack([1 - flat.value, flat.value], axis=1)
+        else:
+            tree, values = table_of_tree(self.tree)
+            shares = np.zeros((len(values), 2))
+            shares[:, self.columns] = values[:, 0, : len(self.columns)]
+        if self.features is not None:
+            tree = replace(tree, feature=np.where(tree.is_leaf, -1, self.features[np.maximum(tree.feature, 0)]))
+        return Table(tree, shares)
 
 
 @dataclass(frozen=True)

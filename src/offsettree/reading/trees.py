@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models.tree_sums import ENTRY_FIELDS, TreeSums
+from offsettree.models.tree_sums import TreeSums
+from offsettree.models.tree_table import TreeTable
 from offsettree.reading.cannot_flatten import CannotFlatten
 
-__all__ = ["TreeList", "fields_of_tree", "read_boosting", "read_tree"]
-
-Fields = dict[str, NDArray[Any]]
+__all__ = ["TreeList", "read_boosting", "read_tree", "table_of_tree"]
 
 
 @dataclass
 class TreeList:
     """Trees one after the other: the fields of their entries, a row of values for each, and the output they add to."""
 
-    tables: list[Fields] = field(default_factory=list)
+    tables: list[TreeTable] = field(default_factory=list)
     values: list[NDArray[np.float64]] = field(default_factory=list)  # of shape (n_entries, n_values)
     output: list[int] = field(default_factory=list)
 
-    def add(self, table: Fields, values: NDArray[np.float64], output: int = 0) -> None:
+    def add(self, table: TreeTable, values: NDArray[np.float64], output: int = 0) -> None:
         """Append a tree."""
         self.tables.append(table)
         self.values.append(values)
@@ -40,8 +39,8 @@ class TreeList:
         if columns is None:
             return self
         tables = [
-            table | {"feature": np.where(table["feature"] < 0, -1, columns[table["feature"]]).astype(np.int32)}
-            for table in self.tables
+            replace(each, feature=np.where(each.is_leaf, -1, columns[np.maximum(each.feature, 0)]))
+            for each in self.tables
         ]
         return TreeList(tables, self.values, self.output)
 
@@ -54,19 +53,12 @@ class TreeList:
         which: NDArray[np.int32] | None = None,
     ) -> TreeSums:
         """Return the table of all; only leaves keep their values."""
-        sizes = [len(table["feature"]) for table in self.tables]
-        nothing = {name: np.empty(0, dtype) for name, dtype in ENTRY_FIELDS.items()}
-        fields = {
-            name: np.concatenate([table[name] for table in self.tables] or [nothing[name]]).astype(dtype)
-            for name, dtype in ENTRY_FIELDS.items()
-        }
+        trees = TreeTable.joined(self.tables, np.float64)
         values = np.concatenate(self.values or [np.empty((0, 1))])
-        leaf = fields["feature"] < 0
-        value_of = np.where(leaf, np.cumsum(leaf) - 1, -1).astype(np.int32)
+        leaf = trees.is_leaf
         return TreeSums(
-            np.cumsum([0, *sizes]).astype(np.int64),
-            fields,
-            value_of,
+            trees,
+            np.where(leaf, np.cumsum(leaf) - 1, -1).astype(np.int32),
             np.ascontiguousarray(values[leaf], dtype=np.float64),
             np.array(self.output, dtype=np.int32),
             np.full(len(base), -1, dtype=np.int32) if which is None else which,
@@ -76,25 +68,26 @@ class TreeList:
         )
 
 
-def fields_of_tree(tree: Any) -> Fields:
-    """Return the entries of one of scikit-learn's trees."""
-    nodes = tree.__getstate__()["nodes"]
-    leaf = nodes["left_child"] < 0
-    return {
-        "feature": np.where(leaf, -1, nodes["feature"]).astype(np.int32),
-        "threshold": np.where(leaf, 0.0, nodes["threshold"]),
-        "left": np.where(leaf, -1, nodes["left_child"]).astype(np.int32),
-        "right": np.where(leaf, -1, nodes["right_child"]).astype(np.int32),
-        "missing_left": nodes["missing_go_to_left"] != 0,
-    }
+def table_of_tree(tree: Any) -> tuple[TreeTable, NDArray[np.float64]]:
+    """Return the entries of one of scikit-learn's trees, and values of shape (n_entries, n_outputs, n_classes)."""
+    state = tree.__getstate__()  # as for a pickle: both arrays at once, without a copy for every field
+    nodes = state["nodes"]
+    return TreeTable(
+        np.array([0, len(nodes)]),
+        nodes["feature"],
+        nodes["threshold"],
+        nodes["left_child"],
+        nodes["right_child"],
+        nodes["missing_go_to_left"] != 0,
+    ), state["values"]
 
 
 def read_tree(tree: Any, trees: TreeList, output: int = 0) -> None:
     """Append one of scikit-learn's trees: several outputs, or the classes of one."""
-    values = tree.value
+    table, values = table_of_tree(tree)
     if values.shape[1] > 1 and values.shape[2] > 1:
         raise CannotFlatten("trees of several outputs with several classes")
-    trees.add(fields_of_tree(tree), values.reshape(len(values), -1), output)
+    trees.add(table, values.reshape(len(values), -1), output)
 
 
 def read_boosting(model: Any) -> TreeList:
@@ -108,12 +101,13 @@ def read_boosting(model: Any) -> TreeList:
             leaf = nodes["is_leaf"] != 0
             if nodes["is_categorical"].any():
                 raise CannotFlatten(f"{type(model).__name__} with categories")
-            fields = {
-                "feature": np.where(leaf, -1, nodes["feature_idx"]).astype(np.int32),
-                "threshold": np.where(leaf, 0.0, nodes["num_threshold"]),
-                "left": np.where(leaf, -1, nodes["left"].astype(np.int64)).astype(np.int32),
-                "right": np.where(leaf, -1, nodes["right"].astype(np.int64)).astype(np.int32),
-                "missing_left": nodes["missing_go_to_left"] != 0,
-            }
-            trees.add(fields, nodes["value"][:, np.newaxis].astype(np.float64), output)
+            table = TreeTable(
+                np.array([0, len(nodes)]),
+                nodes["feature_idx"],
+                nodes["num_threshold"],
+                np.where(leaf, -1, nodes["left"].astype(np.int64)),
+                np.where(leaf, -1, nodes["right"].astype(np.int64)),
+                nodes["missing_go_to_left"] != 0,
+            )
+            trees.add(table, nodes["value"][:, np.newaxis].astype(np.float64), output)
     return trees

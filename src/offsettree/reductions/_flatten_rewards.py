@@ -9,12 +9,12 @@ import numpy as np
 from offsettree.models.boosted_scores import BoostedRewardScores
 from offsettree.models.planes import Planes
 from offsettree.models.scores import LeafMeans, LinearScores, Scores, TreeScores
-from offsettree.models.tree_sums import ENTRY_FIELDS
+from offsettree.models.tree_table import TreeTable
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.columns import ColumnSpace
 from offsettree.reading.pipelines import steps_before
 from offsettree.reading.scores import LinearPiece, join_pieces, read_regressor
-from offsettree.reading.trees import TreeList, fields_of_tree
+from offsettree.reading.trees import TreeList, read_tree
 from offsettree.reductions._boosted_rewards import BoostedRewards
 from offsettree.reductions._corrections import ForestCorrections, RegressedCorrections
 from offsettree.reductions._reward_models import LinearRewards, RegressedRewards
@@ -112,9 +112,5 @@ def _leaf_means(corrections: ForestCorrections, space: ColumnSpace) -> LeafMeans
         before = chosen.source
     trees = TreeList()
     for tree in corrections._forest.estimators_:
-        trees.add(fields_of_tree(tree.tree_), np.zeros((tree.tree_.node_count, 1)))
-    tables = trees.on_columns(before).tables
-    fields = {
-        name: np.concatenate([table[name] for table in tables]).astype(dtype) for name, dtype in ENTRY_FIELDS.items()
-    }
-    return LeafMeans(corrections._offset.astype(np.int64), fields, corrections._means)
+        read_tree(tree.tree_, trees)
+    return LeafMeans(TreeTable.joined(trees.on_columns(before).tables, np.float64), corrections._means)

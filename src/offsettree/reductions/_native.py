@@ -13,7 +13,7 @@ from offsettree.learners import HistogramTree
 from offsettree.learners._binning import Bins
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
 from offsettree.models import SplitContests
-from offsettree.models.split_contests import FIELDS as CONTEST_FIELDS
+from offsettree.models.tree_table import TreeTable
 from offsettree.reading import CannotFlatten, ColumnSpace
 
 __all__ = ["Grown", "NativeContests", "is_native"]
@@ -57,31 +57,14 @@ def flatten_native(trees: Sequence[NativeContests], space: ColumnSpace) -> Split
     columns = space.codes(trees[0].bins.categories) if trees[0].bins.categories else np.arange(space.n_features)
     if not np.array_equal(columns, np.arange(space.n_features)):
         raise CannotFlatten("nominal columns in an order of their own")
-    n_entries = np.cumsum([0] + [int(each.start[-1]) for each in trees])
-    n_sets = np.cumsum([0] + [len(each.tables.sets) for each in trees])
-    fields = {
-        name: _after_each_other([getattr(each.tables, name) for each in trees], dtype)
-        for name, dtype in CONTEST_FIELDS.items()
-        if name != "category_set"
-    }
-    category = [
-        np.where(each.tables.category_set >= 0, each.tables.category_set + shift, -1)
-        for each, shift in zip(trees, n_sets, strict=False)
-    ]
-    start = [each.start[:-1] + shift for each, shift in zip(trees, n_entries, strict=False)]
+    tables = [TreeTable(each.start, *each.tables.arrays()) for each in trees]
+    # The arrays of a single tree are shared, not copied: a pickle then has them once.
+    joined = tables[0] if len(tables) == 1 else TreeTable.joined(tables, np.float32, categories=True)
+    answer = np.concatenate([each.tables.answer for each in trees])
     scores = [each.scores for each in trees if each.scores is not None]
-    return SplitContests(
-        np.concatenate([*start, n_entries[-1:]]).astype(np.int64),
-        **fields,
-        category_set=_after_each_other(category, np.int32),
-        sets=_after_each_other([each.tables.sets for each in trees], np.uint32),
-        centre=np.asarray(scores[0][0], dtype=np.float32) if scores else None,
-        weights=np.concatenate([each[1:] for each in scores]) if scores else None,
-    )
-
-
-def _after_each_other(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    return np.asarray(arrays[0] if len(arrays) == 1 else np.concatenate(arrays), dtype=dtype)
+    if not scores:
+        return SplitContests(joined, answer)
+    return SplitContests(joined, answer, scores[0][0], np.concatenate([each[1:] for each in scores]))
 
 
 @dataclass(frozen=True, eq=False)

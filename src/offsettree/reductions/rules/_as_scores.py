@@ -8,6 +8,7 @@ import numpy as np
 
 from offsettree.learners._binning import Bins
 from offsettree.models.scores import Scores, TreeScores
+from offsettree.models.tree_table import TreeTable
 from offsettree.reading.columns import ColumnSpace
 from offsettree.reading.trees import TreeList
 from offsettree.reductions.rules._rule import Rule
@@ -48,6 +49,5 @@ def rules_as_scores(root: Rule, bins: Bins, space: ColumnSpace, n_actions: int) 
     add(root)
     trees = TreeList()
     columns = [np.array(column) for column in zip(*entries, strict=True)]
-    fields = dict(zip(("feature", "threshold", "left", "right", "missing_left"), columns, strict=True))
-    trees.add(fields, np.array(values))
+    trees.add(TreeTable(np.array([0, len(entries)]), *columns), np.array(values))
     return Scores([TreeScores(trees.sums(np.zeros(n_actions), np.ones(n_actions), narrow=True))], n_actions)
