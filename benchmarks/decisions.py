@@ -149,45 +149,55 @@ def measure(policy: OffsetTree, X: NDArray[Any], n_slow: int) -> dict[str, float
     }
 
 
+def compare(policy: Any, X: NDArray[np.float64]) -> dict[str, float] | None:
+    """Time single decisions, and all at once, of a policy, live and loaded; None if it has no flat form."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            save(policy, Path(folder) / "policy.ot")
+        except PolicyFileError:
+            return None
+        loaded = load(Path(folder) / "policy.ot")
+    chosen = policy.predict(X)
+    if (loaded.predict(X) != chosen).any():
+        raise RuntimeError(f"live and loaded must decide alike; {policy} does not.")
+    x = X[7].copy()
+    n_calls = 5000 if per_call(lambda: policy.decide(x), 20) < 1e-5 else 200
+    return {
+        "decide_seconds": per_call(lambda: policy.decide(x), n_calls),
+        "loaded_decide_seconds": per_call(lambda: loaded.decide(x), n_calls),
+        "few_seconds": seconds(lambda: policy.predict(X)),
+        "loaded_few_seconds": seconds(lambda: loaded.predict(X)),
+        "asked_few_seconds": seconds(lambda: policy._ask(X)),
+        "n_unlike": float(np.count_nonzero(policy.actions_[policy._ask(X)] != chosen)),
+    }
+
+
 def live_and_loaded(n_rows: int = 2000, n_features: int = 9, n_actions: int = 6) -> list[dict[str, Any]]:
-    """Time single decisions, and 1,000 at once, of every learner of the catalog: as fitted, and read from a file."""
+    """Print a line for every learner of the catalog."""
     X, action, reward, propensity = make_log(n_rows, n_features, n_actions)
-    few, x, records = X[:1000].astype(np.float64), X[7].astype(np.float64), []
+    few, records = X[:1000].astype(np.float64), []
     print(f"\nLive and loaded: k = {n_actions}, {n_features} features, fitted to {n_rows:,} rows. Microseconds.")
-    print("policy                                  decide  loaded  ratio    1,000  loaded  ratio  rows unlike learners")
-    for kind, reduction, names in (
-        ("classifier", OffsetTree, CLASSIFIERS),
-        ("regressor", RewardRegression, REGRESSORS),
-    ):
-        for name in names:
-            policy: Any = reduction(make_learner(name, kind), random_state=0)
-            try:
-                policy.fit(X, action, reward=reward, propensity=propensity)
-            except ImportError:
-                continue  # Weka's learners need an extra and Java
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    save(policy, Path(folder) / "policy.ot")
-                except PolicyFileError:
-                    continue
-                loaded = load(Path(folder) / "policy.ot")
-            if (policy.predict(few) != loaded.predict(few)).any():
-                raise RuntimeError(f"live and loaded must decide alike; {name} does not.")
-            n_calls = 5000 if per_call(lambda policy=policy: policy.decide(x), 20) < 1e-5 else 200
-            figures = {
-                "decide_seconds": per_call(lambda policy=policy: policy.decide(x), n_calls),
-                "loaded_decide_seconds": per_call(lambda loaded=loaded: loaded.decide(x), n_calls),
-                "few_seconds": seconds(lambda policy=policy: policy.predict(few)),
-                "loaded_few_seconds": seconds(lambda loaded=loaded: loaded.predict(few)),
-                "n_unlike": int(np.count_nonzero(policy.actions_[policy._ask(few)] != policy.predict(few))),
-            }
-            records.append({"policy": reduction.__name__, "learner": name, **figures})
-            one, one_loaded, many, many_loaded, unlike = figures.values()
-            print(
-                f"{reduction.__name__:>16}, {name:<20}{one * 1e6:>8.1f}{one_loaded * 1e6:>8.1f}{one / one_loaded:>7.2f}"
-                f"{many * 1e6:>9.0f}{many_loaded * 1e6:>8.0f}{many / many_loaded:>7.2f}{unlike:>8}",
-                flush=True,
-            )
+    print("policy and learner                   decide  loaded  ratio    1,000  loaded  ratio    asked  rows unlike")
+    learners: list[tuple[type[Any], Any, str]] = [
+        *((OffsetTree, "classifier", name) for name in CLASSIFIERS),
+        *((RewardRegression, "regressor", name) for name in REGRESSORS),
+    ]
+    for reduction, kind, name in learners:
+        policy = reduction(make_learner(name, kind), random_state=0)
+        try:
+            policy.fit(X, action, reward=reward, propensity=propensity)
+        except ImportError:
+            continue  # Weka's learners need an extra and Java
+        found = compare(policy, few)
+        if found is None:
+            continue
+        records.append({"policy": reduction.__name__, "learner": name, **found})
+        one, one_loaded, many, many_loaded, asked, unlike = found.values()
+        print(
+            f"{reduction.__name__:<17}{name:<18}{one * 1e6:>8.1f}{one_loaded * 1e6:>8.1f}{one / one_loaded:>7.2f}"
+            f"{many * 1e6:>9.0f}{many_loaded * 1e6:>8.0f}{many / many_loaded:>7.2f}{asked * 1e6:>9.0f}{unlike:>8.0f}",
+            flush=True,
+        )
     return records
 
 

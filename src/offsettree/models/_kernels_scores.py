@@ -11,6 +11,8 @@ from offsettree.learners._kernels_scores import dot
 
 __all__ = ["find_leaves", "linear_csr", "linear_rows", "sum_trees"]
 
+BLOCK = 512
+
 
 @kernel
 def linear_rows(values: Any, n_columns: Any, weights: Any, bias: Any, at_missing: Any, out: Any) -> None:
@@ -85,13 +87,15 @@ def sum_trees(
     indicator column of its own.
     """
     n_values = values.shape[1]
-    for i in range(X.shape[0]):
-        for tree in range(start.shape[0] - 1):
-            if output[tree] >= 0:
-                place = value_of[_leaf_of(tables, start[tree], X[i], -1, narrow)]
-                for j in range(n_values):
-                    out[i, output[tree] + j] += values[place, j]
-            else:
+    for first in range(0, X.shape[0], BLOCK):
+        last = min(first + BLOCK, X.shape[0])
+        for tree in range(start.shape[0] - 1):  # comes from far off, and once for all rows of a block
+            for i in range(first, last):
+                if output[tree] >= 0:
+                    place = value_of[_leaf_of(tables, start[tree], X[i], -1, narrow)]
+                    for j in range(n_values):
+                        out[i, output[tree] + j] += values[place, j]
+                    continue
                 for action in range(which.shape[0]):
                     if which[action] >= 0:
                         place = value_of[_leaf_of(tables, start[tree], X[i], which[action], narrow)]

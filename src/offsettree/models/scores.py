@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 from offsettree._available import best_of, pieces
 from offsettree._features import is_sparse
 from offsettree.models._batches import dense_blocks
-from offsettree.models.boosted_scores import BoostedRewardScores
+from offsettree.models.boosted_model import Boosted
 from offsettree.models.graph import SplitGraph, as_words
 from offsettree.models.model import Model
 from offsettree.models.part import Part
@@ -20,67 +22,86 @@ from offsettree.models.planes import Planes
 from offsettree.models.tree_sums import TreeSums
 from offsettree.models.tree_table import NO_SETS, TreeTable
 
-__all__ = ["LeafMeans", "LinearScores", "Scores", "TreeScores"]
+__all__ = ["BoostedRewardScores", "LeafMeans", "LinearScores", "Scores", "TreeScores"]
 
 
-@dataclass(frozen=True, eq=False)
-class LinearScores:
-    """A linear function per action."""
+class Summand(ABC):
+    """Numbers for every row and action, which are added to those of others."""
 
-    kind: ClassVar[str] = "linear"
-    planes: Planes
-    clipped: bool = False  # to where rewards are, from 0 to 1
+    kind: ClassVar[str]
 
+    @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
-        return {"clipped": self.clipped}
 
+    @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what is written, by name."""
-        return self.planes.arrays()
 
     def parts(self) -> dict[str, Any]:
         """Return what is within: nothing."""
         return {}
 
     @classmethod
+    @abstractmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
         """Read and check what was written."""
+
+    @abstractmethod
+    def scores(self, X: Any) -> Any:
+        """Return a number for every row and action, as an array or a sparse one."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores(Summand):
+    """A linear function per action."""
+
+    kind = "linear"
+    planes: Planes
+    clipped: bool = False  # to where rewards are, from 0 to 1
+
+    def settings(self) -> dict[str, Any]:
+        """See `Summand`."""
+        return {"clipped": self.clipped}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Summand`."""
+        return self.planes.arrays()
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Summand`."""
         return cls(Planes.read(part, n_actions, n_columns), part.truth("clipped"))
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Return a number for every row and action."""
+        """See `Summand`."""
         scores = self.planes.scores(X)
         return np.clip(scores, 0, 1) if self.clipped else scores
 
 
 @dataclass(frozen=True, eq=False)
-class TreeScores:
+class TreeScores(Summand):
     """Sums over decision trees."""
 
-    kind: ClassVar[str] = "trees"
+    kind = "trees"
     sums: TreeSums
     clipped: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it."""
+        """See `Summand`."""
         return {"clipped": self.clipped, **self.sums.settings()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name."""
+        """See `Summand`."""
         return self.sums.arrays()
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within: nothing."""
-        return {}
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """Read and check what was written."""
+        """See `Summand`."""
         return cls(TreeSums.read(part, n_actions, n_columns), part.truth("clipped"))
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Return a number for every row and action."""
+        """See `Summand`."""
         scores = self.sums.scores(X)
         return np.clip(scores, 0, 1) if self.clipped else scores
 
@@ -99,19 +120,19 @@ class TreeScores:
 
 
 @dataclass(frozen=True, eq=False)
-class LeafMeans:
+class LeafMeans(Summand):
     """A forest whose leaves hold numbers of some actions only: of entry e, those of row e of a CSR matrix."""
 
-    kind: ClassVar[str] = "leaf means"
+    kind = "leaf means"
     trees: TreeTable
     means: Any
 
     def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it."""
+        """See `Summand`."""
         return {"trees": self.trees.n_trees}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name."""
+        """See `Summand`."""
         return {
             **self.trees.arrays(),
             "data": self.means.data,
@@ -119,13 +140,9 @@ class LeafMeans:
             "indptr": self.means.indptr.astype(np.int64),
         }
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is within: nothing."""
-        return {}
-
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """Read and check what was written."""
+        """See `Summand`."""
         trees = TreeTable.read(part, part.integer("trees", 1, 1 << 31), n_columns, np.float64)
         n_entries = len(trees.feature)
         data = part.finite("data", np.float64, None)
@@ -134,7 +151,7 @@ class LeafMeans:
         return cls(trees, sp.csr_array((data, indices, indptr), shape=(n_entries, n_actions)))
 
     def scores(self, X: Any) -> Any:
-        """Return a number for every row and action, as an array or a sparse one."""
+        """See `Summand`."""
         from offsettree.models._kernels_scores import find_leaves
 
         n_rows, n_trees = X.shape[0], self.trees.n_trees
@@ -150,7 +167,40 @@ class LeafMeans:
         return where @ self.means
 
 
-SCORES: dict[str, Any] = {each.kind: each for each in (LinearScores, TreeScores, LeafMeans, BoostedRewardScores)}
+@dataclass(frozen=True, eq=False)
+class BoostedRewardScores(Summand):
+    """The logistic function of boosted scores; or the scores times `unit`, kept within 0 and 1."""
+
+    kind = "boosted"
+    model: Boosted
+    logistic: bool
+    unit: float
+
+    def settings(self) -> dict[str, Any]:
+        """See `Summand`."""
+        return {"logistic": self.logistic, "unit": self.unit, **self.model.settings()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Summand`."""
+        return self.model.arrays()
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Summand`."""
+        model = Boosted.read(part, n_actions, n_columns)
+        return cls(model, part.truth("logistic"), part.number("unit", 0, 1))
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """See `Summand`."""
+        score = self.model.flat.scores(X)
+        if self.logistic:
+            return np.asarray(1 / (1 + np.exp(-np.clip(score, -500, 500))))
+        return np.clip(score * self.unit, 0, 1)
+
+
+SCORES: dict[str, type[Summand]] = {
+    each.kind: each for each in (LinearScores, TreeScores, LeafMeans, BoostedRewardScores)
+}
 
 
 class Scores(Model):
@@ -158,7 +208,7 @@ class Scores(Model):
 
     kind = "scores"
 
-    def __init__(self, summands: list[Any], n_actions: int) -> None:
+    def __init__(self, summands: Sequence[Summand], n_actions: int) -> None:
         self.summands = summands
         self.n_actions = n_actions
 
@@ -168,7 +218,7 @@ class Scores(Model):
 
     def parts(self) -> dict[str, Any]:
         """See `Model`."""
-        return {"summands": self.summands}
+        return {"summands": list(self.summands)}
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from offsettree._optional import require
 from offsettree.models.boosted_model import Boosted
-from offsettree.models.boosted_scores import BoostedRewardScores
 from offsettree.models.model import Constant
 from offsettree.models.plane_contests import PlaneContests
 from offsettree.models.planes import Planes
-from offsettree.models.scores import LeafMeans, LinearScores, Scores, TreeScores
+from offsettree.models.scores import BoostedRewardScores, LeafMeans, LinearScores, Scores, TreeScores
 from offsettree.models.split_contests import SplitContests
 from offsettree.models.tournaments import Tournaments
 from offsettree.policy_file._onnx_boosted import boosted_scores

@@ -27,7 +27,7 @@ from offsettree.reading.classifiers import read_committee, read_member
 from offsettree.reading.columns import ColumnSpace
 from offsettree.reading.members import Committee, Constant, Member, Plane, Splits
 from offsettree.reading.members import Part as CommitteePart
-from offsettree.reading.pipelines import Before, unwrap
+from offsettree.reading.pipelines import Preprocessing, unwrap
 from offsettree.reading.trees import TreeList, read_boosting
 
 __all__ = ["read_contests"]
@@ -78,7 +78,9 @@ def _read(classifier: Any, space: ColumnSpace) -> Any:
         if core.n_trees_per_iteration_ != 1 or core.classes_.tolist() != [0, 1]:
             raise CannotFlatten("boosting of more than two classes")
         trees = read_boosting(core)
-        return Boosted(trees.on_columns(_chosen(before, core)), float(np.asarray(core._baseline_prediction).ravel()[0]))
+        return Boosted(
+            trees.on_columns(before.columns_for(core)), float(np.asarray(core._baseline_prediction).ravel()[0])
+        )
     member = read_member(core, n_seen)
     if member is not None:
         return _place(member, before, core, space.n_columns)
@@ -87,11 +89,11 @@ def _read(classifier: Any, space: ColumnSpace) -> Any:
         raise CannotFlatten(name_of(core))
     if committee.constant is not None:
         return Constant(committee.constant)
-    columns = _chosen(before, core)
+    columns = before.columns_for(core)
     return _with_members(committee, lambda each: _on_columns(each, columns, space.n_columns))
 
 
-def _place(member: Member, before: Before, core: Any, n_columns: int) -> Any:
+def _place(member: Member, before: Preprocessing, core: Any, n_columns: int) -> Any:
     """Let a single classifier speak of the columns of X rather than of those that it sees."""
     if isinstance(member, Plane):
         weights, bias, at_missing = before.plane(member.weights[np.newaxis], np.array([member.bias]), n_columns)
@@ -99,14 +101,7 @@ def _place(member: Member, before: Before, core: Any, n_columns: int) -> Any:
         return plane if at_missing is None else FilledPlane(plane, at_missing[0])
     if isinstance(member, Constant):
         return member
-    return _on_columns(member, _chosen(before, core), n_columns)
-
-
-def _chosen(before: Before, core: Any) -> NDArray[np.intp] | None:
-    """Return which columns a learner of trees sees; None for all, as they are."""
-    if not before.only_chooses:
-        raise CannotFlatten(f"{name_of(core)} after a step that scales or fills")
-    return None if np.array_equal(before.source, np.arange(len(before.source))) else before.source
+    return _on_columns(member, before.columns_for(core), n_columns)
 
 
 def _on_columns(member: Member, columns: NDArray[np.intp] | None, n_columns: int) -> Member:
@@ -151,7 +146,7 @@ def _read_shared(contest: SharedContest, space: ColumnSpace) -> Any:
         raise CannotFlatten(name_of(core))
     if committee.constant is not None:
         return Constant(committee.constant)
-    columns = _chosen(before, core)
+    columns = before.columns_for(core)
     return _with_members(committee, lambda each: fixed(_on_columns(each, columns, n_all)))
 
 

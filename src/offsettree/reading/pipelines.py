@@ -17,11 +17,11 @@ from offsettree.learners.encoding import NominalEncoder
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.columns import ColumnSpace
 
-__all__ = ["Before", "steps_before", "unwrap"]
+__all__ = ["Preprocessing", "steps_before", "unwrap"]
 
 
 @dataclass(frozen=True, eq=False)
-class Before:
+class Preprocessing:
     """Column j that a learner sees is ``slope[j] * x[source[j]] + shift[j]``; or ``filled[j]`` where x is missing.
 
     A `filled` of NaN leaves it missing.
@@ -33,15 +33,21 @@ class Before:
     filled: NDArray[np.float64]
 
     @classmethod
-    def nothing(cls, source: NDArray[np.intp]) -> Self:
+    def none(cls, source: NDArray[np.intp]) -> Self:
         """Return columns as they are."""
         n = len(source)
         return cls(source, np.ones(n), np.zeros(n), np.full(n, np.nan))
 
     @property
-    def only_chooses(self) -> bool:
+    def only_selects(self) -> bool:
         """Whether values are left as they are."""
         return bool((self.slope == 1).all() and (self.shift == 0).all() and np.isnan(self.filled).all())
+
+    def columns_for(self, learner: Any) -> NDArray[np.intp] | None:
+        """Return which columns a learner of trees sees, which takes values as they are; None for all of them."""
+        if not self.only_selects:
+            raise CannotFlatten(f"{name_of(learner)} after a step that scales or fills")
+        return None if np.array_equal(self.source, np.arange(len(self.source))) else self.source
 
     def plane(
         self, weights: NDArray[np.float64], bias: NDArray[np.float64], n_columns: int
@@ -59,26 +65,26 @@ class Before:
             np.add.at(at_missing.T, self.source, (weights * (self.filled - self.shift)).T)
         return folded, bias + weights @ self.shift, at_missing
 
-    def scaled(self, slope: Any, shift: Any) -> Before:
+    def scaled(self, slope: Any, shift: Any) -> Preprocessing:
         """Return what comes out after one more scaling."""
         return replace(
             self, slope=self.slope * slope, shift=self.shift * slope + shift, filled=self.filled * slope + shift
         )
 
-    def chosen(self, columns: Any) -> Before:
+    def selected(self, columns: Any) -> Preprocessing:
         """Return some of the columns."""
-        return Before(self.source[columns], self.slope[columns], self.shift[columns], self.filled[columns])
+        return Preprocessing(self.source[columns], self.slope[columns], self.shift[columns], self.filled[columns])
 
 
-def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Before]:
+def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Preprocessing]:
     """Return the learner at the end of a pipeline, or the learner itself, and what comes before it."""
     if type(learner) is not Pipeline:
-        return learner, Before.nothing(space.numbers)
+        return learner, Preprocessing.none(space.numbers)
     first = learner.steps[0][1]
     if type(first) is NominalEncoder and isinstance(first.encoder_, ColumnTransformer):
         before = _after_frame(first.encoder_, space)
     else:
-        before = _after(first, Before.nothing(space.numbers), space)
+        before = _after(first, Preprocessing.none(space.numbers), space)
     for _, step in learner.steps[1:-1]:
         before = _after(step, before, space)
     last = learner.steps[-1][1]
@@ -87,14 +93,14 @@ def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Before]:
     return last, before
 
 
-def steps_before(step: Any, space: ColumnSpace) -> Before:
+def steps_before(step: Any, space: ColumnSpace) -> Preprocessing:
     """Return what one step, or a pipeline of steps without a learner, does to the columns."""
     return unwrap(Pipeline([*(step.steps if type(step) is Pipeline else [("step", step)]), ("learner", None)]), space)[
         1
     ]
 
 
-def _after(step: Any, before: Before, space: ColumnSpace) -> Before:
+def _after(step: Any, before: Preprocessing, space: ColumnSpace) -> Preprocessing:
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return before
     if type(step) is FunctionTransformer and (step.func is None or step.func is as_floats):
@@ -120,11 +126,11 @@ def _after(step: Any, before: Before, space: ColumnSpace) -> Before:
     raise CannotFlatten(f"{name_of(step)} in a pipeline")
 
 
-def _after_imputer(step: Any, before: Before) -> Before:
+def _after_imputer(step: Any, before: Preprocessing) -> Preprocessing:
     fill = np.asarray(step.statistics_, dtype=np.float64)
     if step.keep_empty_features:
         fill = np.where(np.isnan(fill), 0.0, fill)
-    before = before.chosen(np.flatnonzero(~np.isnan(fill)))
+    before = before.selected(np.flatnonzero(~np.isnan(fill)))
     fill = fill[~np.isnan(fill)]
     return replace(before, filled=np.where(np.isnan(before.filled), fill, before.filled))
 
@@ -134,14 +140,14 @@ def _fills_numbers(step: Any) -> bool:
     return is_nan and not step.add_indicator and np.asarray(step.statistics_).dtype.kind in "iuf"
 
 
-def _after_frame(encoder: Any, space: ColumnSpace) -> Before:
+def _after_frame(encoder: Any, space: ColumnSpace) -> Preprocessing:
     """Return the columns of a `NominalEncoder` fitted on a frame: indicators first, then numbers."""
     parts = []
     for name, step, columns in encoder.transformers_:
         if name == "nominal" and len(columns):
-            parts.append(Before.nothing(space.indicators(list(columns), step.categories_)))
+            parts.append(Preprocessing.none(space.indicators(list(columns), step.categories_)))
         elif name == "numeric" and len(columns):
-            part = Before.nothing(space.numbers_of(list(columns)))
+            part = Preprocessing.none(space.numbers_of(list(columns)))
             for _, inner in step.steps:
                 part = _after(inner, part, space)
             parts.append(part)
@@ -151,4 +157,4 @@ def _after_frame(encoder: Any, space: ColumnSpace) -> Before:
     # Indicators are never missing: what they are filled with makes no difference, but that they are says so.
     if any(not np.isnan(part.filled).all() for part in parts):
         together[3] = np.where(np.isnan(together[3]), 0.0, together[3])
-    return Before(*together)
+    return Preprocessing(*together)

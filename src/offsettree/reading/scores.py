@@ -34,7 +34,7 @@ from offsettree.models.scores import LinearScores, TreeScores
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.classifiers import same_functions
 from offsettree.reading.columns import ColumnSpace
-from offsettree.reading.pipelines import Before, unwrap
+from offsettree.reading.pipelines import Preprocessing, unwrap
 from offsettree.reading.trees import TreeList, read_boosting, read_tree
 
 __all__ = ["LinearPiece", "TreesPiece", "join_pieces", "read_classes", "read_regressor"]
@@ -155,7 +155,7 @@ def _as_planes(pieces: Sequence[LinearPiece], space: ColumnSpace) -> Planes:
     )
 
 
-def _unwrapped(model: Any, space: ColumnSpace, n_more: int) -> tuple[Any, Before]:
+def _unwrapped(model: Any, space: ColumnSpace, n_more: int) -> tuple[Any, Preprocessing]:
     if not n_more:
         return unwrap(model, space)
     wider = space.with_more(n_more, "action")
@@ -171,18 +171,14 @@ def _coefficients(core: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return weights, bias
 
 
-def _chosen(before: Before, core: Any) -> NDArray[np.intp] | None:
-    if not before.only_chooses:
-        raise CannotFlatten(f"{name_of(core)} after a step that scales or fills")
-    return None if np.array_equal(before.source, np.arange(len(before.source))) else before.source
+def _piece(
+    trees: TreeList, before: Preprocessing, core: Any, n_outputs: int, divisor: int, *, narrow: bool
+) -> TreesPiece:
+    return TreesPiece(trees.on_columns(before.columns_for(core)), np.zeros(n_outputs), float(divisor), narrow)
 
 
-def _piece(trees: TreeList, before: Before, core: Any, n_outputs: int, divisor: int, *, narrow: bool) -> TreesPiece:
-    return TreesPiece(trees.on_columns(_chosen(before, core)), np.zeros(n_outputs), float(divisor), narrow)
-
-
-def _boosted(core: Any, before: Before, base: NDArray[np.float64]) -> TreesPiece:
-    trees = read_boosting(core).on_columns(_chosen(before, core))
+def _boosted(core: Any, before: Preprocessing, base: NDArray[np.float64]) -> TreesPiece:
+    trees = read_boosting(core).on_columns(before.columns_for(core))
     if len(base) == 2 and core.n_trees_per_iteration_ == 1:
         trees = TreeList(trees.tables, trees.values, [1] * len(trees.output))
     return TreesPiece(trees, base, 1.0, narrow=False)

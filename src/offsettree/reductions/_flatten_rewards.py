@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from offsettree.models.boosted_scores import BoostedRewardScores
 from offsettree.models.planes import Planes
-from offsettree.models.scores import LeafMeans, LinearScores, Scores, TreeScores
+from offsettree.models.scores import BoostedRewardScores, LeafMeans, LinearScores, Scores, TreeScores
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.columns import ColumnSpace
@@ -107,7 +106,7 @@ def _leaf_means(corrections: ForestCorrections, space: ColumnSpace) -> LeafMeans
         before = space.numbers
     else:
         chosen = steps_before(corrections._before, space)
-        if not chosen.only_chooses:
+        if not chosen.only_selects:
             raise CannotFlatten("a forest after a step that scales or fills")
         before = chosen.source
     trees = TreeList()
