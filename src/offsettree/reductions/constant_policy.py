@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 
 from offsettree._available import Available
 from offsettree._features import Features
@@ -119,3 +120,8 @@ class ConstantPolicy(BasePolicy):
 
     def _as_numbers(self, frame: Features) -> Features:
         return frame  # of which only the rows are counted
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
