@@ -27,7 +27,7 @@ FUZZ_SEED ?= 0
 fuzz: .venv/ready-dev
 	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 	mkdir -p -m 700 .fuzz/kernels
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.fuzz/kernels $(BIN)/python -m pytest -n 0 tests/compiled tests/online \
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.fuzz/kernels $(BIN)/python -m pytest -n 0 tests/models tests/online \
 		tests/learners tests/policy_file tests/reductions tests/suites/test_available_contract.py
 
 lint: .venv/ready-dev

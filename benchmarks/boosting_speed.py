@@ -33,7 +33,7 @@ from boosting import fitted
 from threadpoolctl import threadpool_limits
 
 from offsettree import RewardBoosting
-from offsettree.persistence import save
+from offsettree.policy_file import save
 
 RIVAL = "LightGBM per action"
 PROBLEMS = ("20,000 rows, k = 8, both, uniform", "50,000 rows, k = 64, nonlinear, uniform")

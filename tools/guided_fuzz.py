@@ -23,7 +23,7 @@ import atheris  # type: ignore[import-untyped]
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "src")]
 
-PACKAGES = ("offsettree.logs", "offsettree._policy_file")
+PACKAGES = ("offsettree.logs", "offsettree.models", "offsettree.policy_file")
 
 with atheris.instrument_imports(include=list(PACKAGES)):
     for package in PACKAGES:  # all of it now: what is imported on demand would not be instrumented

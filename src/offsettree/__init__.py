@@ -19,7 +19,8 @@ if TYPE_CHECKING:
         ProgressiveResult,
         progressive_validation,
     )
-    from offsettree.persistence import export_onnx, load, save
+    from offsettree.policy import Policy
+    from offsettree.policy_file import SavedPolicy, export_onnx, load, save
     from offsettree.reductions import (
         AllPairs,
         BinaryOffset,
@@ -54,12 +55,14 @@ __all__ = [
     "OffsetTree",
     "OnlineOffsetTree",
     "OnlineRewardRegression",
+    "Policy",
     "PolicySearch",
     "PolicyTree",
     "ProgressiveResult",
     "PropensityEstimate",
     "RewardBoosting",
     "RewardRegression",
+    "SavedPolicy",
     "TableEncoder",
     "distill",
     "estimate_propensity",
@@ -89,7 +92,8 @@ _HOMES = {
         "ProgressiveResult",
         "progressive_validation",
     ),
-    "persistence": ("export_onnx", "load", "save"),
+    "policy": ("Policy",),
+    "policy_file": ("SavedPolicy", "export_onnx", "load", "save"),
     "reductions": (
         "AllPairs",
         "BinaryOffset",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,12 @@ from offsettree.exceptions import ActionError, FeatureError
 __all__ = [
     "Available",
     "best_of",
+    "certain",
     "check_available",
     "check_available_for_one",
     "check_available_to_log",
     "pieces",
+    "rank_by_choosing",
 ]
 
 VALUES_AT_ONCE = 1 << 24  # entries of a dense mask held at a time
@@ -101,6 +103,30 @@ def best_of(score: NDArray[np.float64], n: int, mask: NDArray[np.bool_] | None) 
     if tied.any():
         best[tied] = np.lexsort((loss[tied], ~mask[tied]), axis=1)[:, :n]
     return best
+
+
+def rank_by_choosing(
+    choose: Callable[[NDArray[np.bool_] | None], NDArray[np.intp]],
+    n_actions: int,
+    n: int,
+    mask: NDArray[np.bool_] | None,
+) -> NDArray[np.intp]:
+    """Return the positions of the n best: each is what `choose` answers when those before it are not available."""
+    first = choose(mask)
+    position = np.empty((len(first), n), dtype=np.intp)
+    position[:, 0] = first
+    left = np.ones((len(first), n_actions), dtype=bool) if mask is None else mask.copy()
+    for place in range(1, n):
+        left[np.arange(len(first)), position[:, place - 1]] = False
+        position[:, place] = choose(left)
+    return position
+
+
+def certain(position: NDArray[np.intp], n_actions: int) -> NDArray[np.float64]:
+    """Return the probabilities of a policy that always takes the action at these positions."""
+    probability = np.zeros((len(position), n_actions))
+    probability[np.arange(len(position)), position] = 1.0
+    return probability
 
 
 def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted: int = 1) -> Available:

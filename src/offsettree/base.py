@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +17,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from offsettree._available import (
     Available,
+    certain,
     check_available,
-    check_available_for_one,
     check_available_to_log,
-    pieces,
+    rank_by_choosing,
 )
-from offsettree._features import Features, as_one_row, check_features, count_rows, equal_column, is_frame, take_rows
+from offsettree._features import (
+    Features,
+    as_floats,
+    as_one_row,
+    check_features,
+    count_rows,
+    equal_column,
+    is_frame,
+    take_rows,
+)
 from offsettree._fingerprint import Fingerprint, remember_rows
 from offsettree._traits import check_learner, take_over_input_tags
 from offsettree._validation import (
@@ -38,16 +47,22 @@ from offsettree._validation import (
     refuse_scoring_without_log,
 )
 from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning, ParameterError
+from offsettree.policy import Policy, Prepared
+
+if TYPE_CHECKING:
+    from offsettree.models import Model
+    from offsettree.reading import ColumnSpace
 
 __all__ = ["BasePolicy", "snips"]
 
 
-class BasePolicy(BaseEstimator, ABC):
-    """Checks the log, then hands it to `_fit` with actions as positions and rewards scaled to [0, 1].
+class BasePolicy(BaseEstimator, Policy):
+    """Checks the log once, then hands it to `_fit` with actions as positions and rewards scaled to [0, 1].
 
-    A subclass has the parameters `estimator`, `reward_range` and `actions`, and defines `_fit` and `_choose`. To
-    scikit-learn a policy is a classifier of contexts into actions, so that cross-validation is stratified by action;
-    its `score` is not accuracy but the estimated value of the policy.
+    A subclass has the parameters `estimator`, `reward_range` and `actions`, and defines `_fit` and `_choose`; or, to be
+    flattened and decide by flat arrays, `_as_model`, with `_ask` and its like for learners that cannot be. To
+    scikit-learn a policy is a classifier of contexts into actions, so that cross-validation spreads every action over
+    the folds; its `score` is not accuracy but the estimated value of the policy.
     """
 
     estimator: Any
@@ -56,6 +71,7 @@ class BasePolicy(BaseEstimator, ABC):
 
     actions_: NDArray[Any]
 
+    _expects_names = True
     _remembers_rows = True
     _trained_on: Fingerprint | None = None  # lets `evaluate` notice rows that were trained on
     _learner_kind = "classifier"
@@ -153,98 +169,9 @@ class BasePolicy(BaseEstimator, ABC):
         _warn_of_leaks(X, reward, propensity)
         if self._remembers_rows:
             self._trained_on = remember_rows(X, reward, None if first else self._trained_on)
+        if first:
+            self._prepare_anew()
         return [sets, propensity, reward if (low, high) == (0, 1) else (reward - low) / (high - low), position, X]
-
-    def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
-        """Return the action chosen for each row.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            The available actions, in the order of `actions_`: at least one in every row. By default all.
-        """
-        position = self._positions(X) if available is None else self._positions_among(X, available)
-        return np.asarray(self.actions_[position])
-
-    def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
-        """Return the probability of each action, in the order of `actions_`.
-
-        This policy is deterministic: 1 for the action of `predict`, 0 for all others. The array has n_rows times
-        n_actions numbers; prefer `predict` if there are many actions.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            The available actions, as in `predict`.
-        """
-        position = self._positions(X) if available is None else self._positions_among(X, available)
-        probability = np.zeros((len(position), len(self.actions_)))
-        probability[np.arange(len(position)), position] = 1.0
-        return probability
-
-    def decide(self, x: Any, available: Any = None) -> Any:
-        """Return the action for one context, as `predict` does for a table of one row.
-
-        Parameters
-        ----------
-        x : sequence of n_features numbers, mapping of feature names to values, or X of one row
-            The context.
-        available : labels, or booleans in the order of `actions_`, optional
-            The available actions. By default all.
-
-        Returns
-        -------
-        int or str
-            A label of `actions_`, as a plain Python value.
-        """
-        check_is_fitted(self)
-        row = as_one_row(x, getattr(self, "feature_names_in_", None), self._frame_like)
-        if count_rows(row) != 1:
-            raise FeatureError(f"decide takes one context; got {count_rows(row)} rows. Use predict for many.")
-        row = self._checked(row, names_expected=False)
-        if available is None:
-            position = self._choose(row)
-        else:
-            position = self._choose_among(row, check_available_for_one(available, self.actions_))
-        return self.actions_[position[0]].item()
-
-    def rank(self, X: Features, n: int, available: Any = None) -> NDArray[Any]:
-        """Return the n best actions for each row, best first.
-
-        The first is that of `predict`; each later one is the policy's choice if those before it were not available.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        n : int
-            How many, from 1 to the number of actions.
-        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            The available actions, as in `predict`: at least n in every row.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n)
-            Labels of `actions_`, distinct within a row.
-        """
-        check_is_fitted(self)
-        n_actions = len(self.actions_)
-        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= n_actions:
-            raise ParameterError(
-                f"n must be a whole number from 1 to the number of actions, which is {n_actions}; got {n!r}."
-            )
-        X = self._checked(X)
-        n_rows = count_rows(X)
-        sets = None if available is None else check_available(available, n_rows, self.actions_, int(n))
-        position = np.empty((n_rows, n), dtype=np.intp)
-        for rows in pieces(n_rows, n_actions):
-            part = take_rows(X, np.arange(rows.start, rows.stop)) if rows.stop - rows.start < n_rows else X
-            position[rows] = self._rank(part, int(n), None if sets is None else sets.part(rows))
-        return np.asarray(self.actions_[position])
 
     def score(
         self,
@@ -274,44 +201,113 @@ class BasePolicy(BaseEstimator, ABC):
         return snips(self._positions_among(X, available) == logged, reward, weight)
 
     @property
-    def classes_(self) -> NDArray[Any]:
-        """The actions, under the name that scikit-learn's tools expect."""
-        return self.actions_
+    def compiled_(self) -> Any:
+        """The flat form by which the policy decides; None where a learner is of a kind that cannot be flattened."""
+        prepared = self._ready()
+        if prepared is None:
+            check_is_fitted(self)
+            raise AttributeError("compiled_")
+        model: Model | None = prepared.model
+        return None if model is None else model.compiled() or model
 
-    def _positions(self, X: Features) -> NDArray[np.intp]:
-        """Check X and return the position in `actions_` of each row's action."""
-        return self._choose(self._checked(X))
+    def _ready(self) -> Prepared | None:
+        """Flatten the policy when it is first asked, so that fitting does not pay for it."""
+        prepared: Prepared | None = self.__dict__.get("_prepared")
+        if prepared is None or prepared.is_ready:
+            return prepared
+        from offsettree.reading import CannotFlatten, flatten
 
-    def _positions_among(self, X: Features, available: Any) -> NDArray[np.intp]:
-        X = self._checked(X)
-        return self._choose_among(X, check_available(available, count_rows(X), self.actions_))
+        try:
+            prepared.model, prepared.inputs = flatten(self)
+        except CannotFlatten:
+            prepared.model = prepared.inputs = None
+        else:
+            if self._frame_like is None:
+                prepared.fast, prepared.refused = prepared.model.fast(prepared.inputs.missing)
+        prepared.finish(self.actions_)
+        return prepared
 
-    def _choose_among(self, X: Features, sets: Available) -> NDArray[np.intp]:
-        """Choose for each row among its available actions, in pieces small enough for a dense mask."""
-        position = np.empty(count_rows(X), dtype=np.intp)
-        for rows in pieces(*sets.mask.shape):
-            whole = rows.stop - rows.start == len(position)
-            part = X if whole else take_rows(X, np.arange(rows.start, rows.stop))
-            position[rows] = self._choose_within(part, sets.part(rows))
-        return position
+    def _prepare_anew(self) -> None:
+        """Drop what was made of the learners before; to be called when those that follow are in place."""
+        self._prepared = Prepared()
+
+    def _take_over(self, other: BasePolicy) -> None:
+        """Become fitted to the log of another policy, as a part of it, as far as all policies are alike."""
+        for name in ("actions_", "_frame_like", "n_features_in_", "feature_names_in_"):
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
+        self._prepared = Prepared(for_part=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        prepared: Prepared | None = self.__dict__.get("_prepared")
+        if prepared is not None and not prepared.for_part and self._is_slow_to_flatten():
+            self._ready()  # so that not every process that reads the pickle pays for it
+        state: dict[str, Any] = super().__getstate__()
+        return state
+
+    def _is_slow_to_flatten(self) -> bool:
+        """Tell whether to flatten the policy takes so long that a pickle should bring what came of it."""
+        return False
+
+    def _as_model(self, space: ColumnSpace) -> Model:
+        """Return the fitted policy in flat arrays; `CannotFlatten` says what stands in the way."""
+        from offsettree.reading import CannotFlatten
+
+        raise CannotFlatten(type(self).__name__)
+
+    def _as_numbers(self, frame: Features) -> Features:
+        """Return a checked frame as the table of numbers that the flat model takes."""
+        inputs = self._prepared.inputs
+        return as_floats(frame) if inputs.nominal is None else inputs.nominal.encode(frame)
+
+    def _flat_rows(self, X: Features) -> tuple[Model | None, Features]:
+        """Return the flat model and X as it takes it; None and X as it is where learners must be asked."""
+        prepared = self._ready()
+        if prepared is None or prepared.model is None:
+            return None, X
+        return prepared.model, self._as_numbers(X) if is_frame(X) else X
+
+    def _choose(self, X: Features) -> NDArray[np.intp]:
+        model, rows = self._flat_rows(X)
+        return self._ask(X) if model is None else model.choose(rows)
 
     def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Return the position of each row's action, which its mask allows; X is checked."""
+        model, rows = self._flat_rows(X)
+        return self._ask_within(X, mask) if model is None else model.choose_within(rows, mask)
+
+    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        model, rows = self._flat_rows(X)
+        return self._ask_rank(X, n, mask) if model is None else model.rank(rows, n, mask)
+
+    def _probabilities(self, X: Features, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        model, rows = self._flat_rows(X)
+        return self._ask_probabilities(X, mask) if model is None else model.probabilities(rows, mask)
+
+    def _ask(self, X: Features) -> NDArray[np.intp]:
+        """Choose by asking the learners themselves: the slow path, where a policy cannot be flattened."""
+        raise NotImplementedError(f"{type(self).__name__} must define _choose, or _ask.")
+
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Do as `_ask`, each row among the actions that its mask leaves."""
         raise ParameterError(
             f"available must be None for {type(self).__name__}, which does not support masks. "
             "Use OffsetTree, OffsetForest or another policy learned by fit."
         )
 
-    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        """Return the positions of the n best actions, among all if there is no mask."""
-        first = self._choose(X) if mask is None else self._choose_within(X, mask)
-        position = np.empty((len(first), n), dtype=np.intp)
-        position[:, 0] = first
-        left = np.ones((len(first), len(self.actions_)), dtype=bool) if mask is None else mask.copy()
-        for place in range(1, n):
-            left[np.arange(len(first)), position[:, place - 1]] = False
-            position[:, place] = self._choose_within(X, left)
-        return position
+    def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        return rank_by_choosing(
+            lambda left: self._choose(X) if left is None else self._choose_within(X, left), len(self.actions_), n, mask
+        )
+
+    def _ask_probabilities(self, X: Features, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        return certain(self._choose(X) if mask is None else self._choose_within(X, mask), len(self.actions_))
+
+    def _checked_row(self, x: Any) -> Features:
+        check_is_fitted(self)
+        row = as_one_row(x, getattr(self, "feature_names_in_", None), self._frame_like)
+        if count_rows(row) != 1:
+            raise FeatureError(f"decide takes one context; got {count_rows(row)} rows. Use predict for many.")
+        return self._checked(row, names_expected=False)
 
     def _checked(self, X: Features, *, names_expected: bool = True, numbers: bool = True) -> Features:
         check_is_fitted(self)
@@ -346,10 +342,6 @@ class BasePolicy(BaseEstimator, ABC):
         available: Available | None,
     ) -> None:
         """Learn from a checked log: `action` holds positions in `actions_`, `reward` is scaled to [0, 1]."""
-
-    @abstractmethod
-    def _choose(self, X: Features) -> NDArray[np.intp]:
-        """Return the position in `actions_` of each row's action; X is checked."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

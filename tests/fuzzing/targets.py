@@ -20,11 +20,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from offsettree import LoggedData, load
-from offsettree._policy_file import _archive
-from offsettree._policy_file._archive import Archive, read_archive
-from offsettree._policy_file._json import read_json
-from offsettree._policy_file._manifest import check_version, read_policy
 from offsettree.exceptions import OffsetTreeError
+from offsettree.policy_file import _archive
+from offsettree.policy_file._archive import Archive, read_archive
+from offsettree.policy_file._json import read_json
+from offsettree.policy_file._manifest import check_version, read_policy
 from offsettree.workflow.inspection import inspect_log
 from tests.fuzzing.seeds import LIVE, LOGS, POLICY_FILES
 from tests.fuzzing.values import FLOATS, WHOLE, change_array, change_bytes, change_json, odd_json

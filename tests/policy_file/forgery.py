@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree import simulate_log
-from offsettree._policy_file._archive import read_archive, write_archive
 from offsettree.logs import LoggedData
+from offsettree.policy_file._archive import read_archive, write_archive
 
 Change = Callable[[dict[str, Any], dict[str, NDArray[Any]]], None]
 

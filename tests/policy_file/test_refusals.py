@@ -29,10 +29,10 @@ from offsettree import (
     load,
     save,
 )
-from offsettree._policy_file import _archive
-from offsettree._policy_file._reading import Part, refusing
 from offsettree.exceptions import PolicyFileError
 from offsettree.logs.table_encoder import EncodedColumn, TableEncoder
+from offsettree.models.part import Part, refusing
+from offsettree.policy_file import _archive
 from tests.policy_file.forgery import contexts, forge, small_log
 
 TREE, PLANES, COMMITTEE, SCORES, ONLINE, VOTES = "tree", "planes", "committee", "scores", "online", "votes"

@@ -36,11 +36,12 @@ from offsettree import (
     save,
     simulate_log,
 )
-from offsettree._policy_file._not_flat import name_of
-from offsettree._policy_file._saved import SavedPolicy
 from offsettree.base import BasePolicy
 from offsettree.learners import make_learner
+from offsettree.policy_file.saved import SavedPolicy
+from offsettree.reading.cannot_flatten import name_of
 from offsettree.selection import default_candidates
+from tests.models.plain import asked
 from tests.policy_file.forgery import contexts, small_log, some_sets
 from tests.suites.policies import POLICIES, make_log
 
@@ -90,8 +91,13 @@ def round_trip(policy: Any, folder: Path, **more: Any) -> SavedPolicy:
 
 
 def assert_decides_as(saved: SavedPolicy, policy: Any, X: Any, *, masks: bool = True) -> None:
-    """The same decisions in every form. Linear sums may be rounded otherwise: normal numbers leave no ties."""
+    """The same decisions in every form, live and loaded, as by asking the learners themselves.
+
+    Linear sums may be rounded otherwise: normal numbers leave no ties.
+    """
+    live, policy = policy, asked(policy)
     expected = policy.predict(X)
+    np.testing.assert_array_equal(live.predict(X), expected)
     np.testing.assert_array_equal(saved.actions_, policy.actions_)
     assert saved.predict(X).dtype == expected.dtype
     np.testing.assert_array_equal(saved.predict(X), expected)
@@ -107,6 +113,8 @@ def assert_decides_as(saved: SavedPolicy, policy: Any, X: Any, *, masks: bool = 
         np.testing.assert_array_equal(saved.predict_proba(X, mask), policy.predict_proba(X, mask))
         assert [saved.decide(one[row], mask[row]) for row in rows] == policy.predict(X, mask)[:12].tolist()
         np.testing.assert_array_equal(saved.rank(X, n), policy.rank(X, n))
+        np.testing.assert_array_equal(live.predict(X, mask), policy.predict(X, mask))
+        np.testing.assert_array_equal(live.rank(X, n), policy.rank(X, n))
 
 
 @pytest.mark.parametrize("name", SAVED)
@@ -117,7 +125,8 @@ def test_every_policy_decides_as_before(name: str, tmp_path: Path) -> None:
     assert_decides_as(saved, policy, contexts(), masks=name not in ONLINE)
     X = sp.csr_matrix(np.where(np.abs(contexts()) < 0.4, 0, contexts()))
     if "shared" not in name and name != "doubly robust":  # the trees of these take rows that are all there
-        np.testing.assert_array_equal(saved.predict(X), policy.predict(X))
+        np.testing.assert_array_equal(saved.predict(X), asked(policy).predict(X))
+        np.testing.assert_array_equal(policy.predict(X), asked(policy).predict(X))
 
 
 @pytest.mark.filterwarnings("ignore:the shared classifier still changed:sklearn.exceptions.ConvergenceWarning")
@@ -163,10 +172,12 @@ def test_every_default_candidate_is_saved_as_arrays(name: str, policy: BasePolic
     )
     policy.fit(**log.arrays())
     saved = round_trip(policy, tmp_path)
-    asked: Any = mixed_frame(1) if kind == "pandas" else contexts(missing=0.1 if kind == "missing" else 0.0)
-    np.testing.assert_array_equal(saved.predict(asked), policy.predict(asked))
-    row = asked.iloc[3].to_dict() if kind == "pandas" else asked[3]
-    assert saved.decide(row) == policy.decide(row)
+    X_new: Any = mixed_frame(1) if kind == "pandas" else contexts(missing=0.1 if kind == "missing" else 0.0)
+    expected = asked(policy).predict(X_new)
+    np.testing.assert_array_equal(saved.predict(X_new), expected)
+    np.testing.assert_array_equal(policy.predict(X_new), expected)
+    row = X_new.iloc[3].to_dict() if kind == "pandas" else X_new[3]
+    assert saved.decide(row) == policy.decide(row) == expected[3]
 
 
 def mixed_frame(seed: int, n_rows: int = 400) -> pd.DataFrame:
@@ -190,12 +201,14 @@ def test_nominal_columns_of_polars_frames_are_known_again(policy: BasePolicy, tm
     log = simulate_log(frame, right_of(mixed_frame(0)), random_state=0)
     policy = clone(policy).fit(**log.arrays())
     saved = round_trip(policy, tmp_path)
-    asked = pl.from_pandas(mixed_frame(1))
-    np.testing.assert_array_equal(saved.predict(asked), policy.predict(asked))
-    mask = some_sets(len(asked), 3)
-    np.testing.assert_array_equal(saved.predict(asked, mask), policy.predict(asked, mask))
-    np.testing.assert_array_equal(saved.rank(asked, 3), policy.rank(asked, 3))
-    assert saved.decide(asked.row(5, named=True)) == policy.decide(asked.row(5, named=True))
+    X_new = pl.from_pandas(mixed_frame(1))
+    plain = asked(policy)
+    mask = some_sets(len(X_new), 3)
+    for other in (policy, saved):
+        np.testing.assert_array_equal(other.predict(X_new), plain.predict(X_new))
+        np.testing.assert_array_equal(other.predict(X_new, mask), plain.predict(X_new, mask))
+        np.testing.assert_array_equal(other.rank(X_new, 3), plain.rank(X_new, 3))
+        assert other.decide(X_new.row(5, named=True)) == plain.decide(X_new.row(5, named=True))
 
 
 def test_a_search_keeps_what_it_found_out(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 
 from offsettree import DoublyRobust, LoggedData, OffsetTree, PolicySearch, PolicyTree, evaluate
-from offsettree._policy_file._not_flat import name_of
 from offsettree.exceptions import ParameterError
+from offsettree.reading.cannot_flatten import name_of
 from offsettree.reductions._cross_fit import CrossFit
 
 

@@ -109,7 +109,7 @@ def test_jobs_change_nothing(learner: str, bootstrap: bool) -> None:
         assert here.tree_ == there.tree_
         np.testing.assert_array_equal(here.node_rows_, there.node_rows_)
         if learner == "default":
-            np.testing.assert_array_equal(here.compiled_.nodes, there.compiled_.nodes)  # type: ignore[union-attr]
+            np.testing.assert_array_equal(here.compiled_.nodes, there.compiled_.nodes)
 
 
 @pytest.mark.parametrize("reward_range", [(0.0, 1.0), (-2.0, 6.0)])

@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 from offsettree import ActionTree, BinaryOffset, Costing, OffsetForest, OffsetTree, simulate_log
 from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning, ParameterError, TopologyError
 from offsettree.learners import ConstantClassifier
-from offsettree.reductions._shared import SharedContest
+from offsettree.learners.shared_contest import SharedContest
 
 digits, digit = load_digits(return_X_y=True)
 

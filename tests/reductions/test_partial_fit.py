@@ -207,7 +207,7 @@ def test_the_compiled_policy_follows_every_chunk() -> None:
     compiled = []
     for chunk in in_chunks(log, 100):
         policy.partial_fit(**chunk.arrays())
-        expected = policy.actions_[policy._ask_contests(log.X)].tolist()
+        expected = policy.actions_[policy._ask(log.X)].tolist()
         assert policy.predict(log.X).tolist() == expected
         assert [policy.decide(x) for x in log.X] == expected
         compiled.append(policy.compiled_)

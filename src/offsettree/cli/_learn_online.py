@@ -18,7 +18,7 @@ NOT_ONLINE = ("base", "time_budget", "method", "offset", "split_by_time", "group
 def learn_online(options: argparse.Namespace) -> dict[str, Any]:
     """Learn from a log chunk by chunk; decide on each chunk before learning from it."""
     from offsettree.cli.learn import command_line, write_report_if_asked
-    from offsettree.persistence import save
+    from offsettree.policy_file import save
     from offsettree.workflow.streaming import learn_from_stream
 
     given = {name: getattr(options, name) is not None for name in NOT_ONLINE}

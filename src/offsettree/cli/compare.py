@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     given = list(options.policies) + ([] if options.baseline is None else [options.baseline])
     files = policy_files(given)
     from offsettree.cli._evaluation import contenders, evaluate_one, evaluation_arguments, note_ambiguous
-    from offsettree.persistence import load
+    from offsettree.policy_file import load
     from offsettree.workflow.facts import estimate_facts, interval_facts
 
     loaded = {name: load(name) for name in files}

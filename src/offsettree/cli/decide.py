@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     from offsettree.logs import write_table
     from offsettree.logs.readers import table_of
     from offsettree.logs.writers import check_output
-    from offsettree.persistence import load
+    from offsettree.policy_file import load
 
     if options.json and options.out is None:
         raise ParameterError("--json prints a summary: give -o FILE for the decisions.")

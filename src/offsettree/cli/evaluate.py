@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         evaluation_arguments,
         note_ambiguous,
     )
-    from offsettree.persistence import load
+    from offsettree.policy_file import load
     from offsettree.workflow import advice
     from offsettree.workflow.facts import constant_facts, estimate_facts
 

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     """Print a summary of a policy file or of a log."""
     require_files(options.path)
     if is_policy_file(options.path):
-        from offsettree.persistence import load
+        from offsettree.policy_file import load
 
         policy = load(options.path)
         facts = _policy_facts(options.path, policy)

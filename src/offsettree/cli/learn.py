@@ -143,7 +143,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
     from offsettree.logs import LoggedData, read_columns
-    from offsettree.persistence import save
+    from offsettree.policy_file import save
     from offsettree.workflow import learn_policy
     from offsettree.workflow.facts import learned_facts
 

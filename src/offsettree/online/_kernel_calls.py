@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, count_rows
-from offsettree.compiled import over_csr, over_tables
+from offsettree.models import over_csr, over_tables
 from offsettree.online._layout import (
     KINDS,
     N_FEATURES,

@@ -210,6 +210,9 @@ class OnlinePolicy(KernelCalls, BasePolicy):
                 x = self._start_with_row(x)
             return super().decide(x, available)
 
+    def _ready(self) -> None:
+        """Decide by the weights that learn, whatever was the case at the last decision: there is nothing to keep."""
+
     def _fit(
         self,
         X: Features,

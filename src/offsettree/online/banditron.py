@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._features import Features
 from offsettree._lazy import ModuleOnDemand
 from offsettree.online._layout import make_layout, new_weights
+from offsettree.online._models import OnlineBanditron
 from offsettree.online._policy import OnlinePolicy
 from offsettree.online.exploration import Explores, check_probability
+from offsettree.reading import ColumnSpace
 
 __all__ = ["Banditron"]
 
@@ -113,3 +115,8 @@ class Banditron(Explores, OnlinePolicy):
         check_probability(self.gamma, "gamma")
         layout = make_layout(n_features, len(self.actions_), bias=False)
         return BanditronModel(layout, new_weights(layout))
+
+    def _as_model(self, space: ColumnSpace) -> OnlineBanditron:
+        layout, weights = self._model.layout, self._model.weights
+        n_bits = OnlineBanditron.bits_of(layout)
+        return OnlineBanditron(layout, weights, n_bits, len(self.actions_), float(self.gamma))

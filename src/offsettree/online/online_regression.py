@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from offsettree._features import Features, count_rows
 from offsettree._lazy import ModuleOnDemand
 from offsettree.online._layout import make_layout, new_scales, new_weights, table_of
+from offsettree.online._models import OnlineRegression
 from offsettree.online._parameters import check_bits, check_rate
 from offsettree.online._policy import OnlinePolicy
+from offsettree.reading import ColumnSpace
 
 __all__ = ["OnlineRewardRegression"]
 
@@ -143,3 +145,10 @@ class OnlineRewardRegression(OnlinePolicy):
             totals=np.zeros(3),
             rate=np.array([rate]),
         )
+
+    def _as_model(self, space: ColumnSpace) -> OnlineRegression:
+        model = self._model
+        layout, weights = OnlineRegression.for_deciding(model.layout, model.weights)
+        n_rows, _, rewards = model.totals.tolist()
+        mean = min(max(rewards / n_rows, 0.0), 1.0) if n_rows > 0 else 0.5
+        return OnlineRegression(layout, weights, OnlineRegression.bits_of(layout), model.starts, mean, model.scales)

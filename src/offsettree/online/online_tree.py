@@ -13,8 +13,10 @@ from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.online._layout import make_layout, new_scales, new_weights
 from offsettree.online._links import links_of
+from offsettree.online._models import OnlineTree
 from offsettree.online._parameters import check_bits, check_rate
 from offsettree.online._policy import OnlinePolicy
+from offsettree.reading import ColumnSpace
 from offsettree.topology import ActionTree, tree_from
 
 __all__ = ["OnlineOffsetTree"]
@@ -191,6 +193,11 @@ class OnlineOffsetTree(OnlinePolicy):
                 "hand: tree=ActionTree.learned(X, position, reward, n_actions=...)."
             )
         return tree_from(self.tree, self.actions_, _no_log, _no_log, as_random_state(self.random_state))
+
+    def _as_model(self, space: ColumnSpace) -> OnlineTree:
+        model = self._model
+        layout, weights = OnlineTree.for_deciding(model.layout, model.weights)
+        return OnlineTree(layout, weights, OnlineTree.bits_of(layout), self.tree_, model.scales)
 
     def _check_loss(self) -> int:
         if not isinstance(self.loss, str) or self.loss not in LOSSES:

@@ -9,14 +9,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._features import is_sparse
-from offsettree.compiled import over_tables
-from offsettree.compiled.graph import SplitGraph, graph_from_tables
 from offsettree.learners import HistogramTree
-from offsettree.learners._binning import KINDS, Bins, tables
+from offsettree.learners._binning import Bins
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
-from offsettree.reductions._sides import LeafRanges
-from offsettree.topology import ActionTree
+from offsettree.models import SplitContests
+from offsettree.models.tree_table import TreeTable
+from offsettree.reading import CannotFlatten, ColumnSpace
 
 __all__ = ["Grown", "NativeContests", "is_native"]
 
@@ -38,35 +36,6 @@ class NativeContests(Sequence[HistogramTree]):
     leaf_scale: float
     scores: NDArray[np.float32] | None = None  # weights of the columns per node, after the centre they count from
 
-    def compiled(self, tree: ActionTree) -> SplitGraph:
-        """Return all contests as one graph of splits."""
-        tables = self.tables
-        return graph_from_tables(tree, self.start, *(*tables.arrays(), tables.answer, self.scores))
-
-    def choose_within(self, tree: ActionTree, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Choose among the actions that the mask of each row leaves."""
-        from offsettree.reductions._kernels_within import choose_within
-
-        out = np.empty(X.shape[0], dtype=np.intp)
-        scores = np.empty(0, dtype=np.float32) if self.scores is None else self.scores.reshape(-1)
-        shape = (tree.left.astype(np.int32), tree.right.astype(np.int32), tree.leaves.astype(np.int32))
-        nodes = (*shape, *LeafRanges.of(tree))
-        contests = (self.start, *self.tables.arrays(), self.tables.answer, scores)
-        n_features = X.shape[1]
-
-        def walk(values: NDArray[Any], first: int, last: int) -> int:
-            table = values.reshape(-1, n_features)
-            choose_within(nodes, contests, table, mask[first:last], out[first:last])
-            return 0
-
-        numbers = self.bins.numbers(X)
-        if not is_sparse(numbers):
-            over_tables(walk, numbers, KINDS[::-1])
-            return out
-        for part, table in tables(numbers):
-            walk(table, part.start, part.start + len(table))
-        return out
-
     def __len__(self) -> int:
         return len(self.start) - 1
 
@@ -81,6 +50,21 @@ class NativeContests(Sequence[HistogramTree]):
         tree = self.tables.part(self.start[node], self.start[node + 1])
         score = None if self.scores is None else (self.scores[node + 1], self.scores[0])
         return self.learner.fitted(tree, self.bins, self.leaf_scale, score)
+
+
+def flatten_native(trees: Sequence[NativeContests], space: ColumnSpace) -> SplitContests:
+    """Return the contests of one or several trees, one after the other, as the flat model has them."""
+    columns = space.codes(trees[0].bins.categories) if trees[0].bins.categories else np.arange(space.n_features)
+    if not np.array_equal(columns, np.arange(space.n_features)):
+        raise CannotFlatten("nominal columns in an order of their own")
+    tables = [TreeTable(each.start, *each.tables.arrays()) for each in trees]
+    # The arrays of a single tree are shared, not copied: a pickle then has them once.
+    joined = tables[0] if len(tables) == 1 else TreeTable.joined(tables, np.float32, categories=True)
+    answer = np.concatenate([each.tables.answer for each in trees])
+    scores = [each.scores for each in trees if each.scores is not None]
+    if not scores:
+        return SplitContests(joined, answer)
+    return SplitContests(joined, answer, scores[0][0], np.concatenate([each[1:] for each in scores]))
 
 
 @dataclass(frozen=True, eq=False)

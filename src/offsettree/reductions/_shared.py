@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from offsettree._available import Available
-from offsettree._features import Features, append_indicator, count_rows, take_rows
+from offsettree._features import Features, append_indicator, take_rows
 from offsettree.learners import ConstantClassifier
+from offsettree.learners.shared_contest import SharedContest
 from offsettree.reductions._contests import descend
 from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
@@ -21,21 +21,7 @@ from offsettree.reductions._offset import Votes
 from offsettree.reductions._sides import descend_within
 from offsettree.topology import ActionTree
 
-__all__ = ["SharedContest", "train_shared"]
-
-
-@dataclass(frozen=True)
-class SharedContest:
-    """The view of one node on the classifier that all nodes share."""
-
-    classifier: Any
-    node: int
-    n_nodes: int
-
-    def predict(self, X: Features) -> NDArray[Any]:
-        """Ask the shared classifier about the rows at this node."""
-        index = np.full(count_rows(X), self.node)
-        return np.asarray(self.classifier.predict(append_indicator(X, index, self.n_nodes, "node")))
+__all__ = ["train_shared"]
 
 
 def train_shared(

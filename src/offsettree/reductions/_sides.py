@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, take_rows
-from offsettree.reductions._leaf_ranges import LeafRanges
 from offsettree.reductions._nodes import prefers_left
 from offsettree.topology import ActionTree
+from offsettree.topology.leaf_ranges import LeafRanges
 
 __all__ = ["LeafRanges", "Sides", "descend_within"]
 

@@ -11,9 +11,11 @@ from sklearn.utils import Tags, check_random_state
 
 from offsettree._available import Available
 from offsettree._features import Features, take_rows
-from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
+from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError
 from offsettree.learners import default_classifier
+from offsettree.models import Tournaments
+from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
 from offsettree.topology import ActionTree
@@ -21,7 +23,7 @@ from offsettree.topology import ActionTree
 __all__ = ["BinaryOffset"]
 
 
-class BinaryOffset(CompilablePolicy):
+class BinaryOffset(BasePolicy):
     """Policy between two actions, learned as one weighted binary classification.
 
     A reward of at least the offset is a vote for the action taken, a lower one a vote for the other, with weight
@@ -113,11 +115,14 @@ class BinaryOffset(CompilablePolicy):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _compile(self) -> CompiledTree | None:
-        return compile_contests(ActionTree.balanced(2), [self.estimator_], self.n_features_in_)
+    def _as_model(self, space: ColumnSpace) -> Tournaments:
+        return Tournaments([ActionTree.balanced(2)], read_contests([self.estimator_], space), voting=False)
 
-    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
+    def _is_slow_to_flatten(self) -> bool:
+        return True
+
+    def _ask(self, X: Features) -> NDArray[np.intp]:
         return np.where(prefers_left(self.estimator_, X), 0, 1)
 
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         return np.where(mask.all(axis=1), self._choose(X), mask.argmax(axis=1))

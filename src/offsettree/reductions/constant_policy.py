@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from offsettree._available import Available, best_of
-from offsettree._features import Features, count_rows
+from offsettree._available import Available
+from offsettree._features import Features
 from offsettree._validation import some_labels
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.models import Constant
+from offsettree.reading import ColumnSpace
 from offsettree.reductions._action_values import shrunken_values
 
 __all__ = ["ConstantPolicy"]
@@ -111,18 +113,13 @@ class ConstantPolicy(BasePolicy):
             )
         return known.index(label)
 
-    def _choose(self, X: Features) -> NDArray[np.intp]:
-        return np.full(count_rows(X), self._order[0], dtype=np.intp)
+    def _as_model(self, space: ColumnSpace) -> Constant:
+        space.keep_all()  # rows are still judged by their columns
+        order = self._order.astype(np.int64)
+        return Constant(int(order[0]), len(order), order)
 
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return np.asarray(self._order[mask[:, self._order].argmax(axis=1)])
-
-    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        if mask is None:
-            return np.tile(self._order[:n], (count_rows(X), 1))
-        place = np.empty(len(self._order))
-        place[self._order] = np.arange(len(self._order))
-        return best_of(np.broadcast_to(-place, mask.shape), n, mask)
+    def _as_numbers(self, frame: Features) -> Features:
+        return frame  # of which only the rows are counted
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,8 +12,11 @@ from sklearn.utils import check_random_state
 from offsettree._available import Available, best_of, pieces
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.base import BasePolicy
+from offsettree.models import Scores
+from offsettree.reading import ColumnSpace
 from offsettree.reductions._corrections import CorrectionForest, Errors, fit_corrections
 from offsettree.reductions._cross_fit import CrossFit
+from offsettree.reductions._flatten_rewards import flatten_doubly_robust
 from offsettree.reductions._reward_models import check_reward_model, fit_rewards
 
 __all__ = ["DoublyRobust"]
@@ -137,7 +140,10 @@ class DoublyRobust(BasePolicy):
         predicted = self._model.predict(X, np.arange(len(self.actions_)))
         return np.asarray(predicted + self._corrections.predict(X))
 
-    def _choose(self, X: Features) -> NDArray[np.intp]:
+    def _as_model(self, space: ColumnSpace) -> Scores:
+        return flatten_doubly_robust(self, space)
+
+    def _ask(self, X: Features) -> NDArray[np.intp]:
         n_rows = count_rows(X)
         position = np.empty(n_rows, dtype=np.intp)
         for rows in pieces(n_rows, len(self.actions_)):
@@ -145,8 +151,8 @@ class DoublyRobust(BasePolicy):
             position[rows] = self._scaled_rewards(part).argmax(axis=1)
         return position
 
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self._rank(X, 1, mask)[:, 0]
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return self._ask_rank(X, 1, mask)[:, 0]
 
-    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return best_of(self._scaled_rewards(X), n, mask)

@@ -17,7 +17,10 @@ from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, default_classifier
 from offsettree.learners._template import Template
+from offsettree.models import Model
+from offsettree.reading import ColumnSpace
 from offsettree.reductions._classes_within import answers_within
+from offsettree.reductions._flatten_classes import flatten_classifier
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 from offsettree.reductions.all_pairs import AllPairs
 
@@ -136,8 +139,11 @@ class ImportanceWeighted(BasePolicy):
             return DecisionTreeClassifier(ccp_alpha=0.003, max_depth=12)
         return super()._learner()
 
-    def _choose(self, X: Features) -> NDArray[np.intp]:
+    def _as_model(self, space: ColumnSpace) -> Model:
+        return flatten_classifier(self.classifier_, space, len(self.actions_))
+
+    def _ask(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self.classifier_.predict(X), dtype=np.intp)
 
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         return answers_within(self.classifier_, X, mask)

@@ -11,18 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from offsettree._available import Available, check_available
-from offsettree._features import Features, count_rows, is_frame, take_rows
+from offsettree._available import Available
+from offsettree._features import Features, count_rows, take_rows
 from offsettree._validation import is_number
-from offsettree.base import snips
-from offsettree.compiled import CompilablePolicy, CompiledForest, CompiledTree
+from offsettree.base import BasePolicy, snips
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.models import Contests, Tournaments
+from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._contests import train_separately
 from offsettree.reductions._ladder import Ladder, share_kept
 from offsettree.reductions._leaf_scale import choose_leaf_scale
-from offsettree.reductions._native import NativeContests, is_native
+from offsettree.reductions._native import NativeContests, flatten_native, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds, releases_the_interpreter
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
 from offsettree.reductions.offset_tree import OffsetTree
@@ -39,7 +40,7 @@ def forest_classifier() -> HistogramTree:
     return HistogramTree(max_depth=24, random_cuts=True, leaf_scale="auto")
 
 
-class OffsetForest(CompilablePolicy):
+class OffsetForest(BasePolicy):
     """Policy by vote of many offset trees, each over a tree of the actions of its own.
 
     A single offset tree decides with the few rows that reach its upper contests, and a wrong turn is final. Trees that
@@ -147,24 +148,6 @@ class OffsetForest(CompilablePolicy):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
-        """Return the share of the trees that vote for each action, in the order of `actions_`.
-
-        The array has n_rows times n_actions numbers; prefer `predict` where there are many actions.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            Which actions there are to vote for, as in `predict`.
-        """
-        X = self._checked(X)
-        if available is None:
-            return self._count_votes(X) / len(self.estimators_)
-        mask = check_available(available, count_rows(X), self.actions_).dense()
-        return self._count_votes_within(X, mask) / len(self.estimators_)
-
     def _fit(
         self,
         X: Features,
@@ -246,24 +229,22 @@ class OffsetForest(CompilablePolicy):
         low, high = self.reward_range
         return low + (high - low) * snips(matched, reward, 1 / propensity)
 
-    def _count_votes(self, X: Features) -> NDArray[np.int32]:
-        numbers = self._as_numbers(X) if is_frame(X) else X
-        if numbers is not None and isinstance(compiled := self.compiled_, CompiledForest):
-            return compiled.votes(numbers)
+    def _ask_votes(self, X: Features, mask: NDArray[np.bool_] | None) -> NDArray[np.int32]:
+        """Count the votes of trees that choose each for itself."""
         counts = np.zeros((count_rows(X), len(self.actions_)), dtype=np.int32)
         for member in self.estimators_:
-            counts[np.arange(len(counts)), member._ask_contests(X)] += 1
+            chosen = member._ask(X) if mask is None else member._ask_within(X, mask)
+            counts[np.arange(len(counts)), chosen] += 1
         return counts
 
-    def _count_votes_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Count the votes of trees that choose among the actions available, each for itself."""
-        counts = np.zeros(mask.shape, dtype=np.int32)
-        for member in self.estimators_:
-            counts[np.arange(len(counts)), member._choose_within(X, mask)] += 1
-        return counts
+    def _ask(self, X: Features) -> NDArray[np.intp]:
+        return np.concatenate([self._ask_votes(rows, None).argmax(axis=1) for _, rows in self._pieces(X)])
 
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return np.asarray(self._count_votes_within(X, mask).argmax(axis=1))
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return np.asarray(self._ask_votes(X, mask).argmax(axis=1))
+
+    def _ask_probabilities(self, X: Features, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        return self._ask_votes(X, mask) / len(self.estimators_)
 
     def _pieces(self, X: Features) -> Iterator[tuple[slice, Features]]:
         """Yield the rows in pieces whose votes can be counted for every action."""
@@ -276,19 +257,20 @@ class OffsetForest(CompilablePolicy):
             piece = slice(first, min(first + step, n_rows))
             yield piece, take_rows(X, np.arange(piece.start, piece.stop))
 
-    def _compile(self) -> CompiledTree | None:
-        trees = [member._compile() for member in self.estimators_]
-        whole = [tree for tree in trees if tree is not None]
-        return CompiledForest(whole, len(self.actions_)) if len(whole) == len(trees) else None
+    def _as_model(self, space: ColumnSpace) -> Tournaments:
+        native = [each.estimators_ for each in self.estimators_ if isinstance(each.estimators_, NativeContests)]
+        if len(native) == len(self.estimators_):
+            contests: Contests = flatten_native(native, space)
+        else:
+            contests = read_contests([each for member in self.estimators_ for each in member.estimators_], space)
+        return Tournaments([member.tree_ for member in self.estimators_], contests, voting=True)
 
     def _is_slow_to_flatten(self) -> bool:
         return any(member._is_slow_to_flatten() for member in self.estimators_)
 
-    def _as_numbers(self, X: Features) -> Features | None:
-        return self.estimators_[0]._as_numbers(X)
-
-    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
-        return np.concatenate([self._count_votes(rows).argmax(axis=1) for _, rows in self._pieces(X)])
+    def _as_numbers(self, frame: Features) -> Features:
+        first = self.estimators_[0].estimators_
+        return first.bins.numbers(frame) if isinstance(first, NativeContests) else super()._as_numbers(frame)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.n_trees, int | np.integer) or isinstance(self.n_trees, bool) or self.n_trees < 1:

@@ -15,16 +15,18 @@ from sklearn.utils.metaestimators import available_if
 
 from offsettree._available import Available
 from offsettree._features import Features, count_rows
-from offsettree.compiled import CompilablePolicy, CompiledTree, compile_contests
+from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, default_classifier
 from offsettree.logs import LoggedData
+from offsettree.models import Tournaments
+from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._contests import descend, train_separately
 from offsettree.reductions._cross_fit import CrossFit
 from offsettree.reductions._ladder import Ladder, share_kept
 from offsettree.reductions._leaf_scale import choose_leaf_scale
-from offsettree.reductions._native import NativeContests, is_native
+from offsettree.reductions._native import NativeContests, flatten_native, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
 from offsettree.reductions._out_of_core import fit_out_of_core
@@ -38,7 +40,7 @@ from offsettree.topology import ActionTree, RewardModels, tree_from
 __all__ = ["OffsetTree"]
 
 
-class OffsetTree(CompilablePolicy):
+class OffsetTree(BasePolicy):
     """Policy learned from logged rewards, one binary classifier per node of a tree over actions.
 
     Every node is a contest between the winners of its two subtrees. It learns from those rows of the log whose own
@@ -431,21 +433,21 @@ class OffsetTree(CompilablePolicy):
         policy._take_over(forest)
         return policy
 
-    def _compile(self) -> CompiledTree | None:
-        if isinstance(self.estimators_, NativeContests):
-            return self.estimators_.compiled(self.tree_)
-        return compile_contests(self.tree_, self.estimators_, self.n_features_in_)
+    def _as_model(self, space: ColumnSpace) -> Tournaments:
+        contests = self.estimators_
+        if isinstance(contests, NativeContests):
+            return Tournaments([self.tree_], flatten_native([contests], space), voting=False)
+        return Tournaments([self.tree_], read_contests(contests, space), voting=False)
 
     def _is_slow_to_flatten(self) -> bool:
         return not isinstance(self.estimators_, NativeContests)
 
-    def _as_numbers(self, X: Features) -> Features | None:
-        return self.estimators_.bins.numbers(X) if isinstance(self.estimators_, NativeContests) else None
+    def _as_numbers(self, frame: Features) -> Features:
+        contests = self.estimators_
+        return contests.bins.numbers(frame) if isinstance(contests, NativeContests) else super()._as_numbers(frame)
 
-    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
+    def _ask(self, X: Features) -> NDArray[np.intp]:
         return descend(self.tree_, self.estimators_, X)
 
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        if isinstance(self.estimators_, NativeContests):
-            return self.estimators_.choose_within(self.tree_, X, mask)
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         return descend_within(self.tree_, self.estimators_, X, Available(mask))

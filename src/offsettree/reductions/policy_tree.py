@@ -10,16 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._available import Available, best_of
-from offsettree._features import Features, is_frame
-from offsettree.compiled import CompilablePolicy, CompiledTree
+from offsettree._available import Available
+from offsettree._features import Features
+from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.learners._binning import Bins
+from offsettree.models import Scores
+from offsettree.reading import ColumnSpace
 from offsettree.reductions._cross_fit import CrossFit
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions._reward_models import check_reward_model
-from offsettree.reductions.rules._flatten import flatten_rules
+from offsettree.reductions.rules._as_scores import rules_as_scores
 from offsettree.reductions.rules._grow import RewardEstimates, grow_rules
 from offsettree.reductions.rules._rule import Rule
 from offsettree.reductions.rules._search import Limits, Table, find_depth, find_tree
@@ -30,8 +32,8 @@ DEPTHS = (1, 2)
 FEWEST_ROWS, SMALLEST_SHARE = 10, 100
 
 
-class PolicyTree(CompilablePolicy):
-    """Policy of a few printable rules: the best of all trees of one or two levels.
+class PolicyTree(BasePolicy):
+    """Policy of a few rules that can be printed: the best of all trees of one or two levels.
 
     Every row and action has a doubly robust estimate of its reward: the cross-fitted prediction of a reward model plus,
     for the logged action, the model's error divided by the propensity. The value of a tree is the mean estimate of the
@@ -168,27 +170,19 @@ class PolicyTree(CompilablePolicy):
         top = find_tree(table, rewards.advantage, depth, limits, self.n_jobs) if depth else None
         names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
         self.root_: Rule = grow_rules(top, table, self._bins, rewards, [str(name) for name in names], self.actions_)
-        self._graph, self._leaf_graph = flatten_rules(self.root_, self._bins, self.actions_)
-        self._leaf_values = np.array([leaf.values for leaf in self.root_.leaves()])
 
-    def _compile(self) -> CompiledTree:
-        return self._graph
-
-    def _is_slow_to_flatten(self) -> bool:
-        return False
+    def _as_model(self, space: ColumnSpace) -> Scores:
+        return rules_as_scores(self.root_, self._bins, space, len(self.actions_))
 
     def _as_numbers(self, frame: Features) -> Features:
-        return self._bins.numbers(frame)
-
-    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
-        return self._graph.choose(self._bins.numbers(X))
-
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self._rank(X, 1, mask)[:, 0]
-
-    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        leaf = self._leaf_graph.choose(self._bins.numbers(X) if is_frame(X) else X)
-        return best_of(self._leaf_values[leaf], n, mask)
+        numbers = self._bins.numbers(frame)
+        nominal = self._prepared.inputs.nominal
+        if nominal is None:
+            return numbers
+        # A category that is tested for has a column of its own; the levels of a column are in the order of their codes.
+        of_category = [what if what >= 0 else np.nan for _, what in nominal.shown]
+        seen = numbers[:, [column for column, _ in nominal.shown]]
+        return np.where(np.isnan(of_category), seen, seen == of_category).astype(np.float32)
 
     def _check_parameters(self) -> None:
         if isinstance(self.depth, bool) or self.depth not in DEPTHS:

@@ -12,9 +12,11 @@ from sklearn.utils import check_random_state
 from offsettree._available import Available
 from offsettree._features import Features, is_frame
 from offsettree._validation import is_number
-from offsettree.compiled import CompilablePolicy, CompiledTree
+from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.models import Boosted
+from offsettree.reading import CannotFlatten, ColumnSpace
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions.boosting._boosting import MOST_SHARES, BoostedLog, BoostingSettings
 from offsettree.reductions.boosting._columns import Columns
@@ -35,8 +37,8 @@ MOST_ROWS_WITHOUT_FOLDS = 10_000  # for held-out scores by a final regression wi
 HEAVIEST = 10.0  # largest weight of a row, in units of the mean
 
 
-class RewardBoosting(CompilablePolicy):
-    """Policy that takes the action of the largest reward predicted by boosted trees shared by all actions.
+class RewardBoosting(BasePolicy):
+    """Policy that takes the action of the largest reward predicted by boosted trees that all actions share.
 
     A tree splits where it helps many actions at once, and a leaf holds one number per action. So all actions learn from
     the structure in x that they have in common, which a model per action would have to find from its own few rows.
@@ -215,11 +217,12 @@ class RewardBoosting(CompilablePolicy):
             int(self.patience),
         )
 
-    def _compile(self) -> CompiledTree:
-        return self._flat
-
-    def _is_slow_to_flatten(self) -> bool:
-        return False
+    def _as_model(self, space: ColumnSpace) -> Boosted:
+        if self._bins.categories:
+            places = space.codes(self._bins.categories)
+            if not np.array_equal(places, np.arange(len(places))):
+                raise CannotFlatten("columns in another order than those of the frame")
+        return Boosted(self._flat)
 
     def _as_numbers(self, frame: Features) -> Features:
         return self._bins.numbers(frame)
@@ -227,18 +230,9 @@ class RewardBoosting(CompilablePolicy):
     def _numbers(self, X: Features) -> Any:
         return self._bins.numbers(X) if is_frame(X) else X
 
-    def _ask_contests(self, X: Features) -> NDArray[np.intp]:
-        return self._flat.choose(self._numbers(X))
-
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
         score = self._flat.scores(self._numbers(X))
         return sigmoid(score) if self._logistic else np.clip(score * self._unit, 0, 1)
-
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self._rank(X, 1, mask)[:, 0]
-
-    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        return self._flat.rank(self._numbers(X), n, mask)
 
     def _check_parameters(self, n_rows: int) -> None:
         for name, least, most in (("n_trees", 1, None), ("max_depth", 1, DEEPEST), ("patience", 1, None)):

@@ -16,6 +16,9 @@ from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor, default_regressor
 from offsettree.learners._template import Template
+from offsettree.models import Scores
+from offsettree.reading import ColumnSpace
+from offsettree.reductions._flatten_rewards import flatten_reward_regression
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 
 __all__ = ["RewardRegression"]
@@ -133,13 +136,16 @@ class RewardRegression(BasePolicy):
         values[:, ~self._was_logged] = self._mean_reward
         return values
 
-    def _choose(self, X: Features) -> NDArray[np.intp]:
+    def _as_model(self, space: ColumnSpace) -> Scores:
+        return flatten_reward_regression(self, space)
+
+    def _ask(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self._scaled_rewards(X).argmax(axis=1))
 
-    def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self._rank(X, 1, mask)[:, 0]
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return self._ask_rank(X, 1, mask)[:, 0]
 
-    def _rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return best_of(self._scaled_rewards(X), n, mask)
 
 

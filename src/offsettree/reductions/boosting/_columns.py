@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features, is_sparse
-from offsettree.compiled.boosted import FLAG, VALUE
 from offsettree.learners._binning import Bins
+from offsettree.models.boosted import FLAG, VALUE
 from offsettree.topology._design import BLOCK_ROWS, Design
 
 __all__ = ["Columns"]

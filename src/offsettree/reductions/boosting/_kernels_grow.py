@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from offsettree._jit import kernel, kernel_reordering_sums, part
-from offsettree.compiled.boosted import MISSING
+from offsettree.models.boosted import MISSING
 
 __all__ = ["N_BINS", "Rows", "Settings", "Tree", "Work", "add_to_own", "grow", "mean_loss", "set_gradients"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from offsettree._jit import kernel
-from offsettree.compiled.boosted import MISSING
+from offsettree.models.boosted import MISSING
 
 __all__ = ["grow_random"]
 

@@ -1,1 +1,0 @@
-"""What `persistence` is made of: the archive, the models within it, how fitted policies become such models."""

@@ -1,0 +1,63 @@
+"""A decided policy as flat arrays, and the kernels that walk them: the one form, live and loaded."""
+
+from typing import TYPE_CHECKING
+
+from offsettree._lazy import names_on_demand
+
+if TYPE_CHECKING:
+    from offsettree.models._batches import over_csr, over_tables
+    from offsettree.models._inputs import Inputs
+    from offsettree.models.boosted_model import Boosted
+    from offsettree.models.contests import Contests
+    from offsettree.models.forest import CompiledForest
+    from offsettree.models.graph import graph_from_tables
+    from offsettree.models.layout import CompiledTree
+    from offsettree.models.model import Constant, Known, Model, Votes, describe, read_model
+    from offsettree.models.pairs import Pairs
+    from offsettree.models.part import Part, must_hold, refusing
+    from offsettree.models.scores import Scores
+    from offsettree.models.split_contests import SplitContests
+    from offsettree.models.tournaments import Tournaments
+
+__all__ = [
+    "Boosted",
+    "CompiledForest",
+    "CompiledTree",
+    "Constant",
+    "Contests",
+    "Inputs",
+    "Known",
+    "Model",
+    "Pairs",
+    "Part",
+    "Scores",
+    "SplitContests",
+    "Tournaments",
+    "Votes",
+    "describe",
+    "graph_from_tables",
+    "must_hold",
+    "over_csr",
+    "over_tables",
+    "read_model",
+    "refusing",
+]
+
+__getattr__ = names_on_demand(
+    __name__,
+    {
+        "_batches": ("over_csr", "over_tables"),
+        "_inputs": ("Inputs",),
+        "boosted_model": ("Boosted",),
+        "contests": ("Contests",),
+        "forest": ("CompiledForest",),
+        "graph": ("graph_from_tables",),
+        "layout": ("CompiledTree",),
+        "model": ("Constant", "Known", "Model", "Votes", "describe", "read_model"),
+        "pairs": ("Pairs",),
+        "part": ("Part", "must_hold", "refusing"),
+        "scores": ("Scores",),
+        "split_contests": ("SplitContests",),
+        "tournaments": ("Tournaments",),
+    },
+)

@@ -1,0 +1,263 @@
+"""A number for every action: the largest is chosen."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from offsettree._available import best_of, pieces
+from offsettree._features import is_sparse
+from offsettree.models._batches import dense_blocks
+from offsettree.models.boosted_model import Boosted
+from offsettree.models.graph import SplitGraph, as_words
+from offsettree.models.model import Model
+from offsettree.models.part import Part
+from offsettree.models.planes import Planes
+from offsettree.models.tree_sums import TreeSums
+from offsettree.models.tree_table import NO_SETS, TreeTable
+
+__all__ = ["BoostedRewardScores", "LeafMeans", "LinearScores", "Scores", "TreeScores"]
+
+
+class Summand(ABC):
+    """Numbers for every row and action, which are added to those of others."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is written, by name."""
+
+    def parts(self) -> dict[str, Any]:
+        """Return what is within: nothing."""
+        return {}
+
+    @classmethod
+    @abstractmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """Read and check what was written."""
+
+    @abstractmethod
+    def scores(self, X: Any) -> Any:
+        """Return a number for every row and action, as an array or a sparse one."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores(Summand):
+    """A linear function per action."""
+
+    kind = "linear"
+    planes: Planes
+    clipped: bool = False  # to where rewards are, from 0 to 1
+
+    def settings(self) -> dict[str, Any]:
+        """See `Summand`."""
+        return {"clipped": self.clipped}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Summand`."""
+        return self.planes.arrays()
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Summand`."""
+        return cls(Planes.read(part, n_actions, n_columns), part.truth("clipped"))
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """See `Summand`."""
+        scores = self.planes.scores(X)
+        return np.clip(scores, 0, 1) if self.clipped else scores
+
+
+@dataclass(frozen=True, eq=False)
+class TreeScores(Summand):
+    """Sums over decision trees."""
+
+    kind = "trees"
+    sums: TreeSums
+    clipped: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """See `Summand`."""
+        return {"clipped": self.clipped, **self.sums.settings()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Summand`."""
+        return self.sums.arrays()
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Summand`."""
+        return cls(TreeSums.read(part, n_actions, n_columns), part.truth("clipped"))
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """See `Summand`."""
+        scores = self.sums.scores(X)
+        return np.clip(scores, 0, 1) if self.clipped else scores
+
+    def graph(self) -> SplitGraph | None:
+        """Return the way from a row to the action of the largest number, where there is one tree for all of them."""
+        sums = self.sums
+        if not sums.narrow or sums.output.tolist() != [0] or sums.values.shape[1] != sums.n_outputs:
+            return None
+        numbers = (sums.base + sums.values) / sums.divisor
+        best = (np.clip(numbers, 0, 1) if self.clipped else numbers).argmax(axis=1)
+        trees, leaf = sums.trees, sums.trees.is_leaf
+        place = np.where(leaf, ~best[np.where(leaf, sums.value_of, 0)], np.cumsum(~leaf) - 1).astype(np.int32)
+        words, flags = as_words(trees.threshold, trees.missing_left, None)
+        nodes = np.stack([trees.feature, words, place[trees.left], place[trees.right]], axis=1)
+        return SplitGraph(np.ascontiguousarray(nodes[~leaf]), flags[~leaf], NO_SETS, int(place[0]), sums.n_outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafMeans(Summand):
+    """A forest whose leaves hold numbers of some actions only: of entry e, those of row e of a CSR matrix."""
+
+    kind = "leaf means"
+    trees: TreeTable
+    means: Any
+
+    def settings(self) -> dict[str, Any]:
+        """See `Summand`."""
+        return {"trees": self.trees.n_trees}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Summand`."""
+        return {
+            **self.trees.arrays(),
+            "data": self.means.data,
+            "indices": self.means.indices.astype(np.int32),
+            "indptr": self.means.indptr.astype(np.int64),
+        }
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Summand`."""
+        trees = TreeTable.read(part, part.integer("trees", 1, 1 << 31), n_columns, np.float64)
+        n_entries = len(trees.feature)
+        data = part.finite("data", np.float64, None)
+        indices = part.positions("indices", np.int32, n_actions, len(data))
+        indptr = part.starts("indptr", n_entries, len(data))
+        return cls(trees, sp.csr_array((data, indices, indptr), shape=(n_entries, n_actions)))
+
+    def scores(self, X: Any) -> Any:
+        """See `Summand`."""
+        from offsettree.models._kernels_scores import find_leaves
+
+        n_rows, n_trees = X.shape[0], self.trees.n_trees
+        leaves = np.empty((n_rows, n_trees), dtype=np.int64)
+        for first, table in dense_blocks(X):
+            narrow = np.ascontiguousarray(table, dtype=np.float32)
+            find_leaves(*self.trees.for_sums(), narrow, True, leaves[first : first + len(narrow)])
+        # The same product as the policy that was saved takes, so that sums are rounded alike.
+        where = sp.csr_array(
+            (np.full(leaves.size, 1 / n_trees), leaves.ravel(), np.arange(n_rows + 1) * n_trees),
+            shape=(n_rows, self.means.shape[0]),
+        )
+        return where @ self.means
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedRewardScores(Summand):
+    """The logistic function of boosted scores; or the scores times `unit`, kept within 0 and 1."""
+
+    kind = "boosted"
+    model: Boosted
+    logistic: bool
+    unit: float
+
+    def settings(self) -> dict[str, Any]:
+        """See `Summand`."""
+        return {"logistic": self.logistic, "unit": self.unit, **self.model.settings()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Summand`."""
+        return self.model.arrays()
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Summand`."""
+        model = Boosted.read(part, n_actions, n_columns)
+        return cls(model, part.truth("logistic"), part.number("unit", 0, 1))
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """See `Summand`."""
+        score = self.model.flat.scores(X)
+        if self.logistic:
+            return np.asarray(1 / (1 + np.exp(-np.clip(score, -500, 500))))
+        return np.clip(score * self.unit, 0, 1)
+
+
+SCORES: dict[str, type[Summand]] = {
+    each.kind: each for each in (LinearScores, TreeScores, LeafMeans, BoostedRewardScores)
+}
+
+
+class Scores(Model):
+    """The action of the largest sum of scores; of equals the first."""
+
+    kind = "scores"
+
+    def __init__(self, summands: Sequence[Summand], n_actions: int) -> None:
+        self.summands = summands
+        self.n_actions = n_actions
+
+    def settings(self) -> dict[str, Any]:
+        """See `Model`."""
+        return {}
+
+    def parts(self) -> dict[str, Any]:
+        """See `Model`."""
+        return {"summands": list(self.summands)}
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Model`."""
+        parts = part.parts("summands")
+        return cls(
+            [SCORES[each.choice("kind", tuple(SCORES))].read(each, n_actions, n_columns) for each in parts], n_actions
+        )
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the sum of the scores of every row and action."""
+        total: Any = self.summands[0].scores(X)
+        for summand in self.summands[1:]:
+            total = total + summand.scores(X)
+        return np.asarray(total.toarray() if is_sparse(total) else total)
+
+    def _compile(self) -> SplitGraph | None:
+        only = self.summands[0]
+        return only.graph() if len(self.summands) == 1 and isinstance(only, TreeScores) else None
+
+    @property
+    def takes_missing(self) -> bool:
+        """See `Model`."""
+        return all(not isinstance(each, LinearScores) or each.planes.at_missing is not None for each in self.summands)
+
+    def choose(self, X: Any) -> NDArray[np.intp]:
+        """See `Model`."""
+        graph = self.compiled()
+        if graph is not None:
+            return graph.choose(X)
+        position = np.empty(X.shape[0], dtype=np.intp)
+        for rows in pieces(X.shape[0], self.n_actions):
+            position[rows] = self.scores(X[rows]).argmax(axis=1)
+        return position
+
+    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """See `Model`."""
+        return self.rank(X, 1, mask)[:, 0]
+
+    def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        """See `Model`."""
+        return best_of(self.scores(X), n, mask)

@@ -1,0 +1,257 @@
+"""Policies learned row by row: their tables of weights, and how a decision reads them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.exceptions import FeatureError, ParameterError
+from offsettree.models import Model
+from offsettree.models._batches import is_csr, over_csr, over_tables
+from offsettree.models.part import Part, refusing
+from offsettree.online._layout import (
+    KINDS,
+    LARGEST,
+    N_FEATURES,
+    N_MODELS,
+    N_SCALES,
+    N_WEIGHTS,
+    SCALE_SHIFT,
+    SPACING,
+    WIDTH,
+    longest_row,
+    make_layout,
+    room_for,
+    table_of,
+)
+from offsettree.online._links import links_of
+from offsettree.topology import ActionTree
+
+__all__ = ["OnlineBanditron", "OnlineRegression", "OnlineTree"]
+
+
+class _Online(Model):
+    has_bias: ClassVar[bool]
+    most_bits: ClassVar[int] = 32
+
+    def __init__(self, layout: NDArray[np.uint64], weights: NDArray[np.float32], n_bits: int, n_actions: int) -> None:
+        self.layout = layout
+        self.weights = weights
+        self.n_bits = n_bits
+        self.n_actions = n_actions
+
+    def settings(self) -> dict[str, Any]:
+        return {"bits": self.n_bits}
+
+    @staticmethod
+    def bits_of(layout: NDArray[np.uint64]) -> int:
+        """Return into how many bits features are hashed; 0 where they are not."""
+        return 0 if layout[SCALE_SHIFT] == 0 else 64 - int(layout[SCALE_SHIFT])
+
+    @classmethod
+    def for_deciding(
+        cls, layout: NDArray[np.uint64], weights: NDArray[np.float32]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
+        """Leave out what stands beside the weights, and is for learning alone."""
+        n_features, n_models, spacing = (int(layout[part]) for part in (N_FEATURES, N_MODELS, SPACING))
+        alone = make_layout(n_features, n_models, bias=cls.has_bias, n_bits=cls.bits_of(layout) or None)
+        return alone, np.ascontiguousarray(weights[::spacing] if layout[WIDTH] > 0 else weights[:, ::spacing])
+
+    @classmethod
+    def read_weights(cls, part: Part, n_models: int, n_columns: int) -> tuple[Any, Any, int]:
+        """Read the weights, of the shape that the layout says they have."""
+        n_bits = part.integer("bits", 0, cls.most_bits)
+        with refusing(part.where):
+            layout = make_layout(n_columns, n_models, bias=cls.has_bias, n_bits=n_bits or None)
+        n_rows = int(layout[N_MODELS]) if layout[WIDTH] > 0 else 1
+        return layout, part.finite("weights", np.float32, n_rows, int(layout[N_WEIGHTS]) // n_rows), n_bits
+
+    @property
+    def takes_missing(self) -> bool:
+        """See `Model`."""
+        return False
+
+    def choose(self, X: Any) -> NDArray[np.intp]:
+        """See `Model`."""
+        refuse_huge(X)
+        kernels, model, layout = self._kernels(), self._for_choosing(), self.layout
+        n_features = int(layout[N_FEATURES])
+        out = np.empty(X.shape[0], dtype=np.intp)
+
+        def walk(values: NDArray[Any], first: int, last: int) -> int:
+            table = values.reshape(-1, n_features), None, None
+            kernels.choose_rows(*model, *room_for(layout, n_features), *table, out[first:last])
+            return 0
+
+        def walk_csr(data: Any, indices: Any, indptr: Any, first: int, last: int) -> int:
+            room = room_for(layout, longest_row(indptr))
+            kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
+            return 0
+
+        if is_csr(X):
+            over_csr(walk_csr, X, KINDS)
+        else:
+            over_tables(walk, X, KINDS)
+        return out
+
+    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """See `Model`."""
+        refuse_huge(X)
+        out = np.empty(len(mask), dtype=np.intp)
+        self._kernels().choose_within(*self._for_choosing(), *table_of(self.layout, X), np.ascontiguousarray(mask), out)
+        return out
+
+    @abstractmethod
+    def _kernels(self) -> Any:
+        """Load the kernels that decide."""
+
+    @abstractmethod
+    def _for_choosing(self) -> tuple[Any, ...]:
+        """Return what they take before the rows."""
+
+
+class OnlineTree(_Online):
+    """The linear contests of an online offset tree."""
+
+    kind = "online tree"
+    has_bias = True
+
+    def __init__(
+        self,
+        layout: NDArray[np.uint64],
+        weights: NDArray[np.float32],
+        n_bits: int,
+        tree: ActionTree,
+        scales: NDArray[np.float32] | None,
+    ) -> None:
+        super().__init__(layout, weights, n_bits, tree.n_actions)
+        self.tree = tree
+        self.scales = scales
+        self._links = links_of(tree)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Model`."""
+        sides = {"left": self.tree.left.astype(np.int32), "right": self.tree.right.astype(np.int32)}
+        return {"weights": self.weights, **sides, **({} if self.scales is None else {"scales": self.scales})}
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Model`."""
+        left, right = (part.array(name, np.int32, n_actions - 1) for name in ("left", "right"))
+        with refusing(f"{part.where}.left.npy and right.npy"):
+            tree = ActionTree(left, right)
+        layout, weights, n_bits = cls.read_weights(part, n_actions - 1, n_columns)
+        scales = part.finite("scales", np.float32, int(layout[N_SCALES])) if part.has_array("scales") else None
+        return cls(layout, weights, n_bits, tree, scales)
+
+    def _kernels(self) -> Any:
+        from offsettree.online import _kernels_tree
+
+        return _kernels_tree
+
+    def _for_choosing(self) -> tuple[Any, ...]:
+        return self.layout, self.weights, self.scales, self._links
+
+
+class OnlineBanditron(_Online):
+    """A linear function per action, without intercept; explores, if asked for probabilities."""
+
+    kind = "banditron"
+    has_bias = False
+    most_bits = 0  # it does not hash
+
+    def __init__(
+        self, layout: NDArray[np.uint64], weights: NDArray[np.float32], n_bits: int, n_actions: int, gamma: float
+    ) -> None:
+        super().__init__(layout, weights, n_bits, n_actions)
+        self.gamma = gamma
+
+    def settings(self) -> dict[str, Any]:
+        """See `Model`."""
+        return {**super().settings(), "gamma": self.gamma}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Model`."""
+        return {"weights": self.weights}
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Model`."""
+        return cls(*cls.read_weights(part, n_actions, n_columns), n_actions, part.number("gamma", 0, 1))
+
+    def probabilities(self, X: Any, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        """See `Model`."""
+        if mask is not None:
+            raise ParameterError("an explorer chooses among all actions: available must be None.")
+        greedy = super().probabilities(X, mask)
+        return np.asarray(self.gamma / self.n_actions + (1 - self.gamma) * greedy)
+
+    def _kernels(self) -> Any:
+        from offsettree.online import _kernels_banditron
+
+        return _kernels_banditron
+
+    def _for_choosing(self) -> tuple[Any, ...]:
+        return self.layout, self.weights
+
+
+class OnlineRegression(_Online):
+    """A linear function per action, counted from where it started; actions never seen are worth the mean."""
+
+    kind = "online regression"
+    has_bias = True
+
+    def __init__(
+        self,
+        layout: NDArray[np.uint64],
+        weights: NDArray[np.float32],
+        n_bits: int,
+        starts: NDArray[np.float64],
+        mean: float,
+        scales: NDArray[np.float32] | None,
+    ) -> None:
+        super().__init__(layout, weights, n_bits, len(starts))
+        self.starts = starts  # NaN where never seen
+        self.mean = mean
+        self.scales = scales
+
+    def settings(self) -> dict[str, Any]:
+        """See `Model`."""
+        return {**super().settings(), "mean": self.mean}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Model`."""
+        seen = ~np.isnan(self.starts)
+        return {
+            "weights": self.weights,
+            "seen": seen.astype(np.int32),
+            "starts": np.where(seen, self.starts, 0.0),
+            **({} if self.scales is None else {"scales": self.scales}),
+        }
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """See `Model`."""
+        layout, weights, n_bits = cls.read_weights(part, n_actions, n_columns)
+        seen, starts = part.array("seen", np.int32, n_actions), part.finite("starts", np.float64, n_actions)
+        scales = part.finite("scales", np.float32, int(layout[N_SCALES])) if part.has_array("scales") else None
+        return cls(layout, weights, n_bits, np.where(seen > 0, starts, np.nan), part.number("mean", 0, 1), scales)
+
+    def _kernels(self) -> Any:
+        from offsettree.online import _kernels_regression
+
+        return _kernels_regression
+
+    def _for_choosing(self) -> tuple[Any, ...]:
+        # With the totals of one row that earned the mean.
+        return self.layout, self.weights, self.scales, self.starts, np.array([1.0, 1.0, self.mean])
+
+
+def refuse_huge(X: Any) -> None:
+    """Refuse what float32 cannot hold the square of, as the policy that was saved does."""
+    values = X.data if is_csr(X) else X
+    if values.size and (largest := max(float(values.max()), -float(values.min()))) > LARGEST:
+        raise FeatureError(f"X must be within {LARGEST:g} of zero; got {largest:g}. Scale the features.")

@@ -1,0 +1,13 @@
+"""Policies in files: safe to load from a stranger, and decided by without scikit-learn."""
+
+from typing import TYPE_CHECKING
+
+from offsettree._lazy import names_on_demand
+
+if TYPE_CHECKING:
+    from offsettree.policy_file.files import export_onnx, load, save
+    from offsettree.policy_file.saved import SavedPolicy
+
+__all__ = ["SavedPolicy", "export_onnx", "load", "save"]
+
+__getattr__ = names_on_demand(__name__, {"files": ("export_onnx", "load", "save"), "saved": ("SavedPolicy",)})
