@@ -31,8 +31,8 @@ from offsettree import (
 )
 from offsettree._policy_file import _archive
 from offsettree._policy_file._reading import Part, refusing
+from offsettree.encoding.table_encoder import EncodedColumn, TableEncoder
 from offsettree.exceptions import PolicyFileError
-from offsettree.logs.table_encoder import EncodedColumn, TableEncoder
 from tests.policy_file.forgery import contexts, forge, small_log
 
 TREE, PLANES, COMMITTEE, SCORES, ONLINE, VOTES = "tree", "planes", "committee", "scores", "online", "votes"

@@ -20,8 +20,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from offsettree import OffsetForest, OffsetTree, TableEncoder, evaluate, load, save
 from offsettree._policy_file import _archive
+from offsettree.encoding.table_encoder import EncodedColumn
 from offsettree.exceptions import ActionError, FeatureError, OffsetTreeWarning, ParameterError, PolicyFileError
-from offsettree.logs.table_encoder import EncodedColumn
 from offsettree.reductions import RewardRegression
 from tests.policy_file.forgery import contexts, forge, small_log
 

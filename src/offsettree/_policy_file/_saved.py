@@ -131,7 +131,8 @@ class SavedPolicy:
         if self._original is not None:
             return self._original.decide(x if self.encoder is None else self._checked(self._one_row(x)), available)
         if available is None:
-            label = (self._label_of or self._prepare_labels())(x)
+            label_of = self._label_of or self._prepare_labels()
+            label = label_of(x if self.encoder is None or type(x) is not dict else self.encoder.encode_row(x))
             if label is not None:
                 return label
         row = self._checked(self._one_row(x))
@@ -174,6 +175,7 @@ class SavedPolicy:
         """Return the same policy without its encoder: it takes the numbers that the encoder would make."""
         other = copy(self)
         other.encoder = None
+        other._label_of = None
         return other
 
     def _positions(self, X: Features, available: Any = None) -> NDArray[np.intp]:
