@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
@@ -15,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from offsettree._features import as_floats
 from offsettree._policy_file._not_flat import NotFlat, name_of
 from offsettree._policy_file._space import ColumnSpace
+from offsettree.encoding.frame_indicators import FrameIndicators
 from offsettree.learners.encoding import NominalEncoder
 
 __all__ = ["Before", "steps_before", "unwrap"]
@@ -75,7 +75,7 @@ def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Before]:
     if type(learner) is not Pipeline:
         return learner, Before.nothing(space.numbers)
     first = learner.steps[0][1]
-    if type(first) is NominalEncoder and isinstance(first.encoder_, ColumnTransformer):
+    if type(first) is NominalEncoder and isinstance(first.encoder_, FrameIndicators):
         before = _after_frame(first.encoder_, space)
     else:
         before = _after(first, Before.nothing(space.numbers), space)
@@ -104,7 +104,7 @@ def _after(step: Any, before: Before, space: ColumnSpace) -> Before:
             before = _after(inner, before, space)
         return before
     if type(step) is NominalEncoder:
-        if isinstance(step.encoder_, ColumnTransformer):
+        if isinstance(step.encoder_, FrameIndicators):
             raise NotFlat("a NominalEncoder of frames that is not the first step")
         return _after(step.encoder_, before, space)
     if type(step) is SimpleImputer and _fills_numbers(step):
@@ -134,17 +134,15 @@ def _fills_numbers(step: Any) -> bool:
     return is_nan and not step.add_indicator and np.asarray(step.statistics_).dtype.kind in "iuf"
 
 
-def _after_frame(encoder: Any, space: ColumnSpace) -> Before:
+def _after_frame(encoder: FrameIndicators, space: ColumnSpace) -> Before:
     """Return the columns of a `NominalEncoder` fitted on a frame: indicators first, then numbers."""
     parts = []
-    for name, step, columns in encoder.transformers_:
-        if name == "nominal" and len(columns):
-            parts.append(Before.nothing(space.indicators(list(columns), step.categories_)))
-        elif name == "numeric" and len(columns):
-            part = Before.nothing(space.numbers_of(list(columns)))
-            for _, inner in step.steps:
-                part = _after(inner, part, space)
-            parts.append(part)
+    if encoder.levels:
+        levels = [np.array(values, dtype=object) for values in encoder.levels.values()]
+        parts.append(Before.nothing(space.indicators(list(encoder.levels), levels)))
+    if encoder.numeric:
+        part = Before.nothing(space.numbers_of(encoder.numeric))
+        parts.append(part if encoder.imputer is None else _after(encoder.imputer, part, space))
     together = [
         np.concatenate([getattr(part, name) for part in parts]) for name in ("source", "slope", "shift", "filled")
     ]
