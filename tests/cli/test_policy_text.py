@@ -22,8 +22,8 @@ from offsettree import OffsetTree, RewardRegression, TableEncoder, load, save
 from offsettree.cli import main
 from offsettree.cli._output import columns, print_json, print_line
 from offsettree.cli._policy_text import base_learner
+from offsettree.encoding.table_encoder import EncodedColumn
 from offsettree.learners import NominalEncoder
-from offsettree.logs.table_encoder import EncodedColumn
 from tests.policy_file.forgery import forge, small_log
 
 NAMES = ["age", "basket", "tenure", "visits"]

@@ -7,6 +7,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from offsettree.exceptions import FeatureError
@@ -21,6 +27,31 @@ def test_nominal_columns_become_zeros_and_ones_and_numbers_stay(kind: Any) -> No
     np.testing.assert_array_equal(table[:, -1], [1.0, np.nan, 3.0])
     assert table.shape == (3, 4)  # a missing colour has a column of its own
     assert NominalEncoder(impute=True).fit_transform(frame)[1, -1] == 2.0
+
+
+WORDS = st.lists(st.sampled_from(["red", "blue", "", "Zoe", "é", None]), min_size=12, max_size=12)
+
+
+@given(WORDS, WORDS, st.lists(st.floats(-9, 9) | st.none(), min_size=12, max_size=12), st.booleans())
+def test_the_numbers_are_those_of_scikit_learns_own_encoders(
+    words: list[Any], others: list[Any], numbers: list[Any], impute: bool
+) -> None:
+    frame = pd.DataFrame({"a": pd.Series(words, dtype=object), "n": np.array(numbers, dtype=float)})
+    frame["c"] = pd.Categorical(others, categories=["Zoe", "red", "never", "blue", "", "é"])
+    train, test = frame.iloc[:7], frame.iloc[7:]
+    steps = [SimpleImputer(keep_empty_features=True)] if impute else [FunctionTransformer()]
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    theirs = ColumnTransformer([("nominal", one_hot, ["a", "c"]), ("numeric", make_pipeline(*steps), ["n"])]).fit(train)
+    ours = NominalEncoder(impute=impute).fit(train)
+    for part in (train, test):
+        np.testing.assert_array_equal(ours.transform(part), theirs.transform(part))
+        np.testing.assert_array_equal(ours.transform(pl.from_pandas(part)), theirs.transform(part))
+
+
+def test_a_nominal_column_of_words_and_numbers_is_refused() -> None:
+    for values in (["a", 1], [["a"], ["b"]]):
+        with pytest.raises(FeatureError, match="column 'mixed' has others"):
+            NominalEncoder().fit(pd.DataFrame({"mixed": pd.Series(values, dtype=object)}))
 
 
 def test_values_not_seen_in_fitting_have_zeros_only() -> None:

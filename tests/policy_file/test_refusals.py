@@ -29,8 +29,8 @@ from offsettree import (
     load,
     save,
 )
+from offsettree.encoding.table_encoder import EncodedColumn, TableEncoder
 from offsettree.exceptions import PolicyFileError
-from offsettree.logs.table_encoder import EncodedColumn, TableEncoder
 from offsettree.models.part import Part, refusing
 from offsettree.policy_file import _archive
 from tests.policy_file.forgery import contexts, forge, small_log

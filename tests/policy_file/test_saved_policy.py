@@ -19,8 +19,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from offsettree import OffsetForest, OffsetTree, TableEncoder, evaluate, load, save
+from offsettree.encoding.table_encoder import EncodedColumn
 from offsettree.exceptions import ActionError, FeatureError, OffsetTreeWarning, ParameterError, PolicyFileError
-from offsettree.logs.table_encoder import EncodedColumn
 from offsettree.policy_file import _archive
 from offsettree.reductions import RewardRegression
 from tests.policy_file.forgery import contexts, forge, small_log

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from offsettree.cli._options import column_types, log_arguments
 from offsettree.cli._policy_text import mapping
 from offsettree.cli._row_encoder import encoder_for
+from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate, estimate_propensity, evaluate
 from offsettree.exceptions import ActionError, OffsetTreeWarning
-from offsettree.logs import LogColumns, LoggedData, TableEncoder, read_columns
+from offsettree.logs import LogColumns, LoggedData, read_columns
 from offsettree.workflow.comparison import Comparison, best_constant, compare_with_constant, with_doubts
 from offsettree.workflow.facts import propensity_note
 from offsettree.workflow.leaks import find_leaks

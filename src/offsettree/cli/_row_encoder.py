@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.encoding.encoded_column import EncodedColumn
+from offsettree.encoding.raw_columns import read_column
 from offsettree.exceptions import FeatureError, LogError
-from offsettree.logs._encoded_column import EncodedColumn
-from offsettree.logs._raw_columns import read_column
 
 __all__ = ["NamedNumbers", "encoder_for"]
 

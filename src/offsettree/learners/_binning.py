@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
@@ -21,6 +20,7 @@ from offsettree._features import (
     refuse_dates,
     take_rows,
 )
+from offsettree.encoding.frame_indicators import factorise
 from offsettree.exceptions import FeatureError, OffsetTreeWarning
 
 __all__ = ["Bins", "rows_looked_at", "tables"]
@@ -85,8 +85,8 @@ class Bins:
         for column, name in enumerate(self.names or ()):
             if self.is_category[column]:
                 code = self.categories[column]
-                found = [code.get(value, np.nan) for value in _objects(X, name)]
-                numbers[:, column] = found
+                codes, values = factorise(X[name])
+                numbers[:, column] = np.array([*(code.get(value, np.nan) for value in values), np.nan])[codes]
             else:
                 with np.errstate(over="ignore"):
                     numbers[:, column] = _floats(X, name)
@@ -166,11 +166,6 @@ def _cuts(values: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.where((middle < above) & np.isfinite(middle), middle, below)
 
 
-def _objects(frame: Features, name: Any) -> list[Any]:
-    column = frame[name]
-    return column.to_list() if hasattr(column, "to_list") else list(column)
-
-
 def _floats(frame: Features, name: Any) -> NDArray[np.float64]:
     try:
         return as_floats(frame[[name]]).ravel()
@@ -180,20 +175,11 @@ def _floats(frame: Features, name: Any) -> NDArray[np.float64]:
 
 def _frequent(frame: Features, name: Any) -> dict[Any, int]:
     try:
-        counts = Counter(value for value in _objects(frame, name) if not _is_missing(value))
+        codes, values = factorise(frame[name])
     except TypeError as error:
         raise FeatureError(
             f"the values of a nominal column must be strings, truth values or the like; column {name!r} has others "
             f"({error}). Make names or numbers of them."
         ) from error
-    return {value: code for code, (value, _) in enumerate(counts.most_common(N_VALUES - 1))}
-
-
-def _is_missing(value: Any) -> bool:
-    """Tell None, NaN and pandas' NA from values: only NaN differs from itself, and NA will not be compared."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:
-        return True
+    often = np.argsort(-np.bincount(codes[codes >= 0], minlength=len(values)), kind="stable")[: N_VALUES - 1]
+    return {values[place]: code for code, place in enumerate(often.tolist())}

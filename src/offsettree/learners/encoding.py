@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from offsettree._features import Features, as_floats, is_frame, numeric_columns, refuse_dates
+from offsettree._features import Features, is_frame
+from offsettree.encoding.frame_indicators import FrameIndicators
 
 __all__ = ["NominalEncoder"]
 
@@ -45,17 +45,12 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Features, y: Any = None) -> Self:
         """Learn which columns are nominal, and their values."""
-        steps = [SimpleImputer(keep_empty_features=True)] if self.impute else []
+        imputer = SimpleImputer(keep_empty_features=True) if self.impute else None
         if is_frame(X):
             validate_data(self, X, skip_check_array=True)
-            numeric = numeric_columns(X)
-            nominal = [name for name in X.columns if name not in numeric]
-            refuse_dates(X, nominal)
-            one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-            numbers = make_pipeline(FunctionTransformer(as_floats), *steps)
-            self.encoder_ = ColumnTransformer([("nominal", one_hot, nominal), ("numeric", numbers, numeric)]).fit(X)
+            self.encoder_: Any = FrameIndicators(X, imputer)
         else:
-            self.encoder_ = make_pipeline(*steps or [FunctionTransformer()]).fit(self._as_array(X, reset=True))
+            self.encoder_ = make_pipeline(imputer or FunctionTransformer()).fit(self._as_array(X, reset=True))
         return self
 
     def transform(self, X: Features) -> NDArray[np.float64]:
@@ -66,7 +61,7 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
             if is_frame(X)
             else self._as_array(X, reset=False)
         )
-        if is_frame(X) and not isinstance(self.encoder_, ColumnTransformer):
+        if is_frame(X) and isinstance(self.encoder_, Pipeline):
             X = self._as_array(X, reset=False)
         return self.encoder_.transform(X)  # type: ignore[no-any-return]
 

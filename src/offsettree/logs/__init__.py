@@ -1,12 +1,12 @@
 """Logs of decisions, real and simulated, in memory and in files."""
 
+from offsettree.encoding import TableEncoder
 from offsettree.logs.guess import ColumnGuess, guess_columns
 from offsettree.logs.log_file import LogColumns, read_columns
 from offsettree.logs.log_scan import LogFacts, LogScan
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import scan_tables
 from offsettree.logs.simulate import simulate_log
-from offsettree.logs.table_encoder import TableEncoder
 from offsettree.logs.writers import write_table
 
 __all__ = [

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsettree.encoding.spellings import MISSING, OFFSET
 from offsettree.exceptions import LogError
-from offsettree.logs._spellings import MISSING, OFFSET
 
 __all__ = ["MISSING", "as_numerals", "flat_names", "in_chunks", "on_the_wall", "plain", "plain_type", "with_kinds"]
 

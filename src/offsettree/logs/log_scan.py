@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features
+from offsettree.encoding import TableEncoder
 from offsettree.logs.log_file import LogFile
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import CHUNK_ROWS, Path, check_chunk_rows
-from offsettree.logs.table_encoder import TableEncoder
 
 if TYPE_CHECKING:
     from offsettree.logs._reader import Chunk

@@ -121,7 +121,7 @@ def read_encoder(manifest: dict[str, Any], inputs: Inputs) -> Any:
     given = manifest.get("encoder")
     if given is None:
         return None
-    from offsettree.logs.table_encoder import TableEncoder
+    from offsettree.encoding import TableEncoder
 
     with refusing("manifest.encoder"):
         encoder = TableEncoder.from_manifest(given)

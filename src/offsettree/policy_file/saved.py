@@ -94,6 +94,12 @@ class SavedPolicy(Policy):
         other.encoder = None
         return other
 
+    def decide(self, x: Any, available: Any = None) -> Any:
+        """Return the action for one context; see `Policy`. A dictionary of raw values is encoded by itself, fast."""
+        if type(x) is dict and self.encoder is not None and self._model is not None:
+            x = self.encoder.encode_row(x)
+        return super().decide(x, available)
+
     def _checked(self, X: Features) -> Features:
         """Return X as the model takes it: raw rows encoded, and everything judged."""
         if self.encoder is not None and not isinstance(X, np.ndarray) and not is_sparse(X):

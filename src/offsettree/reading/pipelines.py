@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from offsettree._features import as_floats
+from offsettree.encoding.frame_indicators import FrameIndicators
 from offsettree.learners.encoding import NominalEncoder
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.columns import ColumnSpace
@@ -81,7 +81,7 @@ def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Preprocessing]:
     if type(learner) is not Pipeline:
         return learner, Preprocessing.none(space.numbers)
     first = learner.steps[0][1]
-    if type(first) is NominalEncoder and isinstance(first.encoder_, ColumnTransformer):
+    if type(first) is NominalEncoder and isinstance(first.encoder_, FrameIndicators):
         before = _after_frame(first.encoder_, space)
     else:
         before = _after(first, Preprocessing.none(space.numbers), space)
@@ -110,7 +110,7 @@ def _after(step: Any, before: Preprocessing, space: ColumnSpace) -> Preprocessin
             before = _after(inner, before, space)
         return before
     if type(step) is NominalEncoder:
-        if isinstance(step.encoder_, ColumnTransformer):
+        if isinstance(step.encoder_, FrameIndicators):
             raise CannotFlatten("a NominalEncoder of frames that is not the first step")
         return _after(step.encoder_, before, space)
     if type(step) is SimpleImputer and _fills_numbers(step):
@@ -140,17 +140,15 @@ def _fills_numbers(step: Any) -> bool:
     return is_nan and not step.add_indicator and np.asarray(step.statistics_).dtype.kind in "iuf"
 
 
-def _after_frame(encoder: Any, space: ColumnSpace) -> Preprocessing:
+def _after_frame(encoder: FrameIndicators, space: ColumnSpace) -> Preprocessing:
     """Return the columns of a `NominalEncoder` fitted on a frame: indicators first, then numbers."""
     parts = []
-    for name, step, columns in encoder.transformers_:
-        if name == "nominal" and len(columns):
-            parts.append(Preprocessing.none(space.indicators(list(columns), step.categories_)))
-        elif name == "numeric" and len(columns):
-            part = Preprocessing.none(space.numbers_of(list(columns)))
-            for _, inner in step.steps:
-                part = _after(inner, part, space)
-            parts.append(part)
+    if encoder.levels:
+        levels = [np.array(values, dtype=object) for values in encoder.levels.values()]
+        parts.append(Preprocessing.none(space.indicators(list(encoder.levels), levels)))
+    if encoder.numeric:
+        part = Preprocessing.none(space.numbers_of(encoder.numeric))
+        parts.append(part if encoder.imputer is None else _after(encoder.imputer, part, space))
     together = [
         np.concatenate([getattr(part, name) for part in parts]) for name in ("source", "slope", "shift", "filled")
     ]

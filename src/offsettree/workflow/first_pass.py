@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_sparse
+from offsettree.encoding import TableEncoder
 from offsettree.exceptions import LogError
-from offsettree.logs import LogScan, TableEncoder
+from offsettree.logs import LogScan
 from offsettree.logs._other_columns import alike_but_for_blanks
 from offsettree.workflow.inspection import doubts_of_propensities
 from offsettree.workflow.leaks import find_leaks

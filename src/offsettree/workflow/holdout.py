@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_frame
+from offsettree.encoding.raw_columns import Dates, Numbers, read_column
+from offsettree.encoding.spellings import read_stamp
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.logs import LoggedData
-from offsettree.logs._raw_columns import Dates, Numbers, read_column
-from offsettree.logs._spellings import read_stamp
 
 __all__ = ["HoldOut", "group_codes", "hold_out", "split_rows", "time_ranks"]
 

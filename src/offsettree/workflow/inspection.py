@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from offsettree.encoding import TableEncoder
 from offsettree.evaluation._diagnostics import FEW_ROWS
 from offsettree.exceptions import FeatureError, PropensityError
-from offsettree.logs import LogScan, TableEncoder
+from offsettree.logs import LogScan
 from offsettree.logs._other_columns import alike_but_for_blanks
 from offsettree.workflow.leaks import find_leaks
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_frame, is_sparse, take_rows
+from offsettree.encoding.raw_columns import Dates, Numbers, read_column
+from offsettree.encoding.spellings import as_text
 from offsettree.exceptions import FeatureError
-from offsettree.logs._raw_columns import Dates, Numbers, read_column
-from offsettree.logs._spellings import as_text
 
 __all__ = ["find_leaks"]
 

@@ -8,9 +8,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from offsettree.base import BasePolicy
+from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate, PropensityEstimate
 from offsettree.evaluation.estimate import Interval
-from offsettree.logs import LoggedData, TableEncoder
+from offsettree.logs import LoggedData
 from offsettree.workflow.comparison import Comparison
 
 __all__ = ["Learned"]

@@ -14,10 +14,11 @@ from sklearn.base import clone
 from offsettree._features import is_frame, take_rows
 from offsettree._validation import is_number
 from offsettree.base import BasePolicy
+from offsettree.encoding import TableEncoder
 from offsettree.evaluation import PropensityEstimate, estimate_propensity, evaluate
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
-from offsettree.logs import LoggedData, TableEncoder
+from offsettree.logs import LoggedData
 from offsettree.reductions import distill
 from offsettree.selection import PolicySearch
 from offsettree.workflow.comparison import MOST_PREDICTIONS, best_constant, compare_with_constant

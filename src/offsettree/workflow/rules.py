@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from offsettree.logs import TableEncoder
-from offsettree.logs._encoded_column import EncodedColumn
+from offsettree.encoding import TableEncoder
+from offsettree.encoding.encoded_column import EncodedColumn
 
 __all__ = ["rule_facts", "rule_lines"]
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 import offsettree
 from offsettree._progress import Progress
+from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate
 from offsettree.exceptions import LogError, ParameterError
-from offsettree.logs import LogScan, TableEncoder
+from offsettree.logs import LogScan
 from offsettree.online import OnlineOffsetTree, OnlineRewardRegression
 from offsettree.workflow.comparison import Comparison
 from offsettree.workflow.facts import constant_facts, estimate_facts, tree_facts, versions

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.encoding.raw_columns import Column, Dates, Numbers, Texts
+from offsettree.encoding.spellings import TRUTH, as_text, read_number, read_stamp
 from offsettree.exceptions import FeatureError
-from offsettree.logs._raw_columns import Column, Dates, Numbers, Texts
-from offsettree.logs._spellings import TRUTH, as_text, read_number, read_stamp
 
-__all__ = ["DAYS", "EncodedColumn", "entry", "read_encoded_column"]
+__all__ = ["DAYS", "LARGEST", "EncodedColumn", "entry", "read_encoded_column"]
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 LARGEST = float(np.finfo(np.float32).max)

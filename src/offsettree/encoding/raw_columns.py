@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.encoding.spellings import as_stamp, as_text
 from offsettree.exceptions import FeatureError
-from offsettree.logs._spellings import as_stamp, as_text
 
 __all__ = [
     "Column",
@@ -22,6 +22,7 @@ __all__ = [
     "UselessColumnError",
     "column_names",
     "count_raw_rows",
+    "from_values",
     "read_column",
 ]
 
@@ -79,7 +80,7 @@ def count_raw_rows(table: RawTable) -> int:
 def read_column(table: RawTable, name: str) -> Column | None:
     """Return a column, or None where there is none of that name."""
     if isinstance(table, Mapping):
-        return _from_values(name, [table[name]]) if name in table else None
+        return from_values(name, [table[name]]) if name in table else None
     if hasattr(table, "column_names"):
         return _from_arrow(name, table[name]) if name in table.column_names else None
     if hasattr(table, "columns") and hasattr(table, "dtypes"):
@@ -90,7 +91,7 @@ def read_column(table: RawTable, name: str) -> Column | None:
     rows = _as_mappings(table)
     if not any(name in row for row in rows):
         return None
-    return _from_values(name, [row.get(name) for row in rows])
+    return from_values(name, [row.get(name) for row in rows])
 
 
 def _as_mappings(table: RawTable) -> Sequence[Mapping[str, Any]]:
@@ -153,7 +154,7 @@ def _from_pandas(name: str, column: Any) -> Column:
     if kind not in "OUT":
         raise _of_no_use(name, column.dtype)
     if kind == "O" and _has_more_than_words(column):
-        return _from_values(name, column.tolist())
+        return from_values(name, column.tolist())
     codes, found = column.factorize()
     return _merged(codes.astype(np.intp), [as_text(value) for value in found])
 
@@ -181,7 +182,7 @@ def _from_polars(name: str, column: Any) -> Column:
     return _merged(codes.astype(np.intp), words)
 
 
-def _from_values(name: str, values: Sequence[Any]) -> Column:
+def from_values(name: str, values: Sequence[Any]) -> Column:
     """Read plain Python values: what most of a table's columns are decides of what kind one is."""
     known = [value for value in values if not _is_missing(value)]
     if all(isinstance(value, bool | int | float | Decimal | np.number | np.bool_) for value in known):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+import pickle
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,24 @@ from offsettree import TableEncoder
 from offsettree.exceptions import FeatureError
 from offsettree.logs import scan_tables
 
+ODD = st.one_of(
+    st.sampled_from([None, float("nan"), np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), ""]),
+    st.sampled_from([True, 0, -0.0, 3, 2**60 + 1, 10**300, 1e39, -1e300, 0.1, np.inf, -np.inf, Decimal("0.1")]),
+    st.sampled_from([np.float64(0.1), np.float32(0.1), np.int64(3), np.int8(3), np.bool_(True), np.float64("inf")]),
+    st.sampled_from(["a", "b", "c", "True", "TRUE", "1", "1.0", " 0.5 ", "NA", "null", "inf", "nan", "1e5", "x1"]),
+    st.sampled_from([np.str_("a"), b"a", [1], {"a": 1}, (), np.zeros(2), timedelta(hours=1), object]),
+    st.sampled_from(
+        ["2024-01-31", "2024-02-31", "2024-01-31T12:30", "2024-01-31 12:30:15.5+01:00", "20240131", "2024"]
+    ),
+    st.sampled_from(["2024-01-31T24:00", "2024-01-31T12Z", " 2024-01-31 ", "2024-1-31", "0000-01-01", "20240131"]),
+    st.sampled_from([date(2024, 2, 29), datetime(1, 1, 1, 5), pd.Timestamp("2024-05-06 07:08:09.123456")]),  # noqa: DTZ001
+    st.sampled_from([np.datetime64("2024-05-06T07"), pd.Timestamp("2024-05-06 07:08", tz="UTC")]),
+    st.floats(),
+    st.integers(),
+    st.text(max_size=3),
+    st.datetimes(),
+    st.decimals(allow_nan=False),
+)
 ROME = timezone(timedelta(hours=1))
 MIXED = st.none() | st.sampled_from(["x", "True", "true", "1", "NA"]) | st.booleans() | st.integers(0, 3)
 PLAIN = {
@@ -45,6 +65,54 @@ def as_polars(rows: list[dict[str, Any]]) -> Any:
 
 def as_pandas(rows: list[dict[str, Any]]) -> Any:
     return as_arrow(rows).to_pandas()
+
+
+def outcome(encode: Any, row: Any) -> Any:
+    """Return the numbers, or the error."""
+    try:
+        return encode(row).ravel().tolist()
+    except (FeatureError, OverflowError) as error:
+        return type(error), str(error)
+
+
+def learned_on(*, gaps: bool, infinite: bool) -> TableEncoder:
+    days = [datetime(2024, 1, day, day) for day in range(1, 21)]  # noqa: DTZ001
+    rows: list[dict[str, Any]] = [
+        {
+            "number": 0.5 * place,
+            "word": "ab1"[place % 3],
+            "truth": ("true", "FALSE", "maybe")[place % 3],
+            "when": day,
+            "day": day.date(),
+            "same": 1.0 if place else None,
+        }
+        for place, day in enumerate(days)
+    ]
+    rows += [{"number": np.inf}] * infinite + [{}] * gaps if infinite or gaps else []
+    return TableEncoder.learn([rows])
+
+
+ENCODERS = [learned_on(gaps=gaps, infinite=infinite) for gaps in (False, True) for infinite in (False, True)]
+
+
+@given(st.sampled_from(ENCODERS), st.fixed_dictionaries(dict.fromkeys(ENCODERS[0].names_in, ODD)), st.data())
+def test_a_row_alone_is_encoded_or_refused_as_in_a_table(
+    encoder: TableEncoder, row: dict[str, Any], data: st.DataObject
+) -> None:
+    odd = data.draw(st.sampled_from(encoder.names_in))
+    plain = {"number": 1, "word": "a", "truth": "True", "when": "2024-01-31", "day": None, "same": 1}
+    for each in (row, plain | {odd: row[odd]}):
+        expected = outcome(encoder.encode, [each])
+        assert outcome(encoder.encode_row, each) == expected
+        assert outcome(encoder.encode, each) == expected
+        assert outcome(pickle.loads(pickle.dumps(encoder)).encode, each) == expected
+
+
+@given(st.sampled_from(ENCODERS), st.sampled_from(ENCODERS[0].names_in))
+def test_a_row_without_a_column_is_refused_as_a_table_is(encoder: TableEncoder, name: str) -> None:
+    row = {other: None for other in encoder.names_in if other != name}
+    assert outcome(encoder.encode_row, row) == outcome(encoder.encode, [row])
+    assert f"must have the column {name!r}" in outcome(encoder.encode_row, row)[1]
 
 
 def learn(table: Any) -> TableEncoder | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.encoding._column_summaries import Summary
+from offsettree.encoding._row import RowEncoder
+from offsettree.encoding.encoded_column import DAYS, EncodedColumn, entry, read_encoded_column
+from offsettree.encoding.raw_columns import RawTable, UselessColumnError, column_names, count_raw_rows, read_column
 from offsettree.exceptions import FeatureError, ParameterError
-from offsettree.logs._column_summaries import Summary
-from offsettree.logs._encoded_column import DAYS, EncodedColumn, entry, read_encoded_column
-from offsettree.logs._raw_columns import RawTable, UselessColumnError, column_names, count_raw_rows, read_column
 
 __all__ = ["EncodedColumn", "TableEncoder"]
 
@@ -155,6 +157,34 @@ class TableEncoder:
         def at(row: int) -> str:
             return f"row {first_row + row:,}" + (f" of {where}" if where is not None else "")
 
+        if isinstance(table, Mapping) and where is None and first_row == 1:
+            return self.encode_row(table)[np.newaxis]
+        return self._encode_table(table, at)
+
+    def encode_row(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
+        """Return one row, a mapping of names to values, as `encode` does a table of that row, in microseconds.
+
+        Parameters
+        ----------
+        row : mapping of names to values
+            The row; columns that are not known are left out, one that is missing is an error.
+
+        Returns
+        -------
+        ndarray of shape (len(names_out),)
+        """
+        if type(row) is not dict:
+            row = {name: row[name] for name in self.names_in if name in row}
+        try:
+            return self._row_encoder(row)
+        except KeyError:
+            return self._encode_table(row, lambda _: "row 1").ravel()  # for the error
+
+    @cached_property
+    def _row_encoder(self) -> RowEncoder:
+        return RowEncoder(self.columns, self._starts)
+
+    def _encode_table(self, table: RawTable, at: Callable[[int], str]) -> NDArray[np.float32]:
         n_rows = count_raw_rows(table)
         out = np.zeros((n_rows, len(self.names_out)), dtype=np.float32)
         for column, start, stop in zip(self.columns, self._starts[:-1], self._starts[1:], strict=True):
@@ -191,6 +221,9 @@ class TableEncoder:
                 f"they have {n_characters:,}. Name columns, and the levels within, shorter."
             )
         return cls(read, notes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_row_encoder"}
 
     def __repr__(self) -> str:
         return f"<TableEncoder: {len(self.names_in)} columns as {len(self.names_out)} numbers>"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.logs._raw_columns import Column, Dates, Numbers, Texts
-from offsettree.logs._spellings import as_text
+from offsettree.encoding.raw_columns import Column, Dates, Numbers, Texts
+from offsettree.encoding.spellings import as_text
 
 __all__ = ["Summary"]
 

@@ -1,0 +1,156 @@
+"""One raw row as numbers, value by value: what a service gets, a hundred times as fast as a table of one row.
+
+Each column has a function that writes a value of the usual types; whatever else comes goes the way of tables, which
+knows all types and all errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.encoding.encoded_column import LARGEST, EncodedColumn
+from offsettree.encoding.raw_columns import from_values
+from offsettree.encoding.spellings import TRUTH, as_text, read_number
+
+__all__ = ["RowEncoder"]
+
+Row = NDArray[np.float32]
+Write = Callable[[Any, Row], None]
+
+NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_})
+# The dates that `datetime` and NumPy read alike, with an offset that is not looked at, as in `read_stamp`.
+STAMP = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:([T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)(?:\.\d{1,6})?(?: ?(?:Z|[+-]\d\d(?::?\d\d)?))?)?",
+    re.ASCII,
+).fullmatch
+
+
+class RowEncoder:
+    """Encodes a row given as a dictionary.
+
+    Parameters
+    ----------
+    columns : list of EncodedColumn
+        How each raw column is encoded.
+    starts : list of int
+        Where the numbers of each column begin, and where the last one's end.
+    """
+
+    def __init__(self, columns: Sequence[EncodedColumn], starts: Sequence[int]) -> None:
+        self._plan = [
+            (column.name, _writer(column, start, stop))
+            for column, start, stop in zip(columns, starts[:-1], starts[1:], strict=True)
+        ]
+        self._zeros = np.zeros(starts[-1], dtype=np.float32)
+
+    def __call__(self, row: dict[str, Any]) -> Row:
+        """Return the numbers; a column that is not there is a KeyError."""
+        out = self._zeros.copy()
+        for name, write in self._plan:
+            write(row[name], out)
+        return out
+
+
+def _writer(column: EncodedColumn, start: int, stop: int) -> Write:
+    """Return the function that writes a value of the column into a row of zeros."""
+
+    def write_by_table(value: Any, out: Row) -> None:
+        column.encode(from_values(column.name, [value]), out[np.newaxis, start:stop], lambda _: "row 1")
+
+    make = {"number": _number_writer, "nominal": _word_writer, "date": _date_writer}[column.kind]
+    return make(column, start, stop, write_by_table)
+
+
+def _missing_writer(column: EncodedColumn, filled: int | None, stop: int) -> Callable[[Row], None]:
+    fill, flag = np.float32(min(max(column.fill, -LARGEST), LARGEST)), stop - 1 if column.marks_missing else None
+
+    def write_missing(out: Row) -> None:
+        if filled is not None:
+            out[filled] = fill
+        if flag is not None:
+            out[flag] = 1.0
+
+    return write_missing
+
+
+def _number_writer(column: EncodedColumn, start: int, stop: int, write_by_table: Write) -> Write:
+    place = None if column.constant else start
+    write_missing = _missing_writer(column, place, stop)
+
+    def write(value: Any, out: Row) -> None:
+        kind = type(value)
+        if kind in NUMBERS:
+            number = float(value)
+        elif value is None:
+            return write_missing(out)
+        elif kind is str:
+            try:
+                number = read_number(value)
+            except ValueError:
+                return write_by_table(value, out)
+        else:
+            return write_by_table(value, out)
+        if -LARGEST <= number <= LARGEST:
+            if place is not None:
+                out[place] = number
+            return None
+        return write_missing(out) if number != number else write_by_table(value, out)
+
+    return write
+
+
+def _word_writer(column: EncodedColumn, start: int, stop: int, write_by_table: Write) -> Write:
+    place_of = {level: start + place for place, level in enumerate(column.levels) if level}
+    by_truth = {TRUTH.get(level.casefold()): place for level, place in place_of.items()} | {None: None}
+    write_missing = _missing_writer(column, None, stop)
+
+    def write(value: Any, out: Row) -> None:
+        kind = type(value)
+        if kind is str:
+            word = value
+        elif value is None or (kind in NUMBERS and value != value):
+            return write_missing(out)
+        elif kind in NUMBERS:
+            word = as_text(float(value))
+        else:
+            return write_by_table(value, out)
+        place = place_of.get(word)
+        if place is None:
+            if not word:
+                return write_missing(out)
+            place = by_truth.get(TRUTH.get(word.casefold()))
+        if place is not None:
+            out[place] = 1.0
+        return None
+
+    return write
+
+
+def _date_writer(column: EncodedColumn, start: int, stop: int, write_by_table: Write) -> Write:
+    first_day = start if column.levels else None
+    hour = None if column.constant else start + len(column.levels)
+    write_missing = _missing_writer(column, hour, stop)
+
+    def write(value: Any, out: Row) -> None:
+        if type(value) is str and (parts := STAMP(value)):
+            try:
+                value = datetime.fromisoformat(parts[1] + (parts[2] or ""))
+            except ValueError:
+                return write_by_table(value, out)
+        if value is None:
+            return write_missing(out)
+        if not isinstance(value, date) or value != value:
+            return write_by_table(value, out)
+        if first_day is not None:
+            out[first_day + value.weekday()] = 1.0
+        if hour is not None and isinstance(value, datetime):
+            out[hour] = (value.hour * 3600 + value.minute * 60 + value.second) / 3600
+        return None
+
+    return write
