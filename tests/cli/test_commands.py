@@ -279,9 +279,9 @@ def test_a_command_line_that_cannot_be_meant_is_explained(
             ["--learner", "online-regression", "--time-budget", "1"],
             "--time-budget cannot be used with --learner online-regression",
         ),
-        (["--learner", "auto", "--base", "ridge"], "a base learner must not be given for 'auto'"),
+        (["--learner", "auto", "--base", "ridge"], "'auto' takes no base learner"),
         (["--learner", "offset-tree", "--base", "nonsense"], "there is no classifier called 'nonsense'"),
-        (["--learner", "offset-tree", "--time-budget", "3"], "a time budget is for the learner 'auto'"),
+        (["--learner", "offset-tree", "--time-budget", "3"], "only the learner 'auto' takes a time budget"),
         (["--test-size", "1.5"], "test_size must be a share"),
         (["--propensity", "0.2", "--propensity-estimated"], "not both"),
         (["--action", "nothing"], "has no column 'nothing'"),
@@ -499,7 +499,7 @@ def test_a_log_without_propensities_can_be_inspected_and_evaluated_on(folder: Pa
     pd.read_csv(folder / "log.csv").drop(columns="propensity").to_csv(tmp_path / "log.csv", index=False)
     code, printed = called("inspect", tmp_path / "log.csv", "--action", "mail")
     assert code == 0
-    assert "No column tells the propensity" in " ".join(printed.split())
+    assert "No column holds the propensity" in " ".join(printed.split())
     pd.DataFrame(make_campaign(2000, random_state=5).columns).drop(columns="propensity").to_csv(tmp_path / "next.csv")
     code, printed = called("evaluate", folder / "policy.ot", tmp_path / "next.csv", "--propensity-estimated", "--json")
     assert code == 0

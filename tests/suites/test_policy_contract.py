@@ -278,7 +278,7 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "a class": (
         lambda log: {"estimator": Ridge},
         ParameterError,
-        "estimator must be an instance, not a class: write Ridge",
+        "estimator must be an instance, not a class; write Ridge",
     ),
     "the wrong kind of learner": (lambda log: {"learner": "wrong"}, ParameterError, "estimator must be a"),
 }

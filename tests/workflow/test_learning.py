@@ -177,7 +177,7 @@ def test_a_search_holds_rows_out_as_it_is_said_to_be(log: LoggedData, way: str) 
 
         def _choose(self, X: Any) -> Any:
             parts.append(X)
-            return super()._choose(X)
+            return np.full(len(X), self._order[0])
 
     row = np.arange(2000.0)
     numbered = LoggedData(row[:, np.newaxis], log.action, log.reward, log.propensity)
