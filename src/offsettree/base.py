@@ -30,10 +30,11 @@ from offsettree._features import (
     count_rows,
     equal_column,
     is_frame,
+    is_sparse,
     take_rows,
 )
 from offsettree._fingerprint import Fingerprint, remember_rows
-from offsettree._traits import check_learner, take_over_input_tags
+from offsettree._traits import check_learner, take_over_input_tags, takes_missing
 from offsettree._validation import (
     check_actions,
     check_n_jobs,
@@ -114,6 +115,7 @@ class BasePolicy(BaseEstimator, Policy):
             log = self._check_log(X, action, reward, propensity, available)
             # No references are held here, so that _fit can free what it no longer needs.
             self._fit(log.pop(), log.pop(), log.pop(), log.pop(), log.pop())
+            self._prepare_anew()  # another thread that decided meanwhile may have flattened what was there before
         return self
 
     @contextmanager
@@ -265,7 +267,12 @@ class BasePolicy(BaseEstimator, Policy):
         prepared = self._ready()
         if prepared is None or prepared.model is None:
             return None, X
-        return prepared.model, self._as_numbers(X) if is_frame(X) else X
+        rows = self._as_numbers(X) if is_frame(X) else X
+        # A learner may let missing values pass, and refuse them further on: then it is the one to say so.
+        is_taken = prepared.inputs.missing_in_sparse if is_sparse(rows) else prepared.inputs.missing
+        if not is_taken and takes_missing(self._learner(), sparse=is_sparse(rows)) and _has_missing(rows):
+            return None, X
+        return prepared.model, rows
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         model, rows = self._flat_rows(X)
@@ -374,3 +381,8 @@ def snips(matched: NDArray[np.bool_], reward: NDArray[np.float64], weight: NDArr
             "the policy would choose. Use a log with more rows or more exploration."
         )
     return float(np.average(reward[matched], weights=weight[matched]))
+
+
+def _has_missing(X: Features) -> bool:
+    values = X.data if is_sparse(X) else np.asarray(X)
+    return bool(values.dtype.kind == "f" and np.isnan(values).any())

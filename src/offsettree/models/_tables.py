@@ -45,7 +45,7 @@ def check_entries(
 def check_nodes(
     where: str, nodes: NDArray[np.int32], flags: NDArray[np.uint8], n_columns: int, n_sets: int, n_leaves: int
 ) -> None:
-    """Do the same for splits of four words, as `compiled.graph.SplitGraph` has them; leaves are below zero."""
+    """Do the same for splits of four words, as `models.graph.SplitGraph` has them; leaves are below zero."""
     own = np.arange(len(nodes))[:, np.newaxis]
     children = nodes[:, 2:].astype(np.int64)
     must_hold((nodes[:, 0] >= 0) & (nodes[:, 0] < n_columns), f"{where}.nodes.npy", f"columns below {n_columns}")

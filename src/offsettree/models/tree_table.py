@@ -87,10 +87,16 @@ class TreeTable:
         )
 
     def only(self, first: int, last: int) -> Self:
-        """Return the trees from `first` to `last` - 1, with all sets."""
+        """Return the trees from `first` to `last` - 1, with the sets that they ask for."""
         begin, end = int(self.start[first]), int(self.start[last])
         fields = {name: array[begin:end] for name, array in self.arrays().items() if name not in ("start", "sets")}
-        return type(self)(self.start[first : last + 1] - begin, **fields, sets=self.sets)
+        sets, own = self.sets, fields.get("category_set")
+        if sets is not None and own is not None:
+            used, place = np.unique(own, return_inverse=True)
+            n_none = int(np.searchsorted(used, 0))  # entries without a set have -1
+            fields["category_set"] = np.where(own >= 0, place - n_none, -1).astype(own.dtype)
+            sets = sets[used[n_none:]]
+        return type(self)(self.start[first : last + 1] - begin, **fields, sets=sets)
 
 
 def _joined_sets(tables: Sequence[TreeTable]) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:

@@ -48,6 +48,7 @@ class ColumnSpace:
 
     def numbers_of(self, names: list[str]) -> NDArray[np.intp]:
         """Return the places of numeric columns of a frame."""
+        self._refuse_nameless()
         own, more = list(self._names or []), {name: place for place, name in enumerate(self._more)}
         places = []
         for name in names:
@@ -61,6 +62,7 @@ class ColumnSpace:
 
     def indicators(self, names: list[str], categories: Any) -> NDArray[np.intp]:
         """Return the places of the zero-one columns that a one-hot encoder makes."""
+        self._refuse_nameless()
         places = []
         for name, values in zip(names, categories, strict=True):
             column = (self._names or []).index(name)
@@ -93,6 +95,10 @@ class ColumnSpace:
             self.keep_all()
         levels = {column: tuple(values.values()) for column, values in self._levels.items()}
         return NominalColumns(tuple(self._names or ()), levels, tuple(self._place))
+
+    def _refuse_nameless(self) -> None:
+        if self._names is None:
+            raise CannotFlatten("a frame whose columns have names that are not text")
 
     def _level(self, column: int, value: Any) -> int:
         value = value.item() if isinstance(value, np.generic) else value

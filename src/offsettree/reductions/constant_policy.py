@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from offsettree._available import Available
-from offsettree._features import Features
+from offsettree._features import Features, count_rows
 from offsettree._validation import some_labels
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
@@ -120,6 +120,12 @@ class ConstantPolicy(BasePolicy):
 
     def _as_numbers(self, frame: Features) -> Features:
         return frame  # of which only the rows are counted
+
+    def _ask(self, X: Features) -> NDArray[np.intp]:
+        return np.repeat(self._order[:1], count_rows(X))
+
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return np.asarray(self._order[mask[:, self._order].argmax(axis=1)])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._available import Available
+from offsettree._available import Available, best_of
 from offsettree._features import Features
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
@@ -183,6 +183,17 @@ class PolicyTree(BasePolicy):
         of_category = [what if what >= 0 else np.nan for _, what in nominal.shown]
         seen = numbers[:, [column for column, _ in nominal.shown]]
         return np.where(np.isnan(of_category), seen, seen == of_category).astype(np.float32)
+
+    def _ask(self, X: Features) -> NDArray[np.intp]:
+        return self._ask_rank(X, 1, None)[:, 0]
+
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return self._ask_rank(X, 1, mask)[:, 0]
+
+    def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        numbers = self._bins.numbers(X)
+        dense = np.asarray(numbers.toarray() if hasattr(numbers, "toarray") else numbers)
+        return best_of(self.root_.values_of(dense, self._bins.categories), n, mask)
 
     def _check_parameters(self) -> None:
         if isinstance(self.depth, bool) or self.depth not in DEPTHS:

@@ -230,6 +230,15 @@ class RewardBoosting(BasePolicy):
     def _numbers(self, X: Features) -> Any:
         return self._bins.numbers(X) if is_frame(X) else X
 
+    def _ask(self, X: Features) -> NDArray[np.intp]:
+        return self._flat.choose(self._numbers(X))
+
+    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return self._ask_rank(X, 1, mask)[:, 0]
+
+    def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        return self._flat.rank(self._numbers(X), n, mask)
+
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
         score = self._flat.scores(self._numbers(X))
         return sigmoid(score) if self._logistic else np.clip(score * self._unit, 0, 1)

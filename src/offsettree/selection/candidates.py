@@ -166,7 +166,7 @@ def cost_ratio(policy: BasePolicy, light: BasePolicy) -> float:
 def _n_trees(policy: BasePolicy) -> float:
     forest = policy if isinstance(policy, OffsetForest) else policy._learner()
     n_trees = getattr(forest, "n_trees", getattr(forest, "n_estimators", 1))
-    return float(n_trees) if isinstance(n_trees, int) else 1.0
+    return float(n_trees) if isinstance(n_trees, int | np.integer) else 1.0
 
 
 def most_tolerant_learner(candidates: list[Candidate]) -> Any:

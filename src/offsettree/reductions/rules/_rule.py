@@ -65,6 +65,22 @@ class Rule:
             yield from self.left.leaves()
             yield from self.right.leaves()
 
+    def values_of(self, numbers: NDArray[Any], categories: dict[int, dict[Any, int]]) -> NDArray[np.float64]:
+        """Return the values of the leaf that each row reaches; nominal columns hold codes, NaN where there is none."""
+        if self.left is None or self.right is None or self.column is None:
+            return np.tile(self.values, (len(numbers), 1))
+        x = numbers[:, self.column]
+        if self.threshold is not None:
+            goes_left = np.where(np.isnan(x), self.missing_left, x <= self.threshold)
+        elif self.category is None:
+            goes_left = np.isnan(x)
+        else:
+            goes_left = x == categories[self.column][self.category]
+        values = np.empty((len(numbers), len(self.values)))
+        for here, rule in ((goes_left, self.left), (~goes_left, self.right)):
+            values[here] = rule.values_of(numbers[here], categories)
+        return values
+
     def condition(self, left: bool) -> str:
         """Return, as text, which rows go left, or right."""
         if self.threshold is None:
