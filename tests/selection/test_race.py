@@ -44,6 +44,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_race, "BEHIND", 3.0)
     monkeypatch.setattr(_race, "BEHIND_EARLY", 3.0)
     monkeypatch.setattr(_race, "FIRST_ROWS", 30)
+    monkeypatch.setattr(_timing, "FEW", 30)
 
 
 class Clock:
@@ -367,3 +368,11 @@ def test_clean_rewards_need_less_to_trust_predictions_than_rare_ones() -> None:
     assert Rule.of(0.0, clean).proven < Rule.of(0.0, rare).proven
     assert "by 2.5 standard errors" in Rule.of(0.0, clean).describe("reward boosting")
     assert "by 5 standard errors" in Rule.of(0.0, rare).describe("reward boosting")
+
+
+def test_what_500_rows_took_does_not_stand_for_40_times_as_many() -> None:
+    budget = _timing.Budget(40.0)
+    budget.note(0, 1.0, 500)
+    assert 1.0 < budget.expected(0, 20_000) < 15.0
+    budget.note(0, 1.0, 2_000)
+    assert budget.expected(0, 20_000) == pytest.approx(10 * _timing.SPARE)

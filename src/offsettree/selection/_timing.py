@@ -9,6 +9,8 @@ from numba.core import event
 __all__ = ["Budget", "now"]
 
 SPARE = 1.15  # safety factor on estimates of time
+# Up to so many rows fixed costs prevail (folds, forests on short logs): time grows with a power of the rows.
+FEW, GROWTH_OF_FEW = 1_000, 0.6
 
 
 class Compilation(event.Listener):
@@ -58,6 +60,6 @@ class Budget:
         self._rates[place] = (seconds, n_rows)
 
     def expected(self, place: int, n_rows: int) -> float:
-        """Return the expected seconds for `n_rows` rows, in proportion to those recorded; 0 if nothing is recorded."""
+        """Return the expected seconds for `n_rows` rows, from the last time recorded; 0 if nothing is recorded."""
         seconds, known = self._rates.get(place, (0.0, 1))
-        return SPARE * seconds * max(n_rows / known, 1.0)
+        return float(SPARE * seconds * max(n_rows / known, 1.0) ** (GROWTH_OF_FEW if known <= FEW else 1.0))
