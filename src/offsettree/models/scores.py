@@ -115,7 +115,8 @@ class TreeScores(Summand):
         trees, leaf = sums.trees, sums.trees.is_leaf
         place = np.where(leaf, ~best[np.where(leaf, sums.value_of, 0)], np.cumsum(~leaf) - 1).astype(np.int32)
         words, flags = as_words(trees.threshold, trees.missing_left, None)
-        nodes = np.stack([trees.feature, words, place[trees.left], place[trees.right]], axis=1)
+        left, right = (place[np.where(leaf, 0, below)] for below in (trees.left, trees.right))
+        nodes = np.stack([trees.feature, words, left, right], axis=1)
         return SplitGraph(np.ascontiguousarray(nodes[~leaf]), flags[~leaf], NO_SETS, int(place[0]), sums.n_outputs)
 
 
