@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from offsettree.cli._options import log_arguments
-from offsettree.cli._output import as_options
 from offsettree.exceptions import ParameterError
+from offsettree.facts import Facts
 
 __all__ = ["learn_online"]
 
@@ -15,10 +14,9 @@ __all__ = ["learn_online"]
 NOT_ONLINE = ("base", "time_budget", "method", "offset", "split_by_time", "group", "test_size")
 
 
-def learn_online(options: argparse.Namespace) -> dict[str, Any]:
+def learn_online(options: argparse.Namespace) -> Facts:
     """Learn from a log chunk by chunk; decide on each chunk before learning from it."""
-    from offsettree.cli.learn import command_line, write_report_if_asked
-    from offsettree.policy_file import save
+    from offsettree.cli.learn import write
     from offsettree.workflow.streaming import learn_from_stream
 
     given = {name: getattr(options, name) is not None for name in NOT_ONLINE}
@@ -38,8 +36,4 @@ def learn_online(options: argparse.Namespace) -> dict[str, Any]:
         random_state=options.seed,
         **log_arguments(options),
     )
-    facts["reproduce"]["command"] = command_line(options)
-    facts["log"]["notes"] = [as_options(note) for note in facts["log"]["notes"]]
-    save(policy, options.out, encoder=encoder, facts=facts, estimate=estimate)
-    write_report_if_asked(facts, options.report)
-    return facts
+    return write(policy, encoder, facts, estimate, options)

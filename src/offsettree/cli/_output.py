@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from offsettree.facts import Record
+
 __all__ = ["as_options", "columns", "paragraph", "print_json", "print_line", "print_notes", "printable", "shown"]
 
 WIDTH = 100
@@ -67,7 +69,9 @@ def print_json(answer: Any) -> None:
 
 
 def finite(value: Any) -> Any:
-    """Replace numbers that are not finite by None."""
+    """Return records as dicts, and replace numbers that are not finite by None."""
+    if isinstance(value, Record):
+        return finite(value.as_dict())
     if isinstance(value, dict):
         return {key: finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -87,7 +87,9 @@ def run(options: argparse.Namespace) -> int:
                 "log": str(options.log),
                 "estimate": estimate_facts(compared.estimate),
                 "constant": constant_facts(compared, picked_on),
-                "baseline": None if against is None else {"name": options.baseline, **estimate_facts(against)},
+                "baseline": None
+                if against is None
+                else {"name": options.baseline, **estimate_facts(against).as_dict()},
                 "conclusion": advised.sentence,
                 "use": advised.use,
                 "is_better": is_better,

@@ -11,6 +11,7 @@ from offsettree.policy_file._archive import read_archive, replacing, write_archi
 from offsettree.policy_file._manifest import check_version, read_policy, write_manifest
 
 if TYPE_CHECKING:
+    from offsettree.facts import Facts
     from offsettree.policy_file.saved import SavedPolicy
 
 __all__ = ["export_onnx", "load", "save"]
@@ -23,7 +24,7 @@ def save(
     path: str | Path,
     *,
     encoder: Any = None,
-    facts: Mapping[str, Any] | None = None,
+    facts: Facts | Mapping[str, Any] | None = None,
     estimate: Any = None,
     fallback: Literal["skops", "pickle"] | None = None,
 ) -> None:
@@ -39,7 +40,7 @@ def save(
         Where to. A file that is there is replaced.
     encoder : TableEncoder, optional
         What turned raw rows into the numbers that the policy learned from: the policy loaded then takes raw rows.
-    facts : mapping, optional
+    facts : Facts or mapping, optional
         What else should be known, such as the log's name: ``manifest["facts"]`` of the policy loaded.
     estimate : Estimate or mapping, optional
         What the policy is worth. By default what a `PolicySearch` found out about itself.
