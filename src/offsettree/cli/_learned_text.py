@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from offsettree.cli._output import as_options, columns, paragraph, print_line, print_notes, shown
+from offsettree._messages import as_options
+from offsettree.cli._output import columns, paragraph, print_line, print_notes, shown
 from offsettree.facts import CandidateFacts, Facts, PolicyFacts
 
 __all__ = ["ONLINE", "print_learned"]

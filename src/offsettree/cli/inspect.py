@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from offsettree._messages import as_options
 from offsettree.cli._options import add_common_options, add_log_options, log_arguments, require_files
-from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes, shown
+from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes, shown
 from offsettree.cli._policy_text import features_of, learner_of, mapping, number, text, tree_lines, worth_of
 from offsettree.facts import Facts, SourceFacts
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from offsettree._messages import as_options
 from offsettree.cli._learned_text import ONLINE, print_learned
 from offsettree.cli._options import (
     add_common_options,
@@ -17,7 +18,7 @@ from offsettree.cli._options import (
     refuse_to_overwrite,
     require_files,
 )
-from offsettree.cli._output import as_options, print_json
+from offsettree.cli._output import print_json
 from offsettree.cli._require import add_require_option, exit_code
 from offsettree.cli.evaluate import INTERVALS, METHODS
 from offsettree.cli.inspect import is_policy_file

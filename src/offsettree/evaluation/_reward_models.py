@@ -14,6 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from offsettree._features import Features, as_floats, is_finite, is_frame, is_sparse, numeric_columns, take_rows
+from offsettree._messages import Parameter
 from offsettree._traits import takes_missing
 from offsettree._validation import some_labels
 from offsettree.evaluation._labels import column_positions
@@ -232,5 +233,7 @@ def _check_finite(model: Any, X: Features) -> None:
         raise FeatureError(
             f"X must be finite for {'this reward model' if nan_too else 'a reward model'}; row {row} has "
             f"{float(values[odd].flat[0])} ({int(odd.sum()):,} such values in all). Replace them, drop those rows, or "
-            "use method='snips' or 'ips', which need no model."
+            "use ",
+            Parameter("method", "snips"),
+            " or 'ips', which need no model.",
         )

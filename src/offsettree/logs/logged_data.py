@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
+from offsettree._messages import Parameter
 from offsettree._validation import check_actions, check_propensity, check_reward
 from offsettree.exceptions import FeatureError, LogError
 from offsettree.logs.readers import CHUNK_ROWS, Path
@@ -211,9 +212,8 @@ class LoggedData:
         try:
             train, test = train_test_split(np.arange(len(self)), test_size=test_size, random_state=random_state)
         except ValueError as error:
-            raise LogError(
-                f"the log of {len(self)} rows cannot be split with test_size={test_size!r}: {error}"
-            ) from None
+            given = Parameter("test_size", test_size)
+            raise LogError(f"the log of {len(self)} rows cannot be split with ", given, f": {error}") from None
         return self[np.sort(train)], self[np.sort(test)]
 
     def arrays(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from offsettree._available import Available
 from offsettree._features import Features, is_sparse
+from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
 from offsettree._traits import tags_of
 from offsettree._validation import check_range, is_number
@@ -325,13 +326,13 @@ class PolicySearch(BasePolicy):
     ) -> tuple[list[Stack] | None, tuple[str, ...]]:
         """Return the terms to choose by for each fold or, without nested trials, None and a note on the estimate."""
         if not self.nested:
-            reason = "nested=False"
+            reason: str = "nested=False"
         elif self.cv == 2:
             reason = "cv=2 leaves no third fold to train on"
         elif is_forward:
             reason = "only the latest rows are held out"
         elif not race.complete(fold, progress):
-            reason = f"time_budget={self.time_budget:g} s was used up"
+            reason = Message(Parameter("time_budget", self.time_budget), " s was used up")
         elif len(race.active) > 1:
             found = race.choice_terms(fold, self.n_jobs, progress)
             if not isinstance(found, str):

@@ -49,7 +49,7 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
         notes += encoder.notes
         features = _feature_facts(encoder)
     except FeatureError as error:
-        notes.append(str(error))
+        notes.append(error.args[0])
         features = []
     notes += alike_but_for_blanks(sums.by_action)
     return {
