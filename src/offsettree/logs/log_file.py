@@ -154,7 +154,8 @@ class LogFile:
         if not self.features:
             raise LogError(
                 f"a log must have features to decide by; {where} has no column but {', '.join(taken)}"
-                f"{' and some of no use' if left_out else ''}. {' '.join(left_out)}".rstrip()
+                f"{' and some of no use' if left_out else ''}.",
+                *(part for reason in left_out for part in (" ", reason)),
             )
         self.beside = list(beside)
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
