@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from offsettree.cli._options import log_arguments
 from offsettree.exceptions import ParameterError
@@ -14,9 +15,8 @@ __all__ = ["learn_online"]
 NOT_ONLINE = ("base", "time_budget", "method", "offset", "split_by_time", "group", "test_size")
 
 
-def learn_online(options: argparse.Namespace) -> Facts:
-    """Learn from a log chunk by chunk; decide on each chunk before learning from it."""
-    from offsettree.cli.learn import write
+def learn_online(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
+    """Learn from a log chunk by chunk, deciding on each chunk first; return policy, encoder, facts and estimate."""
     from offsettree.workflow.streaming import learn_from_stream
 
     given = {name: getattr(options, name) is not None for name in NOT_ONLINE}
@@ -28,7 +28,7 @@ def learn_online(options: argparse.Namespace) -> Facts:
         raise ParameterError("--propensity-estimated needs all rows in memory: use another --learner.")
     if options.interval not in (None, "normal"):
         raise ParameterError(f"--learner {options.learner} has normal intervals only: leave --interval out.")
-    policy, encoder, facts, estimate = learn_from_stream(
+    return learn_from_stream(
         options.log,
         learner=options.learner,
         reward_range=None if options.reward_range is None else tuple(options.reward_range),
@@ -36,4 +36,3 @@ def learn_online(options: argparse.Namespace) -> Facts:
         random_state=options.seed,
         **log_arguments(options),
     )
-    return write(policy, encoder, facts, estimate, options)

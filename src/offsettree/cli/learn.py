@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree._messages import as_options
+from offsettree.cli._learn_online import learn_online
 from offsettree.cli._learned_text import ONLINE, print_learned
 from offsettree.cli._options import (
     add_common_options,
@@ -131,12 +132,8 @@ def run(options: argparse.Namespace) -> int:
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
         raise ParameterError("give either --propensity or --propensity-estimated, not both.")
-    if options.learner in ONLINE:
-        from offsettree.cli._learn_online import learn_online
-
-        facts = learn_online(options)
-    else:
-        facts = _learn_in_memory(options)
+    learn = learn_online if options.learner in ONLINE else _learn_in_memory
+    facts = _write(*learn(options), options)
     if options.json:
         print_json(facts)
     else:
@@ -144,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
     return exit_code(options, is_better=facts.is_better is True)
 
 
-def _learn_in_memory(options: argparse.Namespace) -> Facts:
+def _learn_in_memory(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
     from offsettree.logs import LoggedData, read_columns
     from offsettree.workflow import learn_policy
     from offsettree.workflow.facts import learned_facts
@@ -181,10 +178,10 @@ def _learn_in_memory(options: argparse.Namespace) -> Facts:
         random_state=options.seed,
     )
     facts = learned_facts(learned, path=str(options.log), columns=found.roles, notes=found.notes, seed=options.seed)
-    return write(learned.policy, learned.encoder, facts, learned.estimate, options)
+    return learned.policy, learned.encoder, facts, learned.estimate
 
 
-def write(policy: Any, encoder: Any, facts: Facts, estimate: Any, options: argparse.Namespace) -> Facts:
+def _write(policy: Any, encoder: Any, facts: Facts, estimate: Any, options: argparse.Namespace) -> Facts:
     """Write the policy file and any report; return the facts with this command's own spelling and command line."""
     from offsettree.policy_file import save
 

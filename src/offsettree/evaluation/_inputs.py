@@ -23,7 +23,7 @@ from offsettree._validation import (
 from offsettree.evaluation._labels import find_space, table_columns
 from offsettree.evaluation._terms import METHODS
 from offsettree.exceptions import FeatureError, LogError, ParameterError
-from offsettree.reductions._reward_models import check_reward_model
+from offsettree.reductions import check_reward_model
 
 __all__ = ["GUARANTEED", "INTERVALS", "Log", "check_settings", "find_range", "is_table", "rows_of"]
 

@@ -21,7 +21,7 @@ from offsettree.evaluation._labels import column_positions
 from offsettree.evaluation._targets import Target, row_blocks
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.learners import ConstantRegressor, NominalEncoder
-from offsettree.reductions._reward_models import RewardModel, check_reward_model, fit_rewards
+from offsettree.reductions import RewardModel, check_reward_model, fit_rewards
 
 __all__ = ["Predictions", "check_predictions", "forward_folds", "predict_rewards", "random_folds"]
 

@@ -16,7 +16,7 @@ from offsettree._fingerprint import Fingerprint
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.facts import Facts
-from offsettree.models._inputs import Inputs
+from offsettree.models import Inputs
 from offsettree.models.model import Model
 from offsettree.online.exploration import Explorer
 from offsettree.policy_file._fallbacks import write_other

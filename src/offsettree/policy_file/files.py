@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.policy_file._archive import read_archive, replacing, write_archive
+from offsettree.policy_file._fallbacks import read_other
 from offsettree.policy_file._manifest import check_version, read_policy, write_manifest
+from offsettree.reading import CannotFlatten
 
 if TYPE_CHECKING:
     from offsettree.facts import Facts
@@ -127,8 +129,6 @@ def load(
     check_version(archive.manifest, path)
     try:
         if archive.others:
-            from offsettree.policy_file._fallbacks import read_other
-
             return read_other(archive, path, trusted, allow_pickle)
         return read_policy(archive.manifest, archive.arrays)
     except PolicyFileError as error:
@@ -158,7 +158,6 @@ def export_onnx(policy: Any, path: str | Path) -> None:
     path = _checked_path(path)
     from offsettree.policy_file._onnx import as_onnx
     from offsettree.policy_file._writing import prepare
-    from offsettree.reading.cannot_flatten import CannotFlatten
 
     prepared = prepare(policy, None, None, None, None)
     try:

@@ -16,7 +16,7 @@ from offsettree._messages import Message, Parameter
 from offsettree._traits import check_learner
 from offsettree._validation import is_number, some_labels
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
-from offsettree.learners._template import Template
+from offsettree.learners import Template
 
 __all__ = [
     "HALVES",

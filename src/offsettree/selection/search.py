@@ -19,10 +19,10 @@ from offsettree._traits import tags_of
 from offsettree._validation import check_range, is_number
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate
-from offsettree.evaluation._terms import MODEL_METHODS
+from offsettree.evaluation.parts import MODEL_METHODS
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import default_classifier
-from offsettree.reductions._reward_models import check_reward_model
+from offsettree.reductions import check_reward_model
 from offsettree.selection._honest_estimate import honest_estimate
 from offsettree.selection._outcomes import all_failed_error, new_row, warn_of_left_out, write_reasons
 from offsettree.selection._race import Race, plan_race

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from offsettree._messages import Message
 from offsettree.evaluation import Estimate, evaluate
-from offsettree.evaluation._groups import check_group, folds_by_group
-from offsettree.evaluation._reward_models import predict_rewards
-from offsettree.evaluation._targets import certain
-from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.evaluation.estimate import Interval
+from offsettree.evaluation.parts import MODEL_METHODS, certain, check_group, folds_by_group, predict_rewards
 from offsettree.exceptions import OffsetTreeWarning
 from offsettree.logs import LoggedData
 from offsettree.reductions import ConstantPolicy

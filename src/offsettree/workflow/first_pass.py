@@ -13,8 +13,7 @@ from offsettree._features import is_sparse
 from offsettree.encoding import TableEncoder
 from offsettree.exceptions import LogError
 from offsettree.facts import RewardFacts
-from offsettree.logs import LogScan
-from offsettree.logs._other_columns import alike_but_for_blanks
+from offsettree.logs import LogScan, alike_but_for_blanks
 from offsettree.workflow.inspection import doubts_of_propensities
 from offsettree.workflow.leaks import find_leaks
 

@@ -10,10 +10,10 @@ from scipy.stats import norm
 
 from offsettree._messages import Message, Parameter
 from offsettree.evaluation import Estimate
-from offsettree.evaluation._diagnostics import FEW_DIFFERING, FEW_EFFECTIVE_ROWS
 from offsettree.evaluation.estimate import Interval
+from offsettree.evaluation.parts import FEW_DIFFERING, FEW_EFFECTIVE_ROWS
 from offsettree.exceptions import LogError
-from offsettree.reductions._action_values import shrunken_from_sums
+from offsettree.reductions import shrunken_from_sums
 from offsettree.workflow.comparison import Comparison
 
 __all__ = ["RunningConstant", "RunningValue"]

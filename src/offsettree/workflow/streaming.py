@@ -16,7 +16,7 @@ from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.facts import ActionFacts, Facts, RunFacts, SourceFacts
-from offsettree.logs import LogScan
+from offsettree.logs import LoggedData, LogScan
 from offsettree.online import OnlineOffsetTree, OnlineRewardRegression
 from offsettree.workflow.facts import outcome_facts, policy_facts, tree_facts, versions
 from offsettree.workflow.first_pass import FirstPass
@@ -76,13 +76,12 @@ def learn_from_stream(
     if learner not in LEARNERS:
         raise ParameterError(f"the learner must be one of {', '.join(LEARNERS)}; got {learner!r}.")
     check_level(level)
-    scan = LogScan(path, CHUNK_ROWS, **arguments)
+    scan = LoggedData.scan(path, CHUNK_ROWS, **arguments)
     first = FirstPass(scan, path)
     used_range = reward_range or range_of(*first.reward_ends)
     policy = _new_policy(learner, sorted(first.n_by_action), used_range, random_state)
-    passed = _second_pass(
-        policy, LogScan(path, CHUNK_ROWS, encoder=first.encoder, **arguments), first.n_rows, used_range
-    )
+    again = LoggedData.scan(path, CHUNK_ROWS, encoder=first.encoder, **arguments)
+    passed = _second_pass(policy, again, first.n_rows, used_range)
     if passed.value.n_rows == 0:
         raise LogError(
             f"online learning needs more than {CHUNK_ROWS:,} rows, as that many are used before the first evaluation; "
