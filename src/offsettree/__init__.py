@@ -110,7 +110,7 @@ _HOMES = {
     "selection": ("PolicySearch",),
     "topology": ("ActionTree",),
 }
-_FOLDERS = {*_HOMES, "datasets", "experiments", "report", "theory"}
+_FOLDERS = {*_HOMES, "datasets", "exceptions", "experiments", "facts", "report", "theory", "workflow"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offsettree._messages import Parameter
 from offsettree.exceptions import (
     ActionError,
     LogError,
@@ -66,8 +67,10 @@ def check_reward(reward: ArrayLike | None, n_rows: int, *, copy: bool = True) ->
     """Return the rewards as finite floats, one per row; without `copy`, the very array given where it is such."""
     if reward is None:
         raise RewardError(
-            "reward is missing: pass reward=..., what the logged action of each row earned. Inside scikit-learn's "
-            "tools, turn on sklearn.set_config(enable_metadata_routing=True) so that it is passed along."
+            "reward is missing: pass ",
+            Parameter("reward"),
+            ", what the logged action of each row earned. Inside scikit-learn's tools, turn on "
+            "sklearn.set_config(enable_metadata_routing=True) so that it is passed along.",
         )
     values = _as_column(reward, n_rows, "reward", RewardError, copy=copy)
     bad = ~np.isfinite(values)
@@ -131,9 +134,13 @@ def check_reward_within(reward: NDArray[np.float64], reward_range: Sequence[floa
         outside = (reward < low) | (reward > high)
         row = int(outside.argmax())
         raise RewardError(
-            f"reward must be within reward_range=({low:g}, {high:g}); row {first_row + row} has {reward[row]} "
+            "reward must be within ",
+            Parameter("reward_range", (low, high)),
+            f"; row {first_row + row} has {reward[row]} "
             f"({_count(outside.sum(), 'row')} of {len(reward)} outside, all rewards between {reward.min():g} and "
-            f"{reward.max():g}). If rewards have another scale, pass reward_range=(low, high)."
+            f"{reward.max():g}). If rewards have another scale, pass ",
+            Parameter("reward_range", ("low", "high")),
+            ".",
         )
 
 
@@ -144,9 +151,11 @@ def check_propensity(propensity: ArrayLike | None, n_rows: int, *, copy: bool = 
     """
     if propensity is None:
         raise PropensityError(
-            "propensity is missing: pass propensity=..., the probability with which the logging policy chose each "
-            "row's action. Without it, actions that were logged more often look better than they are, and neither "
-            "learning nor evaluation can be trusted. If actions were drawn uniformly, it is 1 / n_actions."
+            "propensity is missing: pass ",
+            Parameter("propensity"),
+            ", the probability with which the logging policy chose each row's action. Without it, actions that were "
+            "logged more often look better than they are, and neither learning nor evaluation can be trusted. If "
+            "actions were drawn uniformly, it is 1 / n_actions.",
         )
     if isinstance(propensity, Mapping):
         raise PropensityError(

@@ -49,6 +49,7 @@ from offsettree._validation import (
 )
 from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning, ParameterError
 from offsettree.policy import Policy, Prepared
+from offsettree.reading import CannotFlatten
 
 if TYPE_CHECKING:
     from offsettree.models import Model
@@ -217,7 +218,7 @@ class BasePolicy(BaseEstimator, Policy):
         prepared: Prepared | None = self.__dict__.get("_prepared")
         if prepared is None or prepared.is_ready:
             return prepared
-        from offsettree.reading import CannotFlatten, flatten
+        from offsettree.reading import flatten  # here: the first decision pays for it, not the import
 
         try:
             prepared.model, prepared.inputs = flatten(self)
@@ -253,8 +254,6 @@ class BasePolicy(BaseEstimator, Policy):
 
     def _as_model(self, space: ColumnSpace) -> Model:
         """Return the fitted policy in flat arrays; `CannotFlatten` says what stands in the way."""
-        from offsettree.reading import CannotFlatten
-
         raise CannotFlatten(type(self).__name__)
 
     def _as_numbers(self, frame: Features) -> Features:

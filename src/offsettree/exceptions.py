@@ -19,7 +19,12 @@
     OffsetTreeWarning       (UserWarning)  valid input that is probably a mistake
 
 All errors on input are also ``ValueError``, so that scikit-learn's tools treat them as they treat their own.
+
+A message may name parameters: ``ParameterError("use ", Parameter("interval", "betting"), ".")`` says
+``interval='betting'`` in Python and ``--interval betting`` on the command line.
 """
+
+from offsettree._messages import Message, Parameter
 
 __all__ = [
     "ActionError",
@@ -41,7 +46,23 @@ __all__ = [
 
 
 class OffsetTreeError(Exception):
-    """Root of all errors of this package."""
+    """Root of all errors of this package.
+
+    Parameters
+    ----------
+    *parts : str, Parameter or Message
+        The text of the message, in parts if it names parameters.
+    """
+
+    def __init__(self, *parts: str | Parameter) -> None:
+        # One argument again, which a copy or a pickle is made from.
+        super().__init__(Message(*parts))
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that the message names, in order."""
+        message: Message = self.args[0]
+        return message.parameters
 
 
 class OffsetTreeWarning(UserWarning):

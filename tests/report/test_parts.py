@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offsettree.facts import Facts
 from offsettree.report import render
+from offsettree.report._band import Band
 from offsettree.report._charts import scale_over
-from offsettree.report._facts import Band
 from offsettree.report._html import cut, prose
 from offsettree.report._numbers import (
     count,
@@ -176,7 +177,7 @@ def test_the_contests_with_most_rows_are_drawn_first() -> None:
 
 def test_many_thin_bars_are_joined_and_none_is_lost() -> None:
     facts = {"weights": {"edges": list(range(102)), "counts": [1] * 101}}
-    page = str(weights_section(facts))
+    page = str(weights_section(Facts.read(facts)))
     assert len(re.findall(r'<rect[^>]*class="bar new"', page)) <= 24
     assert "of 101 decisions" in page
 
@@ -186,4 +187,4 @@ def test_many_thin_bars_are_joined_and_none_is_lost() -> None:
 )
 def test_how_much_the_rows_are_worth_is_judged_in_words(effective: float, words: str) -> None:
     facts = {"estimate": {"n_rows": 3000, "n_matched": 812, "effective_rows": effective}}
-    assert words in str(weights_section(facts))
+    assert words in str(weights_section(Facts.read(facts)))

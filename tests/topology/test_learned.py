@@ -42,6 +42,10 @@ def grouped_log(group: NDArray[np.int64], n_rows: int = 4000, seed: int = 0) -> 
     return X, action, (X * taste[group[action]]).sum(axis=1) + random.normal(size=n_rows)
 
 
+def tree_of(models: RewardModels, *chance: Any) -> ActionTree:
+    return ActionTree(*models.children(*chance))
+
+
 def groups_below(tree: ActionTree) -> set[frozenset[int]]:
     """The sets of actions that the nodes decide between: the tree without left and right."""
     return {frozenset(np.concatenate(tree.actions_below(node)).tolist()) for node in range(tree.n_nodes)}
@@ -68,7 +72,7 @@ def test_it_is_a_balanced_tree_over_all_actions(n_actions: int, seed: int) -> No
 @settings(max_examples=30)
 def test_every_contest_parts_its_actions_along_their_leading_principal_direction(k: int, d: int, seed: int) -> None:
     points = np.random.RandomState(seed).normal(size=(k, d))
-    tree = RewardModels(points).tree(0)
+    tree = tree_of(RewardModels(points), 0)
     for node in range(tree.n_nodes):
         left, right = tree.actions_below(node)
         centred = points[np.concatenate([left, right])] - points[np.concatenate([left, right])].mean(axis=0)
@@ -83,8 +87,8 @@ def test_an_odd_one_joins_the_nearer_half() -> None:
         points = np.zeros((3, 2))
         points[far] = [5.0, 1.0]
         points[(far + 1) % 3, 0] = 1.0
-        assert frozenset({0, 1, 2} - {far}) in groups_below(RewardModels(points).tree(0))
-        assert frozenset({0, 1, 2} - {far}) in groups_below(RewardModels(-points).tree(0))
+        assert frozenset({0, 1, 2} - {far}) in groups_below(tree_of(RewardModels(points), 0))
+        assert frozenset({0, 1, 2} - {far}) in groups_below(tree_of(RewardModels(-points), 0))
 
 
 @given(st.integers(2, 30), seeds)
@@ -142,7 +146,7 @@ def test_columns_by_the_thousand_are_reduced_to_their_principal_directions() -> 
     wide = X @ random.normal(size=(6, 3000)) + random.normal(size=(len(X), 3000))
     models = RewardModels.fit(wide.astype(np.float32), action, reward, 16, random_state=0)
     assert models.coefficients.shape == (16, 65)
-    assert {frozenset(range(g, g + 4)) for g in (0, 4, 8, 12)} <= groups_below(models.tree(0))
+    assert {frozenset(range(g, g + 4)) for g in (0, 4, 8, 12)} <= groups_below(tree_of(models, 0))
 
 
 def test_of_very_many_columns_the_often_used_ones_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,18 +263,18 @@ def test_actions_with_more_rows_than_a_block_are_summed_over_blocks(monkeypatch:
 def test_without_chance_the_random_state_does_not_matter_and_with_it_trees_differ() -> None:
     X, action, reward = make_log(n_actions=30)
     models = RewardModels.fit(X, action, reward, 30, random_state=0)
-    assert models.tree(0) == models.tree(1) == ActionTree.learned(X, action, reward, random_state=2)
+    assert tree_of(models, 0) == tree_of(models, 1) == ActionTree.learned(X, action, reward, random_state=2)
     for randomize in (0.2, 0.5, 1.0):
-        assert models.tree(0, randomize) == models.tree(0, randomize)
-        assert len({models.tree(seed, randomize) for seed in range(5)}) == 5
+        assert tree_of(models, 0, randomize) == tree_of(models, 0, randomize)
+        assert len({tree_of(models, seed, randomize) for seed in range(5)}) == 5
     random = np.random.RandomState(0)
-    assert models.tree(random, 0.5) != models.tree(random, 0.5)
+    assert tree_of(models, random, 0.5) != tree_of(models, random, 0.5)
 
 
 def test_the_more_is_left_to_chance_the_less_similar_are_neighbours() -> None:
     points = np.random.RandomState(0).normal(size=(64, 3)) * [3, 1, 0.5]
     apart = [
-        np.mean([pairs_apart(points, RewardModels(points).tree(seed, randomize)) for seed in range(20)])
+        np.mean([pairs_apart(points, tree_of(RewardModels(points), seed, randomize)) for seed in range(20)])
         for randomize in (0.0, 0.5, 1.0)
     ]
     by_chance = np.mean([pairs_apart(points, ActionTree.random(64, seed)) for seed in range(20)])

@@ -45,9 +45,9 @@ def test_the_policy_kept_is_learned_again_from_all_rows(log: LoggedData) -> None
     np.testing.assert_array_equal(learned.evaluated.predict(learned.test.X), learned.decisions)
     assert (learned.policy.predict(learned.held_out) != learned.decisions).any()
     facts = learned_facts(learned, path="log.csv", columns={}, seed=0)
-    assert facts["policy"]["refit"]
-    assert facts["policy"]["rows"] == 2000
-    assert facts["log"]["train_rows"] == 1400
+    assert facts.policy.refit
+    assert facts.policy.rows == 2000
+    assert facts.log.train_rows == 1400
 
 
 def test_without_refit_the_policy_kept_is_the_one_evaluated(log: LoggedData) -> None:
@@ -85,9 +85,9 @@ def test_a_search_is_not_run_again_but_what_it_chose(log: LoggedData, monkeypatc
     assert times == [1]
     assert type(learned.policy) is type(search.best_policy_)
     facts = learned_facts(learned, path="log.csv", columns={}, seed=0)
-    assert facts["policy"]["name"] == search.best_name_
-    assert facts["rule"] == search.rule_
-    assert [each["reason"] for each in facts["candidates"]] == [row["reason"] for row in search.results_]
+    assert facts.policy.name == search.best_name_
+    assert facts.rule == search.rule_
+    assert [each.reason for each in facts.candidates] == [row["reason"] for row in search.results_]
 
 
 def test_the_best_constant_is_picked_by_training_rows_and_valued_on_the_others(log: LoggedData) -> None:
@@ -230,9 +230,9 @@ def test_a_distilled_tree_is_kept_and_valued_and_what_it_loses_is_told(log: Logg
     assert learned.estimate.value == alone.value
     assert learned.policy is not learned.evaluated  # learned from all rows, not from most
     facts = learned_facts(learned, path="log.csv", columns={}, seed=0)
-    assert facts["policy"]["teacher"] == "RewardBoosting"
-    assert facts["policy"]["learner"] == "OffsetTree"
-    assert facts["policy"]["loss"]["value"] == beside.difference.value  # type: ignore[union-attr]
+    assert facts.policy.teacher == "RewardBoosting"
+    assert facts.policy.learner == "OffsetTree"
+    assert facts.policy.loss.value == beside.difference.value  # type: ignore[union-attr]
 
 
 def test_poorly_estimated_propensities_forbid_a_verdict(log: LoggedData) -> None:

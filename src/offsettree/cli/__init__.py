@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import Any
 
 import offsettree
-from offsettree.cli._output import as_options, printable
+from offsettree._messages import as_options
+from offsettree.cli._output import printable
 from offsettree.exceptions import OffsetTreeError, OffsetTreeWarning
 
 __all__ = ["COMMANDS", "main", "read_options"]
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = None
         return 0
     except (OffsetTreeError, OSError) as error:
-        sys.stderr.write(f"offsettree: {printable(as_options(str(error)))}\n")
+        sys.stderr.write(f"offsettree: {printable(as_options(error))}\n")
         return 2
     except KeyboardInterrupt:
         kept = "finished runs are kept; run the same command again to resume"
@@ -89,6 +90,6 @@ def _show_only_our_warnings() -> None:
     warnings.simplefilter("default", OffsetTreeWarning)
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        sys.stderr.write(f"offsettree: warning: {printable(str(message))}\n")
+        sys.stderr.write(f"offsettree: warning: {printable(as_options(message))}\n")
 
     warnings.showwarning = show

@@ -18,6 +18,7 @@ from offsettree.cli._row_encoder import encoder_for
 from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate, estimate_propensity, evaluate
 from offsettree.exceptions import ActionError, OffsetTreeWarning
+from offsettree.facts import Facts
 from offsettree.logs import LogColumns, LoggedData, read_columns
 from offsettree.workflow.comparison import Comparison, best_constant, compare_with_constant, with_doubts
 from offsettree.workflow.facts import propensity_note
@@ -114,7 +115,7 @@ def note_ambiguous(loaded: dict[str, Any], actions: NDArray[Any]) -> None:
 
 def known_columns(policy: Any) -> dict[str, Any]:
     """Return the columns of action, reward and propensity that the policy was learned from."""
-    columns = mapping(mapping(mapping(policy.manifest.get("facts")).get("log")).get("columns"))
+    columns = Facts.read(policy.manifest.get("facts")).log.columns
     known = {role: columns[role] for role in ROLES if isinstance(columns.get(role), str)}
     propensity = columns.get("propensity")  # a column, or one number for all rows
     return known | ({"propensity": propensity} if isinstance(propensity, float) else {})
@@ -186,8 +187,9 @@ def compare_saved(
     have it, it is the action `named` by the user. Failing that, it is the best one of this log: that estimate is
     optimistic, as the same rows pick and value the action, so no verdict rests on it.
     """
-    log, facts = contender.log, mapping(contender.policy.manifest.get("facts"))
-    action, picked_on = mapping(facts.get("constant")).get("action"), "training rows"
+    log, constant = contender.log, Facts.read(contender.policy.manifest.get("facts")).constant
+    action: Any = None if constant is None else constant.action
+    picked_on = "training rows"
     if action not in log.actions.tolist():
         if named is not None and named.policy is None:
             action, picked_on = named.decisions[0].item(), "named"

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from offsettree.cli._options import log_arguments
-from offsettree.cli._output import as_options
 from offsettree.exceptions import ParameterError
+from offsettree.facts import Facts
 
 __all__ = ["learn_online"]
 
@@ -15,10 +15,8 @@ __all__ = ["learn_online"]
 NOT_ONLINE = ("base", "time_budget", "method", "offset", "split_by_time", "group", "test_size")
 
 
-def learn_online(options: argparse.Namespace) -> dict[str, Any]:
-    """Learn from a log chunk by chunk; decide on each chunk before learning from it."""
-    from offsettree.cli.learn import command_line, write_report_if_asked
-    from offsettree.policy_file import save
+def learn_online(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
+    """Learn from a log chunk by chunk, deciding on each chunk first; return policy, encoder, facts and estimate."""
     from offsettree.workflow.streaming import learn_from_stream
 
     given = {name: getattr(options, name) is not None for name in NOT_ONLINE}
@@ -30,7 +28,7 @@ def learn_online(options: argparse.Namespace) -> dict[str, Any]:
         raise ParameterError("--propensity-estimated needs all rows in memory: use another --learner.")
     if options.interval not in (None, "normal"):
         raise ParameterError(f"--learner {options.learner} has normal intervals only: leave --interval out.")
-    policy, encoder, facts, estimate = learn_from_stream(
+    return learn_from_stream(
         options.log,
         learner=options.learner,
         reward_range=None if options.reward_range is None else tuple(options.reward_range),
@@ -38,8 +36,3 @@ def learn_online(options: argparse.Namespace) -> dict[str, Any]:
         random_state=options.seed,
         **log_arguments(options),
     )
-    facts["reproduce"]["command"] = command_line(options)
-    facts["log"]["notes"] = [as_options(note) for note in facts["log"]["notes"]]
-    save(policy, options.out, encoder=encoder, facts=facts, estimate=estimate)
-    write_report_if_asked(facts, options.report)
-    return facts

@@ -6,47 +6,47 @@ import argparse
 import sys
 from typing import Any
 
-from offsettree.cli._output import as_options, columns, paragraph, print_line, print_notes, shown
+from offsettree._messages import as_options
+from offsettree.cli._output import columns, paragraph, print_line, print_notes, shown
+from offsettree.facts import CandidateFacts, Facts, PolicyFacts
 
 __all__ = ["ONLINE", "print_learned"]
 
 ONLINE = ("online", "online-regression")
 
 
-def print_learned(facts: dict[str, Any], options: argparse.Namespace) -> None:
+def print_learned(facts: Facts, options: argparse.Namespace) -> None:
     """Print the log's size, the candidates, the estimate, the verdict and the files written."""
     from offsettree.workflow.rules import rule_lines
 
-    log, policy = facts["log"], facts["policy"]
-    print_line(
-        f"Read {log['rows']:,} decisions among {len(log['actions']):,} actions from {log['path']}, "
-        f"{len(log['features']):,} features."
-    )
-    print_notes(log["notes"])
-    if facts["candidates"]:
+    log, policy = facts.log, facts.policy
+    n_actions, n_features = len(log.actions), len(log.features)
+    print_line(f"Read {log.rows:,} decisions among {n_actions:,} actions from {log.path}, {n_features:,} features.")
+    print_notes(log.notes)
+    if facts.candidates:
         print_line()
-        print_line(_candidate_table(facts["candidates"]))
-        if facts["rule"]:
-            print_line(paragraph(facts["rule"]))
+        print_line(_candidate_table(facts.candidates))
+        if facts.rule:
+            print_line(paragraph(facts.rule))
     print_line()
     held_out = "decided on before they were learned from" if options.learner in ONLINE else "held out"
-    print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} {held_out}.")
-    print_line(paragraph(facts["verdict"]))
-    print_line(paragraph(facts["basis"]))
-    if policy.get("teacher") is not None:
+    print_line(f"Learned: {policy.name}, from {log.train_rows:,} rows; {log.test_rows:,} {held_out}.")
+    print_line(paragraph(str(facts.verdict)))
+    print_line(paragraph(str(facts.basis)))
+    if policy.teacher is not None:
         print_line(paragraph(_distillation_note(policy)))
-    if policy["refit"]:
+    if policy.refit:
         print_line(paragraph(_refit_note(facts)))
-    if lines := rule_lines(facts.get("rules")):
+    if lines := rule_lines(facts.rules):
         print_line()
         print_line("The rules of the policy kept:")
         for line in lines:
             print_line(f"  {shown(line)}")
     print_line()
-    print_line(paragraph(facts["conclusion"]))
-    if facts["use"] == "constant" and not facts["constant"]["same"]:
+    print_line(paragraph(str(facts.conclusion)))
+    if facts.use == "constant" and facts.constant is not None and not facts.constant.same:
         print_line(paragraph("The file has the learned policy all the same; --learner constant writes the other."))
-    for warning in facts["warnings"]:
+    for warning in facts.warnings:
         print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
     print_line()
     written = [f"policy: {options.out}"] + ([f"report: {options.report}"] if options.report else [])
@@ -54,35 +54,34 @@ def print_learned(facts: dict[str, Any], options: argparse.Namespace) -> None:
     sys.stdout.flush()
 
 
-def _refit_note(facts: dict[str, Any]) -> str:
+def _refit_note(facts: Facts) -> str:
     """Say which policy was evaluated and which one is saved."""
-    n_rows, n_train = facts["log"]["rows"], facts["log"]["train_rows"]
+    n_rows, n_train = facts.log.rows or 0, facts.log.train_rows or 0
     return (
         f"These figures are of the policy learned from {n_train:,} rows ({100 * n_train / n_rows:.0f} %). The one kept "
         f"was learned again, with the same settings, from all {n_rows:,}."
     )
 
 
-def _distillation_note(policy: dict[str, Any]) -> str:
+def _distillation_note(policy: PolicyFacts) -> str:
     """Compare a distilled tree with its teacher."""
-    from offsettree.evaluation.estimate import Interval
     from offsettree.workflow.verdict import decimals, with_interval
 
-    loss = Interval(**policy["loss"])
+    loss: Any = policy.loss
     gain = with_interval(loss, decimals(loss), sign=True)
     return (
-        f"The tree imitates its teacher, {policy['teacher']}, in fewer steps. Its value on the held-out rows minus the "
+        f"The tree imitates its teacher, {policy.teacher}, in fewer steps. Its value on the held-out rows minus the "
         f"teacher's is {gain} per decision."
     )
 
 
-def _candidate_table(candidates: list[dict[str, Any]]) -> str:
+def _candidate_table(candidates: list[CandidateFacts]) -> str:
     rows = [["candidate", "value", "interval", "seconds", ""]]
     for each in candidates:
-        value = "" if each["value"] is None else f"{each['value']:.4f}"
-        interval = "" if each["value"] is None else f"{each['low']:.4f} to {each['high']:.4f}"
-        seconds = "" if each["seconds"] is None else f"{each['seconds']:.1f}"
-        parts = ["" if each["outcome"] == "compared" else each["outcome"], each["reason"], each["error"]]
+        value = "" if each.value is None else f"{each.value:.4f}"
+        interval = "" if each.value is None else f"{each.low:.4f} to {each.high:.4f}"
+        seconds = "" if each.seconds is None else f"{each.seconds:.1f}"
+        parts = ["" if each.outcome == "compared" else each.outcome, each.reason, each.error]
         outcome = ": ".join(f"{part:.60}" for part in parts if part)
-        rows.append([each["name"], value, interval, seconds, outcome])
+        rows.append([str(each.name), value, interval, seconds, outcome])
     return columns(rows, right=(1, 3))

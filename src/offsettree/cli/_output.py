@@ -10,13 +10,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["as_options", "columns", "paragraph", "print_json", "print_line", "print_notes", "printable", "shown"]
+from offsettree._messages import as_options
+from offsettree.facts import Record
+
+__all__ = ["columns", "paragraph", "print_json", "print_line", "print_notes", "printable", "shown"]
 
 WIDTH = 100
-OPTIONS = (
-    "action|reward|propensity|features|format|delimiter|decimal|encoding|cost|reward_range|method|interval|level|"
-    "baseline|group|split_by_time|offset|test_size|max_line_bytes|max_nesting|max_ratio"
-)
 LONGEST = 2000
 # Labels are untrusted. These characters move the cursor, colour, reorder or break lines, or cannot be encoded.
 CONTROLS = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -49,17 +48,6 @@ def print_notes(notes: Sequence[str]) -> None:
         print_line(paragraph(f"  - {as_options(note)}", "    "))
 
 
-def as_options(text: str) -> str:
-    """Rewrite Python arguments in a message, such as ``reward=...``, as options of the command line."""
-    text = text.replace("header=False", "--no-header")
-    text = re.sub(rf"\b({OPTIONS})=(\.\.\.|\[\.\.\.\])", lambda found: "--" + found[1].replace("_", "-"), text)
-    return re.sub(
-        rf"""\b({OPTIONS})=(?:'([^']*)'|"([^"]*)"|\(([^)]*)\))""",
-        lambda found: f"--{found[1].replace('_', '-')} {found[2] or found[3] or (found[4] or '').replace(',', '')}",
-        text,
-    )
-
-
 def print_json(answer: Any) -> None:
     """Print JSON; numbers that are not finite become null."""
     text = json.dumps(finite(answer), indent=2, ensure_ascii=False, default=_plain, allow_nan=False)
@@ -67,7 +55,9 @@ def print_json(answer: Any) -> None:
 
 
 def finite(value: Any) -> Any:
-    """Replace numbers that are not finite by None."""
+    """Return records as dicts, and replace numbers that are not finite by None."""
+    if isinstance(value, Record):
+        return finite(value.as_dict())
     if isinstance(value, dict):
         return {key: finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from offsettree.cli._output import shown
+from offsettree.facts import Facts
 
 __all__ = ["base_learner", "features_of", "learner_of", "listed", "mapping", "number", "text", "tree_lines", "worth_of"]
 
@@ -40,7 +41,7 @@ def number(value: Any, form: str = ",") -> str:
         return "?"
 
 
-def learner_of(manifest: dict[str, Any]) -> tuple[str, str]:
+def learner_of(manifest: dict[str, Any], facts: Facts) -> tuple[str, str]:
     """Return the policy's name with its base learner, and its settings on one line."""
     search = mapping(mapping(manifest.get("training")).get("search"))
     learner = mapping(search.get("chosen_policy")) or mapping(manifest.get("learner"))
@@ -48,7 +49,7 @@ def learner_of(manifest: dict[str, Any]) -> tuple[str, str]:
     title = ", ".join(
         part for part in (text(learner.get("class")), base_learner(parameters.get("estimator", ""))) if part
     )
-    name = text(mapping(mapping(manifest.get("facts")).get("policy")).get("name")) or text(search.get("chosen"))
+    name = text(facts.policy.name) or text(search.get("chosen"))
     if name and name != text(learner.get("class")):
         title = f"{name} ({title})" if title else name
     settings = [
@@ -75,17 +76,16 @@ def base_learner(described: str) -> str:
     return name[1] if name else ""
 
 
-def features_of(manifest: dict[str, Any]) -> list[Any]:
+def features_of(manifest: dict[str, Any], facts: Facts) -> list[Any]:
     """Return the names of the raw columns, if the manifest has them."""
-    log = mapping(mapping(manifest.get("facts")).get("log"))
     columns = [mapping(each).get("name") for each in listed(mapping(manifest.get("encoder")).get("columns"))]
-    return listed(log.get("features")) or columns or listed(mapping(manifest.get("features")).get("names"))
+    return facts.log.features or columns or listed(mapping(manifest.get("features")).get("names"))
 
 
-def worth_of(manifest: dict[str, Any]) -> str:
+def worth_of(manifest: dict[str, Any], facts: Facts) -> str:
     """Return the verdict on the policy, or its estimate; an empty string if there is neither."""
     estimate = mapping(manifest.get("estimate"))
-    if verdict := text(mapping(manifest.get("facts")).get("verdict")):
+    if verdict := text(facts.verdict):
         return verdict
     if number(estimate.get("value")) == "?":
         return ""

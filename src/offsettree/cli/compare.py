@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from offsettree._messages import as_options
 from offsettree.cli._options import add_common_options, add_log_options, policy_files, require_files
-from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes
+from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes
 from offsettree.cli.evaluate import add_evaluation_options
 
 __all__ = ["EXAMPLE", "configure"]

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from offsettree.cli._options import (
     add_common_options,
@@ -18,9 +18,6 @@ from offsettree.cli._options import (
 )
 from offsettree.cli._output import print_json, print_line
 from offsettree.exceptions import ParameterError
-
-if TYPE_CHECKING:
-    from offsettree.logs._reader import Chunk
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -110,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _chunks(options: argparse.Namespace, encoder: Any, columns: list[str]) -> Iterator[Chunk]:
+def _chunks(options: argparse.Namespace, encoder: Any, columns: list[str]) -> Iterator[Any]:
     """Read the given columns; nominal columns are read as text even if all their values look like numbers."""
     from offsettree.logs.readers import open_reader
 

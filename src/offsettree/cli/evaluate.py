@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from offsettree._messages import as_options
 from offsettree.cli._options import add_common_options, add_log_options, policy_files, require_files
-from offsettree.cli._output import as_options, paragraph, print_json, print_line, print_notes
+from offsettree.cli._output import paragraph, print_json, print_line, print_notes
 from offsettree.cli._require import add_require_option, exit_code
 
 __all__ = ["EXAMPLE", "configure"]
@@ -87,7 +88,9 @@ def run(options: argparse.Namespace) -> int:
                 "log": str(options.log),
                 "estimate": estimate_facts(compared.estimate),
                 "constant": constant_facts(compared, picked_on),
-                "baseline": None if against is None else {"name": options.baseline, **estimate_facts(against)},
+                "baseline": None
+                if against is None
+                else {"name": options.baseline, **estimate_facts(against).as_dict()},
                 "conclusion": advised.sentence,
                 "use": advised.use,
                 "is_better": is_better,

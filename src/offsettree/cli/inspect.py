@@ -7,9 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from offsettree._messages import as_options
 from offsettree.cli._options import add_common_options, add_log_options, log_arguments, require_files
-from offsettree.cli._output import as_options, columns, paragraph, print_json, print_line, print_notes, shown
-from offsettree.cli._policy_text import features_of, learner_of, listed, mapping, number, text, tree_lines, worth_of
+from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes, shown
+from offsettree.cli._policy_text import features_of, learner_of, mapping, number, text, tree_lines, worth_of
+from offsettree.facts import Facts, SourceFacts
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -63,49 +65,48 @@ def _policy_facts(path: Path, policy: Any) -> dict[str, Any]:
 def _print_policy(manifest: dict[str, Any], policy: Any) -> None:
     from offsettree.workflow.rules import rule_lines
 
-    known, labels = mapping(manifest.get("facts")), policy.actions_.tolist()
-    log, training = mapping(known.get("log")), mapping(manifest.get("training"))
+    known, labels = Facts.read(manifest.get("facts")), policy.actions_.tolist()
+    log, training = known.log, mapping(manifest.get("training"))
     print_line(f"{manifest['path']}: a policy of {manifest['bytes']:,} bytes, {len(labels):,} actions")
     print_line(paragraph(f"  actions   {_first_few(labels)}", " " * 12))
-    title, settings = learner_of(manifest)
-    seconds = number(mapping(known.get("policy")).get("seconds"), ".1f")
+    title, settings = learner_of(manifest, known)
+    seconds = number(known.policy.seconds, ".1f")
     if title:
         print_line(paragraph(f"  learner   {title}{'' if seconds == '?' else f', learned in {seconds} s'}", " " * 12))
     if settings:
         print_line(paragraph(f"  settings  {settings}", " " * 12))
-    if log:
-        part, whole, path = number(log.get("train_rows")), number(log.get("rows")), text(log.get("path")) or "?"
-        if mapping(known.get("policy")).get("refit") is True:
+    if log != SourceFacts():
+        part, whole, path = number(log.train_rows), number(log.rows), text(log.path) or "?"
+        if known.policy.refit:
             source = f"from all {whole} rows of {path}; figures are of the policy learned from {part} of them"
         else:
             source = f"from {part} of {whole} rows of {path}"
         print_line(paragraph(f"  learned   {source}", " " * 12))
     elif "n_rows_seen" in training:
         print_line(f"  learned   from {number(training['n_rows_seen'])} rows")
-    features = _first_few(features_of(manifest)) or f"{policy.n_features_in_:,} numbers without names"
+    features = _first_few(features_of(manifest, known)) or f"{policy.n_features_in_:,} numbers without names"
     print_line(paragraph(f"  features  {features}", " " * 12))
-    if worth := worth_of(manifest):
+    if worth := worth_of(manifest, known):
         print_line(paragraph(f"  worth     {worth}", " " * 12))
-    if importance := [mapping(each) for each in listed(known.get("importance"))[:MOST_SHOWN]]:
+    if known.importance:
         print_line()
         rows_of_table = [["feature", "decisions that change when it is shuffled"]]
-        for each in importance:
-            changes = each.get("changes")
-            percent = number(100.0 * changes if isinstance(changes, float) else changes, ".1f")
-            rows_of_table.append([shown(each.get("feature", "?")), f"{percent} %"])
+        for each in known.importance[:MOST_SHOWN]:
+            percent = number(None if each.changes is None else 100.0 * each.changes, ".1f")
+            rows_of_table.append([shown("?" if each.feature is None else each.feature), f"{percent} %"])
         print_line(columns(rows_of_table))
-    if rules := rule_lines(known.get("rules")):
+    if rules := rule_lines(known.rules):
         print_line()
         print_line("The rules:")
         for line in rules:
             print_line(f"  {shown(line)}")
-    tree, recorded = _tree_of(policy), known.get("tree")
-    if tree is not None or mapping(recorded):
+    tree, recorded = _tree_of(policy), known.tree
+    if tree is not None or recorded:
         print_line()
         print_line("The tree of actions, with the rows of each contest.")
         for line in tree_lines(tree, labels, training.get("node_rows"), recorded, 4 * MOST_SHOWN):
             print_line(line)
-    for warning in listed(known.get("warnings")):
+    for warning in known.warnings:
         print_line(paragraph(f"Warning: {shown(warning)}", "  "))
 
 

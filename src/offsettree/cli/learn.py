@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from offsettree._messages import as_options
+from offsettree.cli._learn_online import learn_online
 from offsettree.cli._learned_text import ONLINE, print_learned
 from offsettree.cli._options import (
     add_common_options,
@@ -16,11 +19,12 @@ from offsettree.cli._options import (
     refuse_to_overwrite,
     require_files,
 )
-from offsettree.cli._output import as_options, print_json
+from offsettree.cli._output import print_json
 from offsettree.cli._require import add_require_option, exit_code
 from offsettree.cli.evaluate import INTERVALS, METHODS
 from offsettree.cli.inspect import is_policy_file
 from offsettree.exceptions import LogError, ParameterError
+from offsettree.facts import Facts
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -128,22 +132,17 @@ def run(options: argparse.Namespace) -> int:
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
         raise ParameterError("give either --propensity or --propensity-estimated, not both.")
-    if options.learner in ONLINE:
-        from offsettree.cli._learn_online import learn_online
-
-        facts = learn_online(options)
-    else:
-        facts = _learn_in_memory(options)
+    learn = learn_online if options.learner in ONLINE else _learn_in_memory
+    facts = _write(*learn(options), options)
     if options.json:
         print_json(facts)
     else:
         print_learned(facts, options)
-    return exit_code(options, is_better=facts["is_better"])
+    return exit_code(options, is_better=facts.is_better is True)
 
 
-def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
+def _learn_in_memory(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
     from offsettree.logs import LoggedData, read_columns
-    from offsettree.policy_file import save
     from offsettree.workflow import learn_policy
     from offsettree.workflow.facts import learned_facts
 
@@ -178,17 +177,25 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
         n_jobs=jobs(options),
         random_state=options.seed,
     )
-    facts = learned_facts(
-        learned,
-        path=str(options.log),
-        columns=found.roles,
-        notes=found.notes,
-        command=command_line(options),
-        seed=options.seed,
+    facts = learned_facts(learned, path=str(options.log), columns=found.roles, notes=found.notes, seed=options.seed)
+    return learned.policy, learned.encoder, facts, learned.estimate
+
+
+def _write(policy: Any, encoder: Any, facts: Facts, estimate: Any, options: argparse.Namespace) -> Facts:
+    """Write the policy file and any report; return the facts with this command's own spelling and command line."""
+    from offsettree.policy_file import save
+
+    command = " ".join(["offsettree", "learn", *map(shlex.quote, options.arguments[1:])])
+    facts = replace(
+        facts,
+        log=replace(facts.log, notes=[as_options(note) for note in facts.log.notes]),
+        reproduce=replace(facts.reproduce, command=command),
     )
-    facts["log"]["notes"] = [as_options(note) for note in facts["log"]["notes"]]
-    save(learned.policy, options.out, encoder=learned.encoder, facts=facts, estimate=learned.estimate)
-    write_report_if_asked(facts, options.report)
+    save(policy, options.out, encoder=encoder, facts=facts, estimate=estimate)
+    if options.report is not None:
+        from offsettree.report import write_report
+
+        write_report(facts, options.report)
     return facts
 
 
@@ -208,19 +215,6 @@ def refuse_wide(X: Any, path: Path) -> None:
             f"the command line takes rows of at most 1,024 named features; those of {path} name {X.shape[1]:,}. "
             "Learn in Python: OnlineOffsetTree(n_bits=20) or another policy, on LoggedData.read(...)."
         )
-
-
-def write_report_if_asked(facts: dict[str, Any], path: Path | None) -> None:
-    """Write the report to `path`, unless that is None."""
-    if path is not None:
-        from offsettree.report import write_report
-
-        write_report(facts, path)
-
-
-def command_line(options: argparse.Namespace) -> str:
-    """Return the command line that repeats this run."""
-    return " ".join(["offsettree", "learn", *map(shlex.quote, options.arguments[1:])])
 
 
 def _check_paths(options: argparse.Namespace) -> None:

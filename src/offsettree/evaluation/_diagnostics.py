@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree._fingerprint import Fingerprint, share_remembered
+from offsettree._messages import Message, Parameter
 from offsettree._validation import some_labels
 from offsettree.evaluation._targets import Target
 
@@ -82,14 +83,12 @@ def of_few_rows(sums: WeightSums, what: str = "policy", interval: str = "normal"
         return [text]
     if sums.effective_rows >= FEW_EFFECTIVE_ROWS:
         return []
-    effect = "the interval is accordingly wide. Use "
+    effect = Message("the interval is accordingly wide. Use ")
     if interval in FOR_LONG_LOGS:
-        effect = "too few for normal and bootstrap intervals, which are then too narrow. Use interval='mid_p', or "
-    text = (
-        f"the {sums.n_rows:,} rows are worth {sums.effective_rows:.1f} rows of the {what}'s own decisions: {effect}"
-        "a log with more rows or more exploration."
-    )
-    return [text]
+        narrow = "too few for normal and bootstrap intervals, which are then too narrow. Use "
+        effect = Message(narrow, Parameter("interval", "mid_p"), ", or ")
+    worth = f"the {sums.n_rows:,} rows are worth {sums.effective_rows:.1f} rows of the {what}'s own decisions: "
+    return [Message(worth, effect, "a log with more rows or more exploration.")]
 
 
 def of_heavy_rows(weight: NDArray[np.float64], sums: WeightSums, what: str = "policy") -> list[str]:
@@ -103,9 +102,11 @@ def of_heavy_rows(weight: NDArray[np.float64], sums: WeightSums, what: str = "po
     if heavy <= 0.5:
         return []
     rows = "a single row carries" if n_heavy == 1 else f"{n_heavy:,} rows carry"
-    text = (
+    text = Message(
         f"{rows} {100 * heavy:.0f} % of the weight of all {n_matched:,} rows that the {what} matches: its estimate "
-        "depends on them. Check their propensities; method='doubly_robust' or 'switch' depends less on them."
+        "depends on them. Check their propensities; ",
+        Parameter("method", "doubly_robust"),
+        " or 'switch' depends less on them.",
     )
     return [text]
 
@@ -126,21 +127,21 @@ def of_rewards(
         return []
     seen = f"{n_differing:,} of {len(values):,} rewards" if n_differing else f"none of {len(values):,} rewards"
     equal = f", worth {worth:.1f} of equal weight," if n_differing > worth * 1.05 else ""
-    effect = "too few to estimate how rewards vary"
+    effect = Message("too few to estimate how rewards vary")
     if interval in FOR_LONG_LOGS:
-        effect = f"too few for the {interval} interval, which is then too narrow and shifted. Use interval='mid_p'"
-    text = (
-        f"{seen}{equal} in rows that the {what} matches differ from the usual one, {usual:g}: {effect}. More rows "
-        "would help."
-    )
-    return [text]
+        shifted = f"too few for the {interval} interval, which is then too narrow and shifted. Use "
+        effect = Message(shifted, Parameter("interval", "mid_p"))
+    differ = f"{seen}{equal} in rows that the {what} matches differ from the usual one, {usual:g}: "
+    return [Message(differ, effect, ". More rows would help.")]
 
 
 def of_equal_rewards(reward: NDArray[np.float64]) -> list[str]:
     """Warn that there is no interval: all rewards are equal, and their range is not known."""
-    text = (
+    text = Message(
         f"all {len(reward):,} rewards of the log are {reward[0]:g}, and their range is not known: there is no "
-        "interval. Pass reward_range=(low, high), the smallest and the largest possible reward."
+        "interval. Pass ",
+        Parameter("reward_range", ("low", "high")),
+        ", the smallest and the largest possible reward.",
     )
     return [text]
 
@@ -242,19 +243,19 @@ def of_mean_weight(sums: WeightSums, propensity: NDArray[np.float64], what: str 
 
 def of_method(method: str, n_left_out: int, what: str = "policy") -> list[str]:
     """Warn of intervals that ignore the error of the reward model."""
-    doubt = (
+    doubt = Message(
         "it ignores the model's bias and how the model would differ had it learned from other rows, and covers "
-        "the true value less often than its level says. method='doubly_robust' corrects the model by the log."
+        "the true value less often than its level says. ",
+        Parameter("method", "doubly_robust"),
+        " corrects the model by the log.",
     )
     if method == "direct":
-        return [f"the interval shows only how the model's predictions for the {what} vary from row to row: {doubt}"]
+        shows = f"the interval shows only how the model's predictions for the {what} vary from row to row: "
+        return [Message(shows, doubt)]
     if method == "switch" and n_left_out:
         rows = "1 row" if n_left_out == 1 else f"{n_left_out:,} rows"
-        text = (
-            f"{rows} with the {what}'s largest weights were left to the reward model, and for them the interval is too "
-            f"narrow: {doubt}"
-        )
-        return [text]
+        left = f"{rows} with the {what}'s largest weights were left to the reward model, and for them the interval "
+        return [Message(left, "is too narrow: ", doubt)]
     return []
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._messages import Parameter
 from offsettree._validation import check_range, check_reward_within
 from offsettree.evaluation._concentration import BetTerms, ControlledMean, bernstein_ends, betting_ends
 from offsettree.evaluation._reward_models import Predictions
@@ -30,9 +31,10 @@ class Scale:
         given = reward_range if reward_range is not None else getattr(policy, "reward_range", None)
         if given is None and (reward.min() < 0 or reward.max() > 1):
             raise ParameterError(
-                "an interval that holds for every number of rows needs the range of rewards: pass reward_range=(low, "
-                f"high), the smallest and the largest possible reward. Rewards of the log are between {reward.min():g} "
-                f"and {reward.max():g}."
+                "an interval that holds for every number of rows needs the range of rewards: pass ",
+                Parameter("reward_range", ("low", "high")),
+                ", the smallest and the largest possible reward. Rewards of the log are between "
+                f"{reward.min():g} and {reward.max():g}.",
             )
         low, high = check_range((0.0, 1.0) if given is None else given)
         check_reward_within(reward, (low, high))
@@ -70,7 +72,7 @@ def largest_weight(
             f"to {seen:g}."
         )
     if interval == "bernstein" and given == np.inf:
-        raise ParameterError("interval='bernstein' needs a finite max_weight; 'betting' does not.")
+        raise ParameterError(Parameter("interval", interval), " needs a finite max_weight; 'betting' does not.")
     return float(given)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from offsettree._available import Available, check_available, check_available_to_log
 from offsettree._features import Features, count_rows, is_frame, is_sparse
+from offsettree._messages import Parameter
 from offsettree._validation import (
     check_actions,
     check_propensity,
@@ -22,7 +23,7 @@ from offsettree._validation import (
 from offsettree.evaluation._labels import find_space, table_columns
 from offsettree.evaluation._terms import METHODS
 from offsettree.exceptions import FeatureError, LogError, ParameterError
-from offsettree.reductions._reward_models import check_reward_model
+from offsettree.reductions import check_reward_model
 
 __all__ = ["GUARANTEED", "INTERVALS", "Log", "check_settings", "find_range", "is_table", "rows_of"]
 
@@ -140,13 +141,17 @@ def check_settings(
         )
     if interval in (*GUARANTEED, "empirical_likelihood") and method in ("direct", "switch"):
         raise ParameterError(
-            f"interval={interval!r} holds for unbiased estimates, and method={method!r} has the bias of its reward "
-            "model. Use 'mid_p', 'normal' or 'bootstrap', or another method."
+            Parameter("interval", interval),
+            " holds for unbiased estimates, and ",
+            Parameter("method", method),
+            " has the bias of its reward model. Use 'mid_p', 'normal' or 'bootstrap', or another method.",
         )
     if interval == "bernstein" and method == "doubly_robust":
         raise ParameterError(
-            "interval='bernstein' needs independent rows, which a cross-fitted reward model makes dependent. Use "
-            "interval='betting', whose reward models learn from earlier rows only."
+            Parameter("interval", "bernstein"),
+            " needs independent rows, which a cross-fitted reward model makes dependent. Use ",
+            Parameter("interval", "betting"),
+            ", whose reward models learn from earlier rows only.",
         )
 
 

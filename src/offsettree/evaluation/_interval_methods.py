@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._messages import Parameter
 from offsettree.evaluation._claims import RewardLimits
 from offsettree.evaluation._diagnostics import FEW_EFFECTIVE_ROWS, WeightSums
 from offsettree.evaluation._empirical_likelihood import likelihood_intervals
@@ -61,8 +62,10 @@ class IntervalSettings:
         codes = check_group(group, n_rows)
         if codes is not None and interval not in BY_GROUPS:
             raise ParameterError(
-                f"interval={interval!r} assumes independent rows, and rows of one group are not. With group=... "
-                f"use one of {', '.join(map(repr, BY_GROUPS))}."
+                Parameter("interval", interval),
+                " assumes independent rows, and rows of one group are not. With ",
+                Parameter("group"),
+                f" use one of {', '.join(map(repr, BY_GROUPS))}.",
             )
         order = random.permutation(n_rows) if interval == "betting" else np.arange(n_rows * (interval == "anytime"))
         scale = Scale.of(policy, reward_range, log.reward).in_units(unit) if interval in GUARANTEED else None

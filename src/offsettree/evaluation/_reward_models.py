@@ -14,13 +14,14 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from offsettree._features import Features, as_floats, is_finite, is_frame, is_sparse, numeric_columns, take_rows
+from offsettree._messages import Parameter
 from offsettree._traits import takes_missing
 from offsettree._validation import some_labels
 from offsettree.evaluation._labels import column_positions
 from offsettree.evaluation._targets import Target, row_blocks
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.learners import ConstantRegressor, NominalEncoder
-from offsettree.reductions._reward_models import RewardModel, check_reward_model, fit_rewards
+from offsettree.reductions import RewardModel, check_reward_model, fit_rewards
 
 __all__ = ["Predictions", "check_predictions", "forward_folds", "predict_rewards", "random_folds"]
 
@@ -232,5 +233,7 @@ def _check_finite(model: Any, X: Features) -> None:
         raise FeatureError(
             f"X must be finite for {'this reward model' if nan_too else 'a reward model'}; row {row} has "
             f"{float(values[odd].flat[0])} ({int(odd.sum()):,} such values in all). Replace them, drop those rows, or "
-            "use method='snips' or 'ips', which need no model."
+            "use ",
+            Parameter("method", "snips"),
+            " or 'ips', which need no model.",
         )

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features
+from offsettree._messages import Parameter
 from offsettree.evaluation import _diagnostics as diagnostics
 from offsettree.evaluation._groups import folds_by_group
 from offsettree.evaluation._inputs import Log, check_settings, find_range, is_table
@@ -245,6 +246,7 @@ def _refuse_unmatched(weights: list[NDArray[np.float64]]) -> None:
         if not weight.any():
             raise LogError(
                 f"the {what}'s value cannot be estimated: in none of the {len(weight):,} rows was an action logged "
-                f"that the {what} would take. Use a log with more rows or more exploration, or method='direct', "
-                "which trusts a reward model."
+                f"that the {what} would take. Use a log with more rows or more exploration, or ",
+                Parameter("method", "direct"),
+                ", which trusts a reward model.",
             )

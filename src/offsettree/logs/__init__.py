@@ -1,6 +1,7 @@
 """Logs of decisions, real and simulated, in memory and in files."""
 
 from offsettree.encoding import TableEncoder
+from offsettree.logs._other_columns import alike_but_for_blanks
 from offsettree.logs.guess import ColumnGuess, guess_columns
 from offsettree.logs.log_file import LogColumns, read_columns
 from offsettree.logs.log_scan import LogFacts, LogScan
@@ -16,6 +17,7 @@ __all__ = [
     "LogScan",
     "LoggedData",
     "TableEncoder",
+    "alike_but_for_blanks",
     "guess_columns",
     "read_columns",
     "scan_tables",

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._csv_form import (
     ENCODING_REMEDY,
@@ -62,22 +63,26 @@ class CsvReader(Reader):
         head = read_head(source, 1 << 20)
         if head.startswith((b"\xff\xfe", b"\xfe\xff")) and "16" not in self.options.encoding:
             raise LogError(
-                f'text must be {self.options.encoding}; {source} begins as UTF-16 does. Pass encoding="utf-16".'
+                f"text must be {self.options.encoding}; {source} begins as UTF-16 does. Pass ",
+                Parameter("encoding", "utf-16"),
+                ".",
             )
         line = head.split(b"\n", 1)[0] if "16" not in self.options.encoding else head
         try:
             line.decode(self.options.encoding)
         except UnicodeDecodeError as error:
             raise LogError(
-                f"text must be {self.options.encoding}; the header of {source} is not ({error.reason}). "
-                f"{ENCODING_REMEDY}"
+                f"text must be {self.options.encoding}; the header of {source} is not ({error.reason}). ",
+                ENCODING_REMEDY,
             ) from None
         with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
             names = list(reader.schema.names)
         if self.options.header and names and all(is_numeral(name) for name in names):
             raise LogError(
                 f"the first line of a CSV file must name the columns; that of {source} is {', '.join(names[:5])}. Put "
-                "a header line on top, or say that there is none: header=False."
+                "a header line on top, or say that there is none: ",
+                Parameter("header", False),
+                ".",
             )
         return names
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from offsettree._messages import Message, Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._reader import Options
 from offsettree.logs._source import Source, read_head
@@ -28,9 +29,10 @@ __all__ = [
 ]
 
 DELIMITERS = (",", "\t", ";", "|")
-ENCODING_REMEDY = (
-    'If the whole file is in another encoding, pass it: encoding="latin-1" reads any file. A file of mixed encodings '
-    "must be corrected by the program that writes it."
+ENCODING_REMEDY = Message(
+    "If the whole file is in another encoding, pass it: ",
+    Parameter("encoding", "latin-1"),
+    " reads any file. A file of mixed encodings must be corrected by the program that writes it.",
 )
 
 
@@ -45,7 +47,7 @@ def explained(source: Source, options: Options, delimiter: str) -> Iterator[None
         yield
     except UnicodeDecodeError as error:
         raise LogError(
-            f"text must be {options.encoding}; {source} is not ({error.reason}). {ENCODING_REMEDY}"
+            f"text must be {options.encoding}; {source} is not ({error.reason}). ", ENCODING_REMEDY
         ) from error
     except pa.ArrowInvalid as error:
         if (reason := _reason(str(error), source, options, delimiter)) is None:
@@ -59,16 +61,20 @@ def _reason(message: str, source: Source, options: Options, delimiter: str) -> s
         names = ", ".join(header.split(delimiter))  # Arrow finds none if the header has no line end
         return f"a log must have rows; {source} has its columns ({names}) but no row. Was it written to the end?"
     if "straddling" in message:
-        return (
+        return Message(
             f"a row must not be longer than a block of the file; {source} has a longer one, most likely because of a "
             "quotation mark that is never closed. Find it, and double those that are part of a value. If rows are "
-            "really that long, pass max_line_bytes=..., the bytes of the longest."
+            "really that long, pass ",
+            Parameter("max_line_bytes"),
+            ", the bytes of the longest.",
         )
     if "CSV parse error" in message:
-        return (
+        return Message(
             f"every row must have a value for every column of the first line; {_ragged(message, options.header)} of "
             f"{source} (rows are counted from 1, without the header). Quote values that contain the delimiter "
-            f"{delimiter!r} or a line break, or pass delimiter=... if it is another."
+            f"{delimiter!r} or a line break, or pass ",
+            Parameter("delimiter"),
+            " if it is another.",
         )
     return None
 
@@ -94,7 +100,8 @@ def decoded(column: pa.ChunkedArray, name: str, source: Source, first_row: int, 
             except UnicodeDecodeError:
                 raise LogError(
                     f"text must be {encoding}; column {name!r}, row {first_row + row} of {source} has {value[:60]!r} "
-                    f"(rows are counted from 1, without the header). {ENCODING_REMEDY}"
+                    "(rows are counted from 1, without the header). ",
+                    ENCODING_REMEDY,
                 ) from None
         raise
 

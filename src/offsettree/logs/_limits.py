@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from offsettree._messages import Parameter
 from offsettree.exceptions import LogError, ParameterError
 
 __all__ = ["Limits"]
@@ -53,7 +54,8 @@ class Limits:
         if n_bytes > self.line_bytes:
             raise LogError(
                 f"a line must not be longer than {self.line_bytes:,} bytes; {where} has one of {n_bytes:,} or more. Is "
-                "it one line for all rows? If you know the file, raise the limit: max_line_bytes=..."
+                "it one line for all rows? If you know the file, raise the limit: ",
+                Parameter("max_line_bytes"),
             )
 
     def check_ratio(self, n_bytes: int, file_bytes: int, where: object) -> None:
@@ -61,8 +63,8 @@ class Limits:
         if n_bytes > FREE_BYTES and n_bytes > self.max_ratio * file_bytes:
             raise LogError(
                 f"a log must not become more than {self.max_ratio:g} times as large as its file; {where} has "
-                f"{file_bytes:,} bytes, and becomes {n_bytes:,} or more. If you know the file, raise the limit: "
-                "max_ratio=..."
+                f"{file_bytes:,} bytes, and becomes {n_bytes:,} or more. If you know the file, raise the limit: ",
+                Parameter("max_ratio"),
             )
 
     def check_nesting(self, block: bytes, n_lines: int, where: object, first_row: int) -> None:
@@ -73,7 +75,8 @@ class Limits:
             if line.count(OPEN[:1]) + line.count(OPEN[1:]) > self.max_nesting and _depth(line) > self.max_nesting:
                 raise LogError(
                     f"JSON must not nest more than {self.max_nesting} deep; row {row} of {where} does. If you know the "
-                    "file, raise the limit: max_nesting=..."
+                    "file, raise the limit: ",
+                    Parameter("max_nesting"),
                 )
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from offsettree._messages import Message, Parameter
 from offsettree._validation import LARGEST_WHOLE
 from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs._reader import Chunk
@@ -43,7 +44,8 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
             row = int(odd.argmax())
             raise ActionError(
                 f"{_at(chunk, name, row)} must be a whole number or a name; it is {values[row]} ({COUNTED}). Name the "
-                "actions, or give the column that does: action=..."
+                "actions, or give the column that does: ",
+                Parameter("action"),
             )
         if (large := np.abs(values) > LARGEST_WHOLE).any():
             row = int(large.argmax())
@@ -109,8 +111,9 @@ def refuse_ids(n_actions: int, n_rows: int, name: str, where: object, examples: 
         shown = ", ".join(repr(label) for label in examples[:3])
         raise ActionError(
             f"column {name!r} of {where} must name the actions to choose from; it has {n_actions:,} distinct values in "
-            f"{n_rows:,} rows ({shown}, ...), as an identifier has. Give the column of the action: action=... (at most "
-            f"{MOST_ACTIONS:,} actions, and at most half as many as rows)."
+            f"{n_rows:,} rows ({shown}, ...), as an identifier has. Give the column of the action: ",
+            Parameter("action"),
+            f" (at most {MOST_ACTIONS:,} actions, and at most half as many as rows).",
         )
 
 
@@ -146,8 +149,10 @@ def _for_frame(table: pa.Table, *, categories: bool) -> pa.Table:
             )
         elif pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise LogError(
-                f"features must be numbers, text, truth values or dates; column {name!r} holds {kind}. Leave it out by "
-                "features=[...], or write its parts as columns of their own."
+                f"features must be numbers, text, truth values or dates; column {name!r} holds {kind}. Leave it out "
+                "by ",
+                Parameter("features", [...]),
+                ", or write its parts as columns of their own.",
             )
     return table
 
@@ -181,10 +186,10 @@ def _read_numerals(chunk: Chunk, name: str, role: str, error: type[LogError]) ->
     row = next((row for row, value in enumerate(values) if not _is_numeral(value)), 0)
     value = values[row]
     if isinstance(value, str) and _is_numeral(value.replace(",", ".")):
-        remedy = 'If commas are its decimal points, pass decimal=",".'
+        remedy = Message("If commas are its decimal points, pass ", Parameter("decimal", ","), ".")
     else:
-        remedy = f"Correct the value, drop the row, or give the column that holds numbers: {role}=..."
-    raise error(f"{_at(chunk, name, row)} must be a number, the {role}; it is {value!r} ({COUNTED}). {remedy}")
+        remedy = Message("Correct the value, drop the row, or give the column that holds numbers: ", Parameter(role))
+    raise error(f"{_at(chunk, name, row)} must be a number, the {role}; it is {value!r} ({COUNTED}). ", remedy)
 
 
 def _is_numeral(value: Any) -> bool:

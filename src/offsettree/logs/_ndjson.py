@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
+from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, line_blocks
@@ -149,7 +150,9 @@ def parse_lines(block: bytes, source: Source, first_row: int, encoding: str = "u
         except UnicodeDecodeError:
             raise LogError(
                 f"text must be {encoding}; row {row} of {source} is not: {line[:60]!r}. If the whole file is in "
-                'another encoding, pass it: encoding="latin-1" reads any file.'
+                "another encoding, pass it: ",
+                Parameter("encoding", "latin-1"),
+                " reads any file.",
             ) from None
         except ValueError as error:
             raise LogError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._messages import Message, Parameter
 from offsettree.logs.guess import looks_like
 
 __all__ = [
@@ -23,7 +24,7 @@ __all__ = [
 
 FEWEST_ROWS = 50  # below, that a column goes with the action may be chance
 FIRST_ROWS = 1000
-KEEP = "name all features, features=[...], to keep"
+KEEP = Message("name all features, ", Parameter("features", [...]), ", to keep ")
 
 
 def known_too_late(names: Sequence[str]) -> list[str]:
@@ -70,10 +71,8 @@ def _goes_with(values: Any, action: NDArray[Any]) -> bool:
 
 def left_out_by_name(names: Sequence[str]) -> str:
     """Say which columns were left out by their names, and how to keep them."""
-    return (
-        f"Left out of the features, as {_listed(names)} may not have been known before the decision, by the name: "
-        f"{KEEP} {'it' if len(names) == 1 else 'them'}."
-    )
+    late = f"Left out of the features, as {_listed(names)} may not have been known before the decision, by the name: "
+    return Message(late, KEEP, "it." if len(names) == 1 else "them.")
 
 
 def left_out_by_type(names: Sequence[str]) -> str:
@@ -86,9 +85,11 @@ def left_out_by_type(names: Sequence[str]) -> str:
 
 def left_out_as_action(names: Sequence[str], action: str) -> str:
     """Say which columns are the action by other names."""
-    return (
+    return Message(
         f"Left out of the features: {_listed(names)}, each value of which goes with one value of the action "
-        f"{action!r}, as another name of it does: {KEEP} {'it' if len(names) == 1 else 'them'}."
+        f"{action!r}, as another name of it does: ",
+        KEEP,
+        "it." if len(names) == 1 else "them.",
     )
 
 
@@ -107,7 +108,8 @@ def alike_but_for_blanks(labels: Iterable[Any]) -> list[str]:
 
 def left_out_as_group(name: str) -> str:
     """Say that what tells groups apart is no feature."""
-    return f"Left out of the features: {name!r}, which tells the groups apart, as an identifier does: {KEEP} it."
+    identifier = f"Left out of the features: {name!r}, which tells the groups apart, as an identifier does: "
+    return Message(identifier, KEEP, "it.")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import PurePath
 
+from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._source import Source, read_head
 
@@ -62,8 +63,9 @@ def recognise(source: Source) -> str:
         return "vw"
     if named in ("parquet", "arrow"):
         raise LogError(
-            f"{source} must be {named}, as its name says; it does not begin as such files do. If it is CSV, pass "
-            'format="csv".'
+            f"{source} must be {named}, as its name says; it does not begin as such files do. If it is CSV, pass ",
+            Parameter("format", "csv"),
+            ".",
         )
     if "\x00" in text[:1000] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise LogError(f"a log must be one of {', '.join(FORMATS)}; {source} is none of them: it is not text.")

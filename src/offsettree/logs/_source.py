@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._limits import Limits
 
@@ -173,8 +174,9 @@ def _recoder(source: Source, encoding: str) -> Callable[[bytes, bool], bytes]:
             return decoder.decode(piece, last).encode()
         except UnicodeError as error:
             raise LogError(
-                f"text must be {encoding}; {source} is not ({error}). Pass the file's encoding: "
-                'encoding="latin-1" reads any file.'
+                f"text must be {encoding}; {source} is not ({error}). Pass the file's encoding: ",
+                Parameter("encoding", "latin-1"),
+                " reads any file.",
             ) from error
 
     return recode

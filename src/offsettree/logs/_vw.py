@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._sparse import LARGEST_LABEL, Example, SparseReader, feature_name
@@ -28,7 +29,9 @@ class VwReader(SparseReader):
                 except UnicodeDecodeError:
                     raise LogError(
                         f"text must be {self.options.encoding}; row {row} of {source} is not: {line[:60]!r}. If the "
-                        'whole file is in another encoding, pass it: encoding="latin-1" reads any file.'
+                        "whole file is in another encoding, pass it: ",
+                        Parameter("encoding", "latin-1"),
+                        " reads any file.",
                     ) from None
                 except ValueError as error:
                     raise LogError(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from offsettree._messages import Message, Parameter
 from offsettree.exceptions import LogError
 
 __all__ = ["ColumnGuess", "guess_columns"]
@@ -67,8 +68,9 @@ class ColumnGuess:
         if not self.guessed:
             return ""
         parts = [f"the {role} is column {getattr(self, role)!r}" for role in self.guessed]
-        options = ", ".join(f"{role}=..." for role in self.guessed)
-        return f"Guessed by name: {', '.join(parts)} (if wrong, give {options})."
+        first, *others = map(Parameter, self.guessed)
+        options = [first, *(part for other in others for part in (", ", other))]
+        return Message(f"Guessed by name: {', '.join(parts)} (if wrong, give ", *options, ").")
 
 
 def guess_columns(
@@ -117,7 +119,8 @@ def guess_columns(
             if found[role] is None and role != "propensity":
                 raise LogError(
                     f"a log must have a column for the {role}, {MEANING[role]}; no name looks like it. It has "
-                    f"{', '.join(names[:40])}. Name the column: {role}=..."
+                    f"{', '.join(names[:40])}. Name the column: ",
+                    Parameter(role),
                 )
     guessed = tuple(role for role in NAMES if known[role] is None and found[role] is not None)
     return ColumnGuess(str(found["action"]), str(found["reward"]), found["propensity"], guessed)
@@ -136,7 +139,8 @@ def _find(role: str, names: list[str], head: Any) -> str | None:
         if len(candidates) > 1:
             raise LogError(
                 f"a log must have one column for the {role}, {MEANING[role]}; several look like it: "
-                f"{', '.join(map(repr, candidates))}. Name the column: {role}=..."
+                f"{', '.join(map(repr, candidates))}. Name the column: ",
+                Parameter(role),
             )
         if candidates:
             return candidates[0]

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from offsettree._features import Features
+from offsettree._messages import Parameter
 from offsettree._validation import is_number
 from offsettree.exceptions import LogError, PropensityError
 from offsettree.logs._other_columns import (
@@ -123,9 +124,10 @@ class LogFile:
         if self.propensity is None and not without_propensity:
             raise PropensityError(
                 f"a log must have the propensity, the probability with which the logging policy chose the action; no "
-                f"column of {where} looks like it. Give its column or one number for all rows, propensity=..., such as "
-                "1 / n_actions if all were equally likely; or have it estimated (--propensity-estimated on the command "
-                "line, estimate_propensity in Python)."
+                f"column of {where} looks like it. Give its column or one number for all rows, ",
+                Parameter("propensity"),
+                ", such as 1 / n_actions if all were equally likely; or have it estimated (--propensity-estimated on "
+                "the command line, estimate_propensity in Python).",
             )
         if self.propensity is not None and not isinstance(self.propensity, str):
             self.propensity = _checked_constant(self.propensity)
@@ -152,7 +154,8 @@ class LogFile:
         if not self.features:
             raise LogError(
                 f"a log must have features to decide by; {where} has no column but {', '.join(taken)}"
-                f"{' and some of no use' if left_out else ''}. {' '.join(left_out)}".rstrip()
+                f"{' and some of no use' if left_out else ''}.",
+                *(part for reason in left_out for part in (" ", reason)),
             )
         self.beside = list(beside)
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from offsettree._features import Features
 from offsettree.encoding import TableEncoder
 from offsettree.logs.log_file import LogFile
-from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import CHUNK_ROWS, Path, check_chunk_rows
 
 if TYPE_CHECKING:
     from offsettree.logs._reader import Chunk
+    from offsettree.logs.logged_data import LoggedData
 
 __all__ = ["LogFacts", "LogScan"]
 
@@ -64,6 +64,8 @@ class LogScan:
     encoder : object with encode(table), optional
         Encodes the features of each chunk, as a `TableEncoder` does. Without one, X is a pandas frame, or a CSR matrix
         if sparse rows have very many features.
+    of : type
+        The class of the chunks; `LoggedData.scan` gives its own.
     **options : Any
         Options of `scan_tables`: format, types, first_pass, delimiter, decimal, encoding, cost, and the limits
         max_line_bytes, max_nesting and max_ratio.
@@ -88,9 +90,11 @@ class LogScan:
         propensity: str | float | None = None,
         features: Sequence[str] | None = None,
         encoder: Any = None,
+        of: type[LoggedData],
         **options: Any,
     ) -> None:
         check_chunk_rows(chunk_rows)
+        self.of = of
         self.chunk_rows = chunk_rows
         self.encoder = encoder
         self.file = LogFile(path, action=action, reward=reward, propensity=propensity, features=features, **options)
@@ -110,7 +114,7 @@ class LogScan:
             if len(seen) > MOST_ACTIONS:
                 refuse_ids(len(seen), n_rows, self.file.action, chunk.source, list(seen))
             # With without_propensity=True, 1 is a placeholder for the unknown propensities.
-            yield LoggedData(parts.X, parts.action, parts.reward, 1.0 if parts.propensity is None else parts.propensity)
+            yield self.of(parts.X, parts.action, parts.reward, 1.0 if parts.propensity is None else parts.propensity)
 
     def _features(self, chunk: Chunk) -> Features:
         if chunk.X is not None:

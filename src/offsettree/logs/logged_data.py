@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
+from offsettree._messages import Parameter
 from offsettree._validation import check_actions, check_propensity, check_reward
 from offsettree.exceptions import FeatureError, LogError
+from offsettree.logs.log_file import read_columns
+from offsettree.logs.log_scan import LogScan
 from offsettree.logs.readers import CHUNK_ROWS, Path
-
-if TYPE_CHECKING:
-    from offsettree.logs.log_scan import LogScan
 
 __all__ = ["LoggedData"]
 
@@ -136,8 +136,6 @@ class LoggedData:
         ...     LoggedData.read(file.name, action="sent")
         <LoggedData: 2 rows, 1 feature, 2 actions, mean reward 0.5>
         """
-        from offsettree.logs.log_file import read_columns
-
         parts = read_columns(
             path,
             action=action,
@@ -170,9 +168,7 @@ class LoggedData:
         LogScan
             It can be iterated over as often as wanted, and yields a `LoggedData` per chunk.
         """
-        from offsettree.logs.log_scan import LogScan
-
-        return LogScan(path, chunk_rows, **arguments)
+        return LogScan(path, chunk_rows, of=cls, **arguments)
 
     def __len__(self) -> int:
         return len(self.reward)
@@ -211,9 +207,8 @@ class LoggedData:
         try:
             train, test = train_test_split(np.arange(len(self)), test_size=test_size, random_state=random_state)
         except ValueError as error:
-            raise LogError(
-                f"the log of {len(self)} rows cannot be split with test_size={test_size!r}: {error}"
-            ) from None
+            given = Parameter("test_size", test_size)
+            raise LogError(f"the log of {len(self)} rows cannot be split with ", given, f": {error}") from None
         return self[np.sort(train)], self[np.sort(test)]
 
     def arrays(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from offsettree._optional import require
 from offsettree.exceptions import LogError, ParameterError
+from offsettree.logs._limits import Limits
 
 if TYPE_CHECKING:
     from offsettree.logs._reader import Chunk, Reader
@@ -132,7 +133,6 @@ def open_reader(
 ) -> Reader:
     """Find the reader of a path; it reads nothing but the beginning of its first file."""
     require("pyarrow", extra="files")
-    from offsettree.logs._limits import Limits
     from offsettree.logs._reader import Options
     from offsettree.logs._recognise import FORMATS, recognise
     from offsettree.logs._source import find_sources

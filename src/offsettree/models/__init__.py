@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
-    from offsettree.models._batches import over_csr, over_tables
+    from offsettree.models._batches import is_csr, over_csr, over_tables
     from offsettree.models._inputs import Inputs
+    from offsettree.models._kernels_boosted import Trees, add_leaves
+    from offsettree.models._nominal import CODE, MISSING, NUMBER, PLAIN, NominalColumns, is_missing, level_key
     from offsettree.models.boosted_model import Boosted
     from offsettree.models.contests import Contests
     from offsettree.models.forest import CompiledForest
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from offsettree.models.tournaments import Tournaments
 
 __all__ = [
+    "CODE",
+    "MISSING",
+    "NUMBER",
+    "PLAIN",
     "Boosted",
     "CompiledForest",
     "CompiledTree",
@@ -28,14 +34,20 @@ __all__ = [
     "Inputs",
     "Known",
     "Model",
+    "NominalColumns",
     "Pairs",
     "Part",
     "Scores",
     "SplitContests",
     "Tournaments",
+    "Trees",
     "Votes",
+    "add_leaves",
     "describe",
     "graph_from_tables",
+    "is_csr",
+    "is_missing",
+    "level_key",
     "must_hold",
     "over_csr",
     "over_tables",
@@ -46,12 +58,17 @@ __all__ = [
 __getattr__ = names_on_demand(
     __name__,
     {
-        "_batches": ("over_csr", "over_tables"),
+        "_kernels_boosted": ("Trees", "add_leaves"),
+        "_nominal": ("CODE", "MISSING", "NUMBER", "PLAIN", "NominalColumns", "is_missing", "level_key"),
+        "_batches": ("is_csr", "over_csr", "over_tables"),
         "_inputs": ("Inputs",),
         "boosted_model": ("Boosted",),
         "contests": ("Contests",),
         "forest": ("CompiledForest",),
-        "graph": ("graph_from_tables",),
+        "graph": (
+            "graph_from_tables",
+            "is_csr",
+        ),
         "layout": ("CompiledTree",),
         "model": ("Constant", "Known", "Model", "Votes", "describe", "read_model"),
         "pairs": ("Pairs",),

@@ -1,26 +1,17 @@
-"""Boosted trees that all actions share, and what is linear in x, as flat arrays: scores of every action."""
+"""The arrays of boosted trees that all actions share, and of what is linear in x."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from offsettree._available import best_of, pieces
-from offsettree.models._batches import dense_blocks, over_rows
-from offsettree.models.layout import CompiledTree, OneRow
-
-__all__ = ["FIELDS", "FLAG", "LINEAR_FIELDS", "MISSING", "TREE_FIELDS", "VALUE", "BoostedScores"]
+__all__ = ["FIELDS", "FLAG", "LINEAR_FIELDS", "MISSING", "TREE_FIELDS", "VALUE"]
 
 # What is made of a column for linear models: its value, or whether it is missing; or, from 0 on, whether it is the
 # category of that code. The last code is that of what is missing.
 VALUE, FLAG = -2, -1
 MISSING = 63
-
-# What kernels are compiled for; other numbers become the last of these.
-KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
 TREE_FIELDS: dict[str, Any] = {
     "edges": np.float32,
@@ -40,66 +31,3 @@ LINEAR_FIELDS: dict[str, Any] = {
     "weights": np.float64,
 }
 FIELDS = TREE_FIELDS | LINEAR_FIELDS
-
-
-@dataclass(frozen=True, eq=False)
-class BoostedScores(CompiledTree):
-    """The action of the largest score; of equals the first.
-
-    A score is linear in 1, in what is made of the columns (standardised, flags of missing values, indicators of
-    categories), and in the sums of the leaves of all trees. `arrays` has the arrays of `_kernels_boosted.Trees` and
-    `Linear` by name.
-    """
-
-    arrays: dict[str, NDArray[Any]]
-
-    @property
-    def n_actions(self) -> int:  # type: ignore[override]
-        """How many there are."""
-        return int(self.arrays["weights"].shape[1])
-
-    def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
-        """See `CompiledTree`."""
-        from offsettree.models._kernels_boosted import choose_rows
-
-        out = np.empty(X.shape[0], dtype=np.intp)
-        trees, linear = self._tuples()
-        found = self._over(lambda table, here: choose_rows(table, trees, linear, out[here]), X)
-        return None if found & refused else out
-
-    def scores(self, X: Any) -> NDArray[np.float64]:
-        """Return the score of every row and action."""
-        from offsettree.models._kernels_boosted import score_rows
-
-        out = np.empty((X.shape[0], self.n_actions))
-        trees, linear = self._tuples()
-        self._over(lambda table, here: score_rows(table, trees, linear, out[here]), X)
-        return out
-
-    def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        """Return the positions of the n largest scores among those that the mask leaves."""
-        position = np.empty((X.shape[0], n), dtype=np.intp)
-        for rows in pieces(X.shape[0], self.n_actions):
-            position[rows] = best_of(self.scores(X[rows]), n, None if mask is None else mask[rows])
-        return position
-
-    def one_row(self, refused: int) -> OneRow:
-        """See `CompiledTree`."""
-        from offsettree.models._kernels_boosted import choose_one
-
-        trees, linear = self._tuples()
-        return lambda x: choose_one(x, trees, linear, refused)
-
-    def _tuples(self) -> tuple[Any, Any]:
-        from offsettree.models._kernels_boosted import Linear, Trees
-
-        return (
-            Trees(*(self.arrays[name] for name in TREE_FIELDS)),
-            Linear(*(self.arrays[name] for name in LINEAR_FIELDS)),
-        )
-
-    def _over(self, walk: Any, X: Any) -> int:
-        found = 0
-        for first, table in dense_blocks(X):
-            found |= over_rows(walk, table, KINDS, first, n_walks=max(1, len(self.arrays["feature"])))
-        return found

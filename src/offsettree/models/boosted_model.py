@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models.boosted import FIELDS, FLAG, MISSING, VALUE, BoostedScores
+from offsettree.models.boosted import FIELDS, FLAG, MISSING, VALUE
+from offsettree.models.boosted_scores import BoostedScores
 from offsettree.models.layout import CompiledTree
 from offsettree.models.model import Model
 from offsettree.models.part import Part, must_hold

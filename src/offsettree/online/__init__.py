@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
+    from offsettree.online._models import OnlineBanditron, OnlineRegression, OnlineTree
     from offsettree.online.banditron import Banditron
     from offsettree.online.exploration import EpochGreedy, EpsilonGreedy
     from offsettree.online.online_regression import OnlineRewardRegression
@@ -15,8 +16,11 @@ __all__ = [
     "Banditron",
     "EpochGreedy",
     "EpsilonGreedy",
+    "OnlineBanditron",
     "OnlineOffsetTree",
+    "OnlineRegression",
     "OnlineRewardRegression",
+    "OnlineTree",
     "ProgressiveResult",
     "progressive_validation",
 ]
@@ -24,6 +28,7 @@ __all__ = [
 __getattr__ = names_on_demand(
     __name__,
     {
+        "_models": ("OnlineBanditron", "OnlineRegression", "OnlineTree"),
         "banditron": ("Banditron",),
         "exploration": ("EpochGreedy", "EpsilonGreedy"),
         "online_regression": ("OnlineRewardRegression",),

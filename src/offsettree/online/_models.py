@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.exceptions import FeatureError, ParameterError
-from offsettree.models import Model
-from offsettree.models._batches import is_csr, over_csr, over_tables
+from offsettree.models import Model, is_csr, over_csr, over_tables
 from offsettree.models.part import Part, refusing
 from offsettree.online._layout import (
     KINDS,

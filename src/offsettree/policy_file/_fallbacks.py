@@ -9,7 +9,7 @@ from typing import Any
 
 from offsettree._optional import require
 from offsettree.exceptions import PolicyFileError
-from offsettree.models._inputs import Inputs
+from offsettree.models import Inputs
 from offsettree.models.part import Part
 from offsettree.policy_file._archive import Archive
 from offsettree.policy_file._manifest import actions_of, read_encoder

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import offsettree.online._models  # noqa: F401 - a file may hold what it defines
 from offsettree._fingerprint import N_COLUMNS, N_KEPT, Fingerprint
 from offsettree.exceptions import PolicyFileError
-from offsettree.models import Boosted, Pairs, Scores, Tournaments  # noqa: F401 - and these
-from offsettree.models._inputs import Inputs
+from offsettree.models import Boosted, Inputs, Pairs, Scores, Tournaments  # noqa: F401 - a file may hold these
 from offsettree.models.model import Model, describe, read_model
 from offsettree.models.part import Part, is_text, refusing
+from offsettree.online import OnlineBanditron, OnlineRegression, OnlineTree  # noqa: F401 - and these
 from offsettree.policy_file._json import as_facts
 from offsettree.policy_file.saved import SavedPolicy
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models.boosted import FLAG, MISSING, BoostedScores
+from offsettree.models.boosted import FLAG, MISSING
+from offsettree.models.boosted_scores import BoostedScores
 from offsettree.models.tree_table import TreeTable
 from offsettree.policy_file._onnx_trees import ensemble
 from offsettree.reading.cannot_flatten import CannotFlatten

@@ -15,7 +15,8 @@ import offsettree
 from offsettree._fingerprint import Fingerprint
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError, PolicyFileError
-from offsettree.models._inputs import Inputs
+from offsettree.facts import Facts
+from offsettree.models import Inputs
 from offsettree.models.model import Model
 from offsettree.online.exploration import Explorer
 from offsettree.policy_file._fallbacks import write_other
@@ -44,9 +45,11 @@ class Prepared:
 
 
 def prepare(
-    policy: Any, encoder: Any, facts: Mapping[str, Any] | None, estimate: Any, fallback: str | None
+    policy: Any, encoder: Any, facts: Facts | Mapping[str, Any] | None, estimate: Any, fallback: str | None
 ) -> Prepared:
     """Flatten a policy, or have it written by the means that the caller allows, and gather what is known of it."""
+    if isinstance(facts, Facts):
+        facts = facts.as_dict()
     if facts is not None and not isinstance(facts, Mapping):
         raise ParameterError(f"facts must be a mapping of names to what is known; got {facts!r:.80}.")
     if encoder is not None and not hasattr(encoder, "to_manifest"):

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.policy_file._archive import read_archive, replacing, write_archive
+from offsettree.policy_file._fallbacks import read_other
 from offsettree.policy_file._manifest import check_version, read_policy, write_manifest
+from offsettree.reading import CannotFlatten
 
 if TYPE_CHECKING:
+    from offsettree.facts import Facts
     from offsettree.policy_file.saved import SavedPolicy
 
 __all__ = ["export_onnx", "load", "save"]
@@ -23,7 +26,7 @@ def save(
     path: str | Path,
     *,
     encoder: Any = None,
-    facts: Mapping[str, Any] | None = None,
+    facts: Facts | Mapping[str, Any] | None = None,
     estimate: Any = None,
     fallback: Literal["skops", "pickle"] | None = None,
 ) -> None:
@@ -39,7 +42,7 @@ def save(
         Where to. A file that is there is replaced.
     encoder : TableEncoder, optional
         What turned raw rows into the numbers that the policy learned from: the policy loaded then takes raw rows.
-    facts : mapping, optional
+    facts : Facts or mapping, optional
         What else should be known, such as the log's name: ``manifest["facts"]`` of the policy loaded.
     estimate : Estimate or mapping, optional
         What the policy is worth. By default what a `PolicySearch` found out about itself.
@@ -126,8 +129,6 @@ def load(
     check_version(archive.manifest, path)
     try:
         if archive.others:
-            from offsettree.policy_file._fallbacks import read_other
-
             return read_other(archive, path, trusted, allow_pickle)
         return read_policy(archive.manifest, archive.arrays)
     except PolicyFileError as error:
@@ -157,7 +158,6 @@ def export_onnx(policy: Any, path: str | Path) -> None:
     path = _checked_path(path)
     from offsettree.policy_file._onnx import as_onnx
     from offsettree.policy_file._writing import prepare
-    from offsettree.reading.cannot_flatten import CannotFlatten
 
     prepared = prepare(policy, None, None, None, None)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models._nominal import CODE, MISSING, NUMBER, PLAIN, NominalColumns, is_missing, level_key
+from offsettree.models import CODE, MISSING, NUMBER, PLAIN, NominalColumns, is_missing, level_key
 from offsettree.reading.cannot_flatten import CannotFlatten
 
 __all__ = ["ColumnSpace"]

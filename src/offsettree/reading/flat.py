@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from offsettree._features import is_frame, numeric_columns
 from offsettree._traits import takes_missing
-from offsettree.models._inputs import Inputs
+from offsettree.models import Inputs
 from offsettree.models.model import Model
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.columns import ColumnSpace

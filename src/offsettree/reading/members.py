@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.learners._flat_tree import FlatTree
+from offsettree.learners import FlatTree
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading.trees import table_of_tree
 

@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
+    from offsettree.reductions._action_values import shrunken_from_sums
+    from offsettree.reductions._corrections import CorrectionForest
+    from offsettree.reductions._fit_rewards import fit_rewards
+    from offsettree.reductions._reward_models import RewardModel, check_reward_model
     from offsettree.reductions.all_pairs import AllPairs
     from offsettree.reductions.binary_offset import BinaryOffset
     from offsettree.reductions.constant_policy import ConstantPolicy
@@ -21,19 +25,28 @@ __all__ = [
     "AllPairs",
     "BinaryOffset",
     "ConstantPolicy",
+    "CorrectionForest",
     "DoublyRobust",
     "ImportanceWeighted",
     "OffsetForest",
     "OffsetTree",
     "PolicyTree",
     "RewardBoosting",
+    "RewardModel",
     "RewardRegression",
+    "check_reward_model",
     "distill",
+    "fit_rewards",
+    "shrunken_from_sums",
 ]
 
 __getattr__ = names_on_demand(
     __name__,
     {
+        "_action_values": ("shrunken_from_sums",),
+        "_corrections": ("CorrectionForest",),
+        "_fit_rewards": ("fit_rewards",),
+        "_reward_models": ("RewardModel", "check_reward_model"),
         "all_pairs": ("AllPairs",),
         "binary_offset": ("BinaryOffset",),
         "constant_policy": ("ConstantPolicy",),

@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 
 from offsettree._available import Available
 from offsettree._features import is_sparse
-from offsettree.learners import HistogramTree
-from offsettree.learners._binning import KINDS, Bins
+from offsettree.learners import KINDS, Bins, HistogramTree
 from offsettree.reductions._native import Grown
 from offsettree.reductions._sides import LeafRanges
 from offsettree.topology import ActionTree, RewardModels

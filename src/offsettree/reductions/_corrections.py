@@ -16,8 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._traits import tags_of
-from offsettree.learners import NominalEncoder
-from offsettree.learners._template import Template
+from offsettree.learners import NominalEncoder, Template
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 
 __all__ = ["CorrectionForest", "Corrections", "Errors", "fit_corrections"]

@@ -12,8 +12,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, take_rows
 from offsettree.exceptions import LogError
+from offsettree.reductions._fit_rewards import fit_rewards
 from offsettree.reductions._nodes import random_folds
-from offsettree.reductions._reward_models import RewardModel, fit_rewards
+from offsettree.reductions._reward_models import RewardModel
 
 __all__ = ["CrossFit"]
 

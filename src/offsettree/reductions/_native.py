@@ -9,9 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.learners import HistogramTree
-from offsettree.learners._binning import Bins
-from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
+from offsettree.learners import FIELDS, Bins, FlatTree, HistogramTree, sets_of_words
 from offsettree.models import SplitContests
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading import CannotFlatten, ColumnSpace

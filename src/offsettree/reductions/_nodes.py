@@ -20,8 +20,7 @@ from threadpoolctl import ThreadpoolController
 from offsettree._features import Features, count_rows, is_finite, is_frame, is_sparse, take_rows
 from offsettree._traits import check_learner, may_pick_columns, takes_missing, weight_keyword
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
-from offsettree.learners import ConstantClassifier, Costing
-from offsettree.learners._template import Template
+from offsettree.learners import ConstantClassifier, Costing, Template
 
 __all__ = [
     "LEFT",

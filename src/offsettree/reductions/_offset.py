@@ -12,10 +12,11 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils import check_random_state
 
 from offsettree._features import Features
+from offsettree._messages import Message, Parameter
 from offsettree._traits import check_learner
 from offsettree._validation import is_number, some_labels
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
-from offsettree.learners._template import Template
+from offsettree.learners import Template
 
 __all__ = [
     "HALVES",
@@ -150,13 +151,13 @@ def warn_if_one_sided(tally: Tally, stacklevel: int) -> None:
     share = tally.n_for_own_side / tally.n_heard
     if not 0.01 <= share <= 0.99 and tally.drowns:
         says, whom = ("above", "for") if share > 0.5 else ("below", "against")
-        warnings.warn(
+        text = Message(
             f"{100 * max(share, 1 - share):.1f} % of the rewards are {says} the offset, so that nearly every row "
-            f"votes {whom} its own action, whatever it is, and the contests learn little. Try offset='mean', or "
-            "a reward_range that the rewards fill.",
-            OffsetTreeWarning,
-            stacklevel=stacklevel,
+            f"votes {whom} its own action, whatever it is, and the contests learn little. Try ",
+            Parameter("offset", "mean"),
+            ", or a reward_range that the rewards fill.",
         )
+        warnings.warn(text, OffsetTreeWarning, stacklevel=stacklevel)
 
 
 def resolve_offset(

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
-from offsettree.learners import ConstantClassifier
-from offsettree.learners._template import Template
+from offsettree.learners import ConstantClassifier, Template
 from offsettree.reductions._ladder import Contest, Ladder, climb, share_kept
 from offsettree.reductions._nodes import LEFT, checked_answers, may_assume_finite, node_settings
 from offsettree.reductions._offset import Votes

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._traits import check_learner
 from offsettree.exceptions import ParameterError
-from offsettree.learners import ConstantRegressor, NominalEncoder
-from offsettree.learners._template import Template
+from offsettree.learners import ConstantRegressor, NominalEncoder, Template
 from offsettree.reductions._nodes import may_assume_finite, node_settings
-from offsettree.topology._design import Design
+from offsettree.topology import Design
 from offsettree.topology.reward_models import fit_shrunken
 
-__all__ = ["LinearRewards", "RegressedRewards", "RewardModel", "check_reward_model", "fit_rewards"]
+__all__ = ["LinearRewards", "RegressedRewards", "RewardModel", "check_reward_model"]
 
 ROWS_AT_ONCE = 1 << 14
 BY_NAME = ("linear", "boosting")
@@ -142,22 +141,3 @@ def check_reward_model(reward_model: Any) -> None:
             f"reward_model must be a regressor with fit and predict, or one of {', '.join(map(repr, BY_NAME))}; got "
             f"{reward_model!r}."
         )
-
-
-def fit_rewards(
-    reward_model: Any,
-    X: Features,
-    action: NDArray[np.intp],
-    reward: NDArray[np.float64],
-    propensity: NDArray[np.float64] | None,
-    n_actions: int,
-    seed: int,
-) -> RewardModel:
-    """Fit what a `reward_model` parameter stands for: "linear", "boosting", or a regressor."""
-    if isinstance(reward_model, str) and reward_model == "boosting":
-        from offsettree.reductions._boosted_rewards import BoostedRewards
-
-        return BoostedRewards(X, action, reward, n_actions, seed)
-    if isinstance(reward_model, str):
-        return LinearRewards(X, action, reward, propensity, n_actions, seed)
-    return RegressedRewards(reward_model, X, action, reward, n_actions, seed)

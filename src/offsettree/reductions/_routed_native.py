@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.learners import HistogramTree
-from offsettree.learners._binning import Bins, rows_looked_at
+from offsettree.learners import Bins, HistogramTree, rows_looked_at
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._native import Grown, NativeContests
 from offsettree.reductions._offset import Votes

@@ -15,8 +15,7 @@ from offsettree._features import Features, take_rows
 from offsettree._traits import weight_keyword
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
-from offsettree.learners import ConstantClassifier, Costing, default_classifier
-from offsettree.learners._template import Template
+from offsettree.learners import ConstantClassifier, Costing, Template, default_classifier
 from offsettree.models import Model
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._classes_within import answers_within

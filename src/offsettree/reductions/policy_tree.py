@@ -14,8 +14,7 @@ from offsettree._available import Available, best_of
 from offsettree._features import Features
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
-from offsettree.learners import HistogramTree
-from offsettree.learners._binning import Bins
+from offsettree.learners import Bins, HistogramTree
 from offsettree.models import Scores
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._cross_fit import CrossFit

@@ -14,8 +14,7 @@ from offsettree._available import Available, best_of
 from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
-from offsettree.learners import ConstantRegressor, default_regressor
-from offsettree.learners._template import Template
+from offsettree.learners import ConstantRegressor, Template, default_regressor
 from offsettree.models import Scores
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._flatten_rewards import flatten_reward_regression

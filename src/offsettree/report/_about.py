@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from offsettree.report._facts import band, mapping, text, texts, value
+from offsettree.facts import Facts, RewardFacts, RunFacts, SourceFacts
+from offsettree.report._band import band_of
 from offsettree.report._html import Html, element, join, paragraph, prose
 from offsettree.report._numbers import count, duration, number, plural
 from offsettree.report._tables import details, pairs, section
@@ -31,9 +31,9 @@ _INTERVALS = {
 }
 
 
-def warnings_section(facts: Mapping[str, Any]) -> Html | None:
+def warnings_section(facts: Facts) -> Html | None:
     """Return the card of warnings, each listed once."""
-    warnings = dict.fromkeys(texts(facts, "warnings") + texts(mapping(facts, "estimate"), "warnings"))
+    warnings = dict.fromkeys(facts.warnings + facts.estimate.warnings)
     if not warnings:
         return None
     heading = "One warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
@@ -41,22 +41,17 @@ def warnings_section(facts: Mapping[str, Any]) -> Html | None:
     return section("warnings", heading, element("ul", join(items), class_="warnings"))
 
 
-def log_section(facts: Mapping[str, Any]) -> Html | None:
+def log_section(facts: Facts) -> Html | None:
     """Return the card of the log: its file, columns, rewards and features."""
-    log = mapping(facts, "log")
-    rows: list[tuple[str, object]] = []
-    if (path := text(log, "path")) is not None:
-        rows.append(("File", path))
-    rows.extend(
-        (name, found)
-        for name, found in (
-            ("Decisions", _row_counts(log)),
-            ("Columns", _columns(mapping(log, "columns"))),
-            ("Rewards", _rewards(mapping(log, "reward"))),
-        )
-        if found is not None
+    log = facts.log
+    known = (
+        ("File", log.path),
+        ("Decisions", _row_counts(log)),
+        ("Columns", _columns(log.columns)),
+        ("Rewards", _rewards(log.reward)),
     )
-    features, notes = texts(log, "features"), texts(log, "notes")
+    rows: list[tuple[str, object]] = [(name, found) for name, found in known if found is not None]
+    features, notes = log.features, log.notes
     if not (rows or features or notes):
         return None
     listed = element("ul", *(element("li", element("bdi", name)) for name in features), class_="names")
@@ -73,38 +68,36 @@ def log_section(facts: Mapping[str, Any]) -> Html | None:
     )
 
 
-def policy_section(facts: Mapping[str, Any]) -> Html | None:
+def policy_section(facts: Facts) -> Html | None:
     """Return the card of the policy: its name, settings, and how its value was estimated."""
-    policy, estimate = mapping(facts, "policy"), mapping(facts, "estimate")
+    policy, estimate = facts.policy, facts.estimate
     rows: list[tuple[str, object]] = []
-    for key, name in (("name", "Name"), ("learner", "Learner")):
-        if (found := text(policy, key)) is not None:
+    for name, found in (("Name", policy.name), ("Learner", policy.learner)):
+        if found is not None:
             rows.append((name, found))
-    if (lost := band(mapping(policy, "loss"))) is not None:
+    if (lost := band_of(policy.loss)) is not None:
         ends = "" if lost.low is None or lost.high is None else f" [{lost.low:+.4g}, {lost.high:+.4g}]"
         rows.append(("Beside its teacher", f"{lost.value:+.4g}{ends} per decision"))
-    parameters = mapping(policy, "parameters")
-    if parameters:
-        rows.append(("Settings", join((f"{key} = {setting}" for key, setting in parameters.items()), ", ")))
-    if (seconds := value(policy, "seconds")) is not None:
-        rows.append(("Time to learn", duration(seconds)))
-    for key, name, words in (("method", "Estimate", _METHODS), ("interval", "Interval", _INTERVALS)):
-        if (found := text(estimate, key)) is not None:
+    if policy.parameters:
+        rows.append(("Settings", join((f"{key} = {setting}" for key, setting in policy.parameters.items()), ", ")))
+    if policy.seconds is not None:
+        rows.append(("Time to learn", duration(policy.seconds)))
+    for name, found, words in (("Estimate", estimate.method, _METHODS), ("Interval", estimate.interval, _INTERVALS)):
+        if found is not None:
             rows.append((name, words.get(found, found)))
     return section("policy", "The policy", pairs(rows), class_="half") if rows else None
 
 
-def reproduce_section(facts: Mapping[str, Any]) -> Html | None:
+def reproduce_section(facts: Facts) -> Html | None:
     """Return the card with the command, seed and versions that reproduce the page."""
-    reproduce = mapping(facts, "reproduce")
-    command, seed = text(reproduce, "command"), text(reproduce, "seed")
-    rows: list[tuple[str, object]] = [] if seed is None else [("Seed", seed)]
-    if (version := text(facts, "version")) is not None:
-        rows.append(("offsettree", version))
-    versions = mapping(reproduce, "versions").items()
-    rows.extend((str(name), found) for name, found in versions if found is not None and name != "offsettree")
-    if not reproduce:
+    run = facts.reproduce
+    if run == RunFacts():
         return None
+    command = run.command
+    versions = {"Seed": run.seed, "offsettree": facts.version} | {
+        name: found for name, found in run.versions.items() if name != "offsettree"
+    }
+    rows: list[tuple[str, object]] = [(str(name), found) for name, found in versions.items() if found is not None]
     return section(
         "reproduce",
         "How to reproduce this",
@@ -114,16 +107,15 @@ def reproduce_section(facts: Mapping[str, Any]) -> Html | None:
     )
 
 
-def _row_counts(log: Mapping[str, Any]) -> str | None:
-    rows, train, test = (value(log, key) for key in ("rows", "train_rows", "test_rows"))
-    parts = [] if train is None else [f"{count(train)} to learn from"]
-    parts += [] if test is None else [f"{count(test)} held out for evaluation"]
-    if rows is None:
+def _row_counts(log: SourceFacts) -> str | None:
+    parts = [] if log.train_rows is None else [f"{count(log.train_rows)} to learn from"]
+    parts += [] if log.test_rows is None else [f"{count(log.test_rows)} held out for evaluation"]
+    if log.rows is None:
         return ", ".join(parts) or None
-    return count(rows) + (f": {', '.join(parts)}" if parts else "")
+    return count(log.rows) + (f": {', '.join(parts)}" if parts else "")
 
 
-def _columns(columns: Mapping[str, Any]) -> Html | None:
+def _columns(columns: dict[str, Any]) -> Html | None:
     parts = [join([f"{role}: ", label_inline(name)]) for role, name in columns.items() if name is not None]
     return join(parts, ", ") if parts else None
 
@@ -133,8 +125,8 @@ def label_inline(name: object) -> Html:
     return element("code", element("bdi", name))
 
 
-def _rewards(reward: Mapping[str, Any]) -> str | None:
-    low, high, mean = (value(reward, key) for key in ("min", "max", "mean"))
+def _rewards(reward: RewardFacts) -> str | None:
+    low, high, mean = reward.min, reward.max, reward.mean
     parts = [] if low is None or high is None else [f"from {number(low)} to {number(high)}"]
     parts += [] if mean is None else [f"{number(mean)} on average"]
     return ", ".join(parts) or None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from offsettree.facts import ActionFacts, ConstantFacts, Facts, as_text
+from offsettree.report._band import Band, band, band_of
 from offsettree.report._charts import bars, interval_plot, scale_over
-from offsettree.report._facts import Band, band, entries, mapping, text, value
 from offsettree.report._html import Html, paragraph
 from offsettree.report._numbers import decimals_for, interval, number, percent, plural
 from offsettree.report._tables import Row, chart, legend, section
@@ -17,17 +17,17 @@ _MOST = 30
 _SHARES = "Share in the log, then of the new policy"
 
 
-def mix_section(facts: Mapping[str, Any]) -> Html | None:
+def mix_section(facts: Facts) -> Html | None:
     """Return the card of each action's share in the log and of the new policy."""
-    actions = [action for action in entries(mapping(facts, "log"), "actions") if _share(action) is not None]
+    actions = [action for action in facts.log.actions if _share(action) is not None]
     if not actions:
         return None
     shown = sorted(actions, key=lambda action: -(_share(action) or 0.0))[:_MOST]
-    with_new = any(value(action, "policy_share") is not None for action in actions)
+    with_new = any(action.policy_share is not None for action in actions)
     largest = max(_share(action) or 0.0 for action in shown)
     rows = []
     for action in shown:
-        old, new = value(action, "share"), value(action, "policy_share")
+        old, new = action.share, action.policy_share
         drawn = [(old, "old"), (new, "new")] if with_new else [(old, "old")]
         rows.append(
             Row(_name(action), bars(drawn, largest), _from_to(old, new) if with_new else _percent_or_unknown(old))
@@ -44,16 +44,15 @@ def mix_section(facts: Mapping[str, Any]) -> Html | None:
     )
 
 
-def reward_section(facts: Mapping[str, Any]) -> Html | None:
+def reward_section(facts: Facts) -> Html | None:
     """Return the card of each action's estimated mean reward."""
-    log = mapping(facts, "log")
-    actions = [action for action in entries(log, "actions") if value(action, "mean_reward") is not None]
+    actions = [action for action in facts.log.actions if action.mean_reward is not None]
     if not actions:
         return None
     shown = sorted(actions, key=lambda action: -(_share(action) or 0.0))[:_MOST]
-    shown.sort(key=lambda action: -(value(action, "mean_reward") or 0.0))
-    bands = [found for action in shown if (found := band(action, "mean_reward")) is not None]
-    mean = value(mapping(log, "reward"), "mean")
+    shown.sort(key=lambda action: -(action.mean_reward or 0.0))
+    bands = [found for action in shown if (found := band(action.mean_reward, action.low, action.high))]
+    mean = facts.log.reward.mean
     scale = scale_over(bands, also=[] if mean is None else [mean], most_ticks=3)
     places = _decimals(bands)
     rows = [
@@ -77,19 +76,19 @@ def reward_section(facts: Mapping[str, Any]) -> Html | None:
         paragraph(
             selection,
             "What it would earn if it were always taken, estimated from the decisions for which the log chose it.",
-            _constant_note(mapping(facts, "constant")),
+            None if facts.constant is None else _constant_note(facts.constant),
             class_="note",
         ),
         class_="half",
     )
 
 
-def _constant_note(constant: Mapping[str, Any]) -> str | None:
+def _constant_note(constant: ConstantFacts) -> str | None:
     """Compare the best constant action with the policy; None if that is not known."""
-    action, gain = text(constant, "action"), band(mapping(constant, "gain"))
+    action, gain = as_text(constant.action), band_of(constant.gain)
     if action is None or gain is None or gain.low is None or gain.high is None:
         return None
-    if constant.get("same") is True:
+    if constant.same:
         return f"The new policy always takes \u201c{action}\u201d."
     if gain.low > 0:
         return "The new policy earns more than the best of them alone, as it takes each where it works best."
@@ -98,14 +97,13 @@ def _constant_note(constant: Mapping[str, Any]) -> str | None:
     return f"Whether the new policy earns more than always \u201c{action}\u201d is not certain."
 
 
-def _name(action: Mapping[str, Any]) -> str:
-    return text(action, "label") or "(no name)"
+def _name(action: ActionFacts) -> str:
+    return as_text(action.label) or "(no name)"
 
 
-def _share(action: Mapping[str, Any]) -> float | None:
+def _share(action: ActionFacts) -> float | None:
     """Return the larger of the two shares, so that an action that only the new policy takes is shown too."""
-    known = [share for key in ("share", "policy_share") if (share := value(action, key)) is not None]
-    return max(known, default=None)
+    return max((share for share in (action.share, action.policy_share) if share is not None), default=None)
 
 
 def _percent_or_unknown(share: float | None) -> str:
@@ -116,9 +114,8 @@ def _from_to(old: float | None, new: float | None) -> str:
     return f"{_percent_or_unknown(old)} \u2192 {_percent_or_unknown(new)}"
 
 
-def _times(action: Mapping[str, Any]) -> str | None:
-    rows = value(action, "rows")
-    return None if rows is None else plural(round(rows), "decision")
+def _times(action: ActionFacts) -> str | None:
+    return None if action.rows is None else plural(action.rows, "decision")
 
 
 def _decimals(bands: Sequence[Band]) -> int:
@@ -126,15 +123,13 @@ def _decimals(bands: Sequence[Band]) -> int:
     return decimals_for([found.value for found in bands], widths[len(widths) // 2] if widths else None)
 
 
-def _remainder_note(
-    actions: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]], *, with_new: bool
-) -> Html | None:
+def _remainder_note(actions: Sequence[ActionFacts], shown: Sequence[ActionFacts], *, with_new: bool) -> Html | None:
     n_more = len(actions) - len(shown)
     if n_more == 0:
         return None
     # By identity: two actions may have the same label.
     drawn = {id(action) for action in shown}
     rest = [action for action in actions if id(action) not in drawn]
-    old, new = (sum(value(action, key) or 0.0 for action in rest) for key in ("share", "policy_share"))
+    old, new = (sum(getattr(action, name) or 0.0 for action in rest) for name in ("share", "policy_share"))
     together = f"{percent(old)} of the log" + (f" and {percent(new)} of the new policy's decisions" if with_new else "")
     return paragraph(f"And {plural(n_more, 'more action', 'more actions')}, together {together}.", class_="note")

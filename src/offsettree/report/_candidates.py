@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from offsettree.facts import CandidateFacts, Facts
+from offsettree.report._band import Band, band_of
 from offsettree.report._charts import Scale, bars, interval_plot, scale_over
-from offsettree.report._facts import Band, band, entries, mapping, text, value
 from offsettree.report._html import Html, paragraph, prose
 from offsettree.report._numbers import decimals_for, duration, interval, number, percent, plural
 from offsettree.report._tables import Row, chart, legend, section
@@ -18,26 +16,24 @@ _MOST_FEATURES = 20
 _HEADS = ("Candidate", "Drawn", "Reward per decision, and its interval")
 
 
-def candidates_section(facts: Mapping[str, Any]) -> Html | None:
+def candidates_section(facts: Facts) -> Html | None:
     """Return the card of candidates: the chosen one first, the others by value."""
-    tried = entries(facts, "candidates")
+    tried = sorted(facts.candidates, key=_rank)
     if not tried:
         return None
-    tried.sort(key=_rank)
-    bands = [found for entry in tried if (found := band(entry)) is not None]
-    baseline = band(mapping(mapping(facts, "estimate"), "baseline"))
-    reference = baseline.value if baseline is not None else None
+    bands = [found for entry in tried if (found := band_of(entry)) is not None]
+    reference = None if facts.estimate.baseline is None else facts.estimate.baseline.value
     scale = scale_over(bands, also=[] if reference is None else [reference]) if bands else None
     widths = sorted(found.width for found in bands if found.width > 0)
     places = decimals_for([found.value for found in bands], widths[len(widths) // 2] if widths else None)
     rows = []
     for entry in tried:
-        found = band(entry)
-        kind = "new" if entry.get("outcome") == "chosen" else "old"
+        found = band_of(entry)
+        kind = "new" if entry.outcome == "chosen" else "old"
         drawing = Html("") if scale is None or found is None else _drawn(scale, found, kind, reference)
         rows.append(
             Row(
-                text(entry, "name") or "(no name)",
+                entry.name or "(no name)",
                 drawing,
                 "" if found is None else number(found.value, places),
                 "" if found is None or found.low is None or found.high is None else _interval(found, places),
@@ -54,7 +50,7 @@ def candidates_section(facts: Mapping[str, Any]) -> Html | None:
             if len(tried) > 1
             else "One way to learn a policy was tried, and evaluated on rows it was not trained on."
         ),
-        paragraph(prose(f"The rule of choice: {rule}")) if (rule := text(facts, "rule")) else None,
+        paragraph(prose(f"The rule of choice: {facts.rule}")) if facts.rule else None,
         None
         if reference is None or scale is None
         else legend(("dash", f"what was done earned {number(reference, places)}")),
@@ -76,42 +72,35 @@ def _valued_and_failed(rows: list[Row], scale: Scale | None) -> list[tuple[list[
     return [([row for row in rows if row.figure], scale), ([row for row in rows if not row.figure], None)]
 
 
-def _rank(entry: Mapping[str, Any]) -> tuple[int, float]:
-    return _ORDER.get(str(entry.get("outcome")), 1), -(value(entry, "value") or 0.0)
+def _rank(entry: CandidateFacts) -> tuple[int, float]:
+    return _ORDER.get(str(entry.outcome), 1), -(entry.value or 0.0)
 
 
-def _below(entry: Mapping[str, Any]) -> str | None:
-    outcome, seconds, error = text(entry, "outcome"), value(entry, "seconds"), text(entry, "error")
+def _below(entry: CandidateFacts) -> str | None:
     parts = []
-    if outcome == "left out":
+    if entry.outcome == "left out":
         parts.append("left out for lack of time")
-    elif outcome is not None and outcome != "compared":
-        parts.append(outcome)
-    if seconds is not None:
-        parts.append(duration(seconds))
-    if (reason := text(entry, "reason")) is not None:
-        parts.append(reason if len(reason) <= 300 else reason[:299] + "\u2026")
-    if error is not None:
-        parts.append(error if len(error) <= 300 else error[:299] + "\u2026")
+    elif entry.outcome is not None and entry.outcome != "compared":
+        parts.append(entry.outcome)
+    if entry.seconds is not None:
+        parts.append(duration(entry.seconds))
+    texts = [found for found in (entry.reason, entry.error) if found is not None]
+    parts += [found if len(found) <= 300 else found[:299] + "\u2026" for found in texts]
     return " \u00b7 ".join(parts) or None
 
 
-def importance_section(facts: Mapping[str, Any]) -> Html | None:
+def importance_section(facts: Facts) -> Html | None:
     """Return the card of the most important features."""
-    known = [entry for entry in entries(facts, "importance") if value(entry, "importance") is not None]
+    known = [(each.importance, each.feature or "(no name)") for each in facts.importance if each.importance is not None]
     if not known:
         return None
-    known.sort(key=lambda entry: -(value(entry, "importance") or 0.0))
+    known.sort(key=lambda each: -each[0])
     shown = known[:_MOST_FEATURES]
-    largest = value(shown[0], "importance") or 0.0
-    rows = []
-    for entry in shown:
-        share = value(entry, "importance") or 0.0
-        rows.append(Row(text(entry, "feature") or "(no name)", bars([(share, "new")], largest), percent(share)))
+    rows = [Row(name, bars([(share, "new")], shown[0][0]), percent(share)) for share, name in shown]
     rest = known[_MOST_FEATURES:]
     more = None
     if rest:
-        together = percent(sum(value(entry, "importance") or 0.0 for entry in rest))
+        together = percent(sum(share for share, _ in rest))
         more = f"And {plural(len(rest), 'more feature')}, together {together}."
     return section(
         "features",

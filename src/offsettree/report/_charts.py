@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from offsettree.report._facts import Band
+from offsettree.report._band import Band
 from offsettree.report._html import Html, element, join
 from offsettree.report._numbers import count, number, ticks
 

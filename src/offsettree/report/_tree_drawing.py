@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from offsettree.report._facts import entries, mapping, text, value
+from offsettree.facts import Facts, as_text
 from offsettree.report._html import Html, cut, element, join, paragraph
 from offsettree.report._numbers import count, percent, plural
 from offsettree.report._tables import columns, details, section
@@ -21,18 +20,18 @@ _METER = 34
 _FIRST = 2.6  # percent from the left: room for half a circle on a phone
 
 
-def tree_section(facts: Mapping[str, Any]) -> Html | None:
+def tree_section(facts: Facts) -> Html | None:
     """Return the card with the tree; None if there is no contest to draw."""
-    nodes = flatten(mapping(facts, "tree"))
+    nodes = flatten(facts.tree)
     if not nodes[0].is_contest:
         return None
     n_actions = nodes[0].n_actions
     whole = n_actions <= _MOST_WHOLE
     drawn = worth_drawing(nodes, n_actions if whole else _MOST_ENDS)
     shares = {
-        label: share
-        for action in entries(mapping(facts, "log"), "actions")
-        if (label := text(action, "label")) is not None and (share := value(action, "policy_share")) is not None
+        label: action.policy_share
+        for action in facts.log.actions
+        if (label := as_text(action.label)) is not None and action.policy_share is not None
     }
     summary = None
     if not whole:

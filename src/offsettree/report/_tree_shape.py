@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from offsettree.report._facts import value
+from offsettree.facts import as_number
 
 __all__ = ["Node", "Place", "flatten", "members", "places", "worth_drawing"]
 
@@ -38,7 +38,7 @@ class Place:
     row: int
 
 
-def flatten(tree: Mapping[str, Any]) -> list[Node]:
+def flatten(tree: Mapping[str, Any] | None) -> list[Node]:
     """Return the nodes, each before its children, the root first."""
     nodes: list[Node] = []
     pending: list[tuple[Any, int, str]] = [(tree, -1, "")]
@@ -50,7 +50,7 @@ def flatten(tree: Mapping[str, Any]) -> list[Node]:
         facts = found if isinstance(found, Mapping) else {}
         left, right = facts.get("left"), facts.get("right")
         action = facts.get("action")
-        nodes.append(Node("(no name)" if action is None else str(action), value(facts, "rows"), _share(facts)))
+        nodes.append(Node("(no name)" if action is None else str(action), as_number(facts.get("rows")), _share(facts)))
         if isinstance(left, Mapping) and isinstance(right, Mapping):
             pending += [(right, at, "right"), (left, at, "left")]
     for node in reversed(nodes):
@@ -60,7 +60,7 @@ def flatten(tree: Mapping[str, Any]) -> list[Node]:
 
 
 def _share(facts: Mapping[str, Any]) -> float | None:
-    found = value(facts, "strength")
+    found = as_number(facts.get("strength"))
     return None if found is None else min(max(found, 0.0), 1.0)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from offsettree.facts import ConstantFacts, Facts, as_text
+from offsettree.report._band import Band, band_of
 from offsettree.report._charts import interval_plot, scale_over
-from offsettree.report._facts import Band, band, mapping, text, value
 from offsettree.report._html import Html, element, paragraph, prose
 from offsettree.report._numbers import count, decimals_for, interval, number, percent, signed
 from offsettree.report._tables import Row, chart, section
@@ -29,19 +27,17 @@ _MODELS = ("doubly_robust", "switch")
 _Always = tuple[str | None, Band | None, Band | None]
 
 
-def verdict_section(facts: Mapping[str, Any]) -> Html | None:
+def verdict_section(facts: Facts) -> Html | None:
     """Return the first card of the page; None if the policy's value is unknown."""
-    estimate = mapping(facts, "estimate")
-    verdict = text(facts, "verdict")
-    new, old, gain = band(estimate), band(mapping(estimate, "baseline")), band(mapping(estimate, "difference"))
+    estimate, verdict, conclusion = facts.estimate, facts.verdict, facts.conclusion
+    new, old, gain = (band_of(each) for each in (estimate, estimate.baseline, estimate.difference))
     if verdict is None and new is None:
         return None
     outcome = _outcome(gain)
-    if text(facts, "use") == "open":
+    if facts.use == "open":
         outcome = "open"  # a serious warning rules out a verdict
-    constant = mapping(facts, "constant")
-    always = (text(constant, "action"), band(constant), band(mapping(constant, "gain")))
-    conclusion = text(facts, "conclusion")
+    constant = facts.constant or ConstantFacts()
+    always = (as_text(constant.action), band_of(constant), band_of(constant.gain))
     return section(
         "verdict",
         _heading(facts, outcome),
@@ -49,15 +45,14 @@ def verdict_section(facts: Mapping[str, Any]) -> Html | None:
         paragraph(prose(verdict), class_=None if conclusion else "said") if verdict else None,
         None if new is None else _tiles(new, old, gain, outcome, facts, always),
         None if new is None else _picture(new, old, gain, outcome, always),
-        _basis(estimate, facts),
+        _basis(facts),
         class_=outcome,
     )
 
 
-def _heading(facts: Mapping[str, Any], outcome: str | None) -> str:
-    use = text(facts, "use")
-    if use in _ADVICE:
-        return _ADVICE[use]
+def _heading(facts: Facts, outcome: str | None) -> str:
+    if facts.use in _ADVICE:
+        return _ADVICE[facts.use]
     return _HEADINGS[outcome] if outcome else "What the new policy is worth"
 
 
@@ -77,9 +72,7 @@ def _decimals(*bands: Band | None) -> int:
     return min(decimals_for(values, min(widths)), decimals_for(values, max(widths)) + 1)
 
 
-def _tiles(
-    new: Band, old: Band | None, gain: Band | None, outcome: str | None, facts: Mapping[str, Any], always: _Always
-) -> Html:
+def _tiles(new: Band, old: Band | None, gain: Band | None, outcome: str | None, facts: Facts, always: _Always) -> Html:
     places = _decimals(new, old, gain)
     tiles = [_tile("The new policy earns, per decision", new, places, "new")]
     if old is not None:
@@ -113,9 +106,9 @@ def _tile(
     )
 
 
-def _relative(gain: Band, old: Band | None, facts: Mapping[str, Any]) -> str | None:
+def _relative(gain: Band, old: Band | None, facts: Facts) -> str | None:
     """Return the gain in percent of the logged value; None if rewards may be negative, where it means nothing."""
-    smallest = value(mapping(mapping(facts, "log"), "reward"), "min")
+    smallest = facts.log.reward.min
     if old is None or old.value <= 0 or (smallest is not None and smallest < 0):
         return None
     share = gain.value / old.value
@@ -155,33 +148,31 @@ def _figures(shown: Band, places: int, *, sign: bool = False) -> tuple[str, str]
     return written, interval(shown.low, shown.high, places, sign=sign)
 
 
-def _basis(estimate: Mapping[str, Any], facts: Mapping[str, Any]) -> Html | None:
-    rows, matched, level = (value(estimate, key) for key in ("n_rows", "n_matched", "level"))
+def _basis(facts: Facts) -> Html | None:
+    estimate, log = facts.estimate, facts.log
     sentences = []
-    if rows is not None and matched is not None:
-        method = text(estimate, "method")
-        if method == "direct":
+    if estimate.n_rows is not None and estimate.n_matched is not None:
+        if estimate.method == "direct":
             end = "; the estimate itself is that of a model of the rewards, trained on this log"
-        elif method in _MODELS:
+        elif estimate.method in _MODELS:
             end = "; a model of the rewards makes the estimate, and these correct it"
         else:
             end = "; the estimate rests on these"
         sentences.append(
-            f"Of {count(rows)} held-out decisions, {count(matched)} were ones where the log happened to do what the "
-            f"new policy would do{end}."
+            f"Of {count(estimate.n_rows)} held-out decisions, {count(estimate.n_matched)} were ones where the log "
+            f"happened to do what the new policy would do{end}."
         )
-    if level is not None and band(estimate) is not None:
+    if estimate.level is not None and estimate.value is not None:
         sentences.append(
-            f"An interval says where the true figure is likely to be: {percent(level)} of intervals made this way "
-            "contain it. A gain whose interval is all above zero is unlikely to be luck."
+            f"An interval says where the true figure is likely to be: {percent(estimate.level)} of intervals made this "
+            "way contain it. A gain whose interval is all above zero is unlikely to be luck."
         )
-    log = mapping(facts, "log")
-    all_rows, train = value(log, "rows"), value(log, "train_rows")
-    if mapping(facts, "policy").get("refit") is True and all_rows and train:
+    if facts.policy.refit and log.rows and log.train_rows:
         sentences.append(
-            f"The figures are of the policy learned from {count(train)} decisions ({percent(train / all_rows)}). The "
-            f"one kept was learned again, with the same settings, from all {count(all_rows)}."
+            f"The figures are of the policy learned from {count(log.train_rows)} decisions "
+            f"({percent(log.train_rows / log.rows)}). The one kept was learned again, with the same settings, from all "
+            f"{count(log.rows)}."
         )
-    if text(mapping(facts, "constant"), "picked_on") == "training rows":
+    if facts.constant is not None and facts.constant.picked_on == "training rows":
         sentences.append("The best constant action was picked on the training decisions, and valued on these.")
     return paragraph(*sentences, class_="note") if sentences else None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
+from offsettree.facts import EstimateFacts, Facts, WeightFacts
 from offsettree.report._charts import histogram
-from offsettree.report._facts import mapping, value
 from offsettree.report._html import Html, join, paragraph
 from offsettree.report._numbers import count, number, percent
 from offsettree.report._tables import columns, details, pairs, section
@@ -16,10 +13,10 @@ __all__ = ["weights_section"]
 _MOST_BARS = 24
 
 
-def weights_section(facts: Mapping[str, Any]) -> Html | None:
+def weights_section(facts: Facts) -> Html | None:
     """Return the diagnostics of the importance weights."""
-    estimate, weights = mapping(facts, "estimate"), mapping(facts, "weights")
-    rows = _figures(estimate, weights)
+    weights = facts.weights or WeightFacts()
+    rows = _figures(facts.estimate, weights)
     bins = _bins(weights)
     if not rows and bins is None:
         return None
@@ -37,11 +34,9 @@ def weights_section(facts: Mapping[str, Any]) -> Html | None:
     )
 
 
-def _figures(estimate: Mapping[str, Any], weights: Mapping[str, Any]) -> list[tuple[str, object]]:
-    rows, matched, effective, largest = (
-        value(estimate, key) for key in ("n_rows", "n_matched", "effective_rows", "max_weight")
-    )
-    top = value(weights, "top_percent_share")
+def _figures(estimate: EstimateFacts, weights: WeightFacts) -> list[tuple[str, object]]:
+    rows, matched, effective = estimate.n_rows, estimate.n_matched, estimate.effective_rows
+    largest, top = estimate.max_weight, weights.top_percent_share
     figures: list[tuple[str, object]] = []
     if matched is not None:
         share = f" of {count(rows)} held-out ones ({percent(matched / rows)})" if rows else ""
@@ -69,17 +64,10 @@ def _about(weight: float) -> str:
     return "itself" if weight < 1.5 else f"about {count(float(f'{weight:.2g}'))}"
 
 
-def _bins(weights: Mapping[str, Any]) -> tuple[list[float], list[int]] | None:
-    edges, counts = weights.get("edges"), weights.get("counts")
-    if not isinstance(edges, Sequence) or not isinstance(counts, Sequence) or len(edges) != len(counts) + 1:
+def _bins(weights: WeightFacts) -> tuple[list[float], list[int]] | None:
+    kept, merged = weights.edges, [round(height) for height in weights.counts]
+    if len(kept) != len(merged) + 1 or min(merged, default=0) < 0 or not sum(merged):
         return None
-    known = [value({"edge": edge}, "edge") for edge in edges]
-    heights = [value({"count": height}, "count") for height in counts]
-    if any(edge is None for edge in known) or any(height is None or height < 0 for height in heights):
-        return None
-    if not sum(height or 0 for height in heights):
-        return None
-    kept, merged = [edge or 0.0 for edge in known], [round(height or 0) for height in heights]
     while len(merged) > _MOST_BARS:
         # Merge neighbouring bars: thin ones are invisible on small screens.
         merged = [sum(merged[i : i + 2]) for i in range(0, len(merged), 2)]

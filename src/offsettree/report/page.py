@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from offsettree.exceptions import ParameterError
+from offsettree.facts import Facts
 from offsettree.report._about import log_section, policy_section, reproduce_section, warnings_section
 from offsettree.report._actions import mix_section, reward_section
 from offsettree.report._candidates import candidates_section, importance_section
-from offsettree.report._facts import text
 from offsettree.report._html import Html, cut, element, join, paragraph
 from offsettree.report._rules import rules_section
 from offsettree.report._style import style
@@ -24,7 +24,7 @@ from offsettree.report._weights import weights_section
 __all__ = ["render", "write_report"]
 
 # Cards of half the width come in pairs. The second entry is the text of the link at the top.
-_CARDS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], Html | None]], ...] = (
+_CARDS: tuple[tuple[str, str, Callable[[Facts], Html | None]], ...] = (
     ("verdict", "Verdict", verdict_section),
     ("warnings", "Warnings", warnings_section),
     ("candidates", "Candidates", candidates_section),
@@ -42,15 +42,14 @@ _CARDS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], Html | None]], ...] 
 _ALLOWED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def render(facts: Mapping[str, Any]) -> str:
+def render(facts: Facts | Mapping[str, Any]) -> str:
     """Return the report as one HTML page that needs no network and no script.
 
     Parameters
     ----------
-    facts : mapping
-        Any of ``verdict``, ``estimate``, ``candidates``, ``log``, ``weights``, ``tree``, ``importance``,
-        ``warnings``, ``policy``, ``reproduce``, ``title``, ``created`` and ``version``. Whatever is missing, None or
-        empty is left out of the page.
+    facts : Facts or mapping
+        What is known, or the same as ``--json`` prints it. Whatever is missing, of the wrong type or empty is left
+        out of the page.
 
     Returns
     -------
@@ -63,14 +62,14 @@ def render(facts: Mapping[str, Any]) -> str:
     >>> page.startswith("<!DOCTYPE html>"), "0.183 per decision" in page
     (True, True)
     """
-    if not isinstance(facts, Mapping):
+    if not isinstance(facts, Facts | Mapping):
         raise ParameterError(
             f"facts must be a mapping from names to what is known; got {type(facts).__name__}. Pass the dict that the "
             "command line writes with --json."
         )
-    cards = [(name, link, card) for name, link, make in _CARDS if (card := make(facts)) is not None]
-    title = text(facts, "title")
-    heading = f"Policy report: {title}" if title else "Policy report"
+    known = Facts.read(facts.as_dict() if isinstance(facts, Facts) else facts)
+    cards = [(name, link, card) for name, link, make in _CARDS if (card := make(known)) is not None]
+    heading = f"Policy report: {known.title}" if known.title else "Policy report"
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -84,7 +83,7 @@ def render(facts: Mapping[str, Any]) -> str:
     links = (element("li", element("a", link, href=f"#{name}")) for name, link, _ in cards)
     body = element(
         "body",
-        element("header", element("h1", cut(heading, 120), title=heading), _created(facts)),
+        element("header", element("h1", cut(heading, 120), title=heading), _created(known)),
         element("nav", element("ul", join(links)), aria_label="On this page") if len(cards) > 1 else None,
         element("main", *_paired([card for _, _, card in cards])),
         element("footer", "One file, nothing fetched from a network."),
@@ -92,9 +91,8 @@ def render(facts: Mapping[str, Any]) -> str:
     return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n{body}\n</html>\n'
 
 
-def _created(facts: Mapping[str, Any]) -> Html | None:
-    created, version = text(facts, "created"), text(facts, "version")
-    parts = [created, f"offsettree {version}" if version else None]
+def _created(facts: Facts) -> Html | None:
+    parts = [facts.created, f"offsettree {facts.version}" if facts.version else None]
     line = " \u00b7 ".join(part for part in parts if part)
     return paragraph(line, class_="under") if line else None
 
@@ -118,12 +116,12 @@ def _widened(card: Html) -> Html:
     return Html(card.replace(' class="half"', "", 1))
 
 
-def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+def write_report(facts: Facts | Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write the report atomically: after an error the file is as it was before.
 
     Parameters
     ----------
-    facts : mapping
+    facts : Facts or mapping
         As for `render`.
     path : str or path
         The file to write or replace.

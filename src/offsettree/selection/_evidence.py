@@ -9,11 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.evaluation import Interval
-from offsettree.evaluation._claims import RewardLimits
-from offsettree.evaluation._diagnostics import WeightSums
-from offsettree.evaluation._intervals import normal_intervals
-from offsettree.evaluation._mid_p import separate_mid_p_intervals
-from offsettree.evaluation._terms import Terms
+from offsettree.evaluation.parts import RewardLimits, Terms, WeightSums, normal_intervals, separate_mid_p_intervals
 from offsettree.selection._honest_estimate import CandidateValues
 from offsettree.selection._rule import Stack
 from offsettree.selection._trials import Log, Trial

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.evaluation import DEFAULT_INTERVAL, Estimate, Interval
-from offsettree.evaluation import _diagnostics as diagnostics
-from offsettree.evaluation._claims import RewardLimits
-from offsettree.evaluation._groups import sum_by_group
-from offsettree.evaluation._interval_methods import within
-from offsettree.evaluation._intervals import normal_intervals
-from offsettree.evaluation._mid_p import mid_p_intervals, widened_by
-from offsettree.evaluation._terms import Terms
+from offsettree.evaluation.parts import (
+    RewardLimits,
+    Terms,
+    diagnostics,
+    mid_p_intervals,
+    normal_intervals,
+    sum_by_group,
+    widened_by,
+    within,
+)
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Log

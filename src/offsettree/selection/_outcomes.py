@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from offsettree._messages import Message, Parameter
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.selection.results import SearchResults
 
@@ -37,12 +38,12 @@ def warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
     """Warn of candidates that were left out for lack of time."""
     left_out = [f"{row['name']} ({row['reason']})" for row in results if row["outcome"] == "left out"]
     if left_out:
-        warnings.warn(
-            f"time_budget={time_budget:g} s was too short for {len(left_out)} of {len(results)} candidates: "
-            f"{'; '.join(left_out)}. Give more time, or fewer candidates.",
-            OffsetTreeWarning,
-            stacklevel=4,
+        text = Message(
+            Parameter("time_budget", time_budget),
+            f" s was too short for {len(left_out)} of {len(results)} candidates: {'; '.join(left_out)}. Give more "
+            "time, or fewer candidates.",
         )
+        warnings.warn(text, OffsetTreeWarning, stacklevel=4)
 
 
 def all_failed_error(results: SearchResults) -> LogError:

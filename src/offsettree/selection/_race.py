@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
 from offsettree.base import BasePolicy
 from offsettree.reductions import ConstantPolicy, RewardBoosting
@@ -270,7 +271,7 @@ class Race:
         n_pairs = n_folds * (n_folds - 1) // 2
         n_learned = len(fold) * (n_folds - 2) // n_folds
         if n_pairs * sum(self.budget.expected(each, n_learned) for each in (*self.active, OVERHEAD)) > self.budget.left:
-            return f"time_budget={self.budget.seconds:g} s was used up"
+            return Message(Parameter("time_budget", self.budget.seconds), " s was used up")
         progress.begin(f"{len(self.active)} candidates without {n_pairs} pairs of folds, for the estimate")
         is_constant = self.evidence.is_constant[list(self.active)]
         try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offsettree.evaluation._groups import check_group
+from offsettree.evaluation.parts import check_group
 from offsettree.exceptions import ParameterError
 from offsettree.selection._race import Rung
 from offsettree.selection._trials import stratified_folds

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.evaluation._terms import Terms
+from offsettree.evaluation.parts import Terms
 
 __all__ = ["Gaps", "Rule", "Stack"]
 

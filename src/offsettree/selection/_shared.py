@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.evaluation._reward_models import Predictions
+from offsettree.evaluation.parts import Predictions
 from offsettree.reductions import RewardBoosting
 from offsettree.reductions.boosting import HeldOut
 

@@ -14,9 +14,15 @@ from sklearn.base import clone
 from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree.base import BasePolicy
-from offsettree.evaluation._reward_models import Predictions, predict_rewards
-from offsettree.evaluation._targets import certain, row_blocks
-from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
+from offsettree.evaluation.parts import (
+    MODEL_METHODS,
+    Predictions,
+    Terms,
+    certain,
+    estimate_terms,
+    predict_rewards,
+    row_blocks,
+)
 from offsettree.reductions import RewardBoosting
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import now

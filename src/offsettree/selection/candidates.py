@@ -15,6 +15,7 @@ from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
 from offsettree.reductions import (
     ConstantPolicy,
+    CorrectionForest,
     DoublyRobust,
     ImportanceWeighted,
     OffsetForest,
@@ -23,7 +24,6 @@ from offsettree.reductions import (
     RewardBoosting,
     RewardRegression,
 )
-from offsettree.reductions._corrections import CorrectionForest
 
 __all__ = [
     "Candidate",

@@ -13,15 +13,16 @@ from sklearn.utils import check_random_state
 
 from offsettree._available import Available
 from offsettree._features import Features, is_sparse
+from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
 from offsettree._traits import tags_of
 from offsettree._validation import check_range, is_number
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate
-from offsettree.evaluation._terms import MODEL_METHODS
+from offsettree.evaluation.parts import MODEL_METHODS
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import default_classifier
-from offsettree.reductions._reward_models import check_reward_model
+from offsettree.reductions import check_reward_model
 from offsettree.selection._honest_estimate import honest_estimate
 from offsettree.selection._outcomes import all_failed_error, new_row, warn_of_left_out, write_reasons
 from offsettree.selection._race import Race, plan_race
@@ -325,13 +326,13 @@ class PolicySearch(BasePolicy):
     ) -> tuple[list[Stack] | None, tuple[str, ...]]:
         """Return the terms to choose by for each fold or, without nested trials, None and a note on the estimate."""
         if not self.nested:
-            reason = "nested=False"
+            reason: str = "nested=False"
         elif self.cv == 2:
             reason = "cv=2 leaves no third fold to train on"
         elif is_forward:
             reason = "only the latest rows are held out"
         elif not race.complete(fold, progress):
-            reason = f"time_budget={self.time_budget:g} s was used up"
+            reason = Message(Parameter("time_budget", self.time_budget), " s was used up")
         elif len(race.active) > 1:
             found = race.choice_terms(fold, self.n_jobs, progress)
             if not isinstance(found, str):

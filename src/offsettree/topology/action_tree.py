@@ -135,7 +135,7 @@ class ActionTree:
         >>> print(ActionTree.learned(X, action, reward, random_state=0))
         ((0, 2), (3, 1))
         """
-        # Imported here: the module imports this one, and saved policies are loaded without scikit-learn.
+        # Imported here: saved policies are loaded without scikit-learn.
         from sklearn.utils import check_random_state
 
         from offsettree.topology.reward_models import RewardModels
@@ -150,8 +150,7 @@ class ActionTree:
             propensity=None if propensity is None else check_propensity(propensity, n_rows),
             random_state=(random := check_random_state(random_state)),
         )
-        tree = models.tree(random, randomize)
-        return cls(tree.left, tree.right)
+        return cls(*models.children(random, randomize))
 
     @classmethod
     def from_pairs(cls, pairs: Any) -> Self:

@@ -16,8 +16,7 @@ from offsettree.topology._design import Design
 from offsettree.topology._moments import ActionSums, RowsByAction, row_weights
 from offsettree.topology._principal_order import principal_order
 from offsettree.topology._shrinkage import Shrinkage
-from offsettree.topology.action_tree import ActionTree
-from offsettree.topology.builders import balanced
+from offsettree.topology.builders import Children, balanced
 
 __all__ = ["RewardModels", "fit_shrunken"]
 
@@ -81,14 +80,14 @@ class RewardModels:
         slopes, centre = design.on_numbers(coefficients @ shrinkage.basis.T[:, 1:])
         return cls(coefficients, *_at_columns(X, slopes, centre))
 
-    def tree(self, random_state: int | np.random.RandomState | None = None, randomize: float = 0.0) -> ActionTree:
-        """Return the tree of `ActionTree.learned`; with `randomize`, another one at each call."""
+    def children(self, random_state: int | np.random.RandomState | None = None, randomize: float = 0.0) -> Children:
+        """Return `left` and `right` of `ActionTree.learned`; with `randomize`, of another tree at each call."""
         if not is_number(randomize) or not 0 <= randomize <= 1:
             raise ParameterError(
                 f"randomize must be a number from 0 (not random) to 1 (nearly a random tree); got {randomize!r}."
             )
         order = principal_order(self.coefficients, check_random_state(random_state), float(randomize))
-        return ActionTree(*balanced(order))
+        return balanced(order)
 
 
 def fit_shrunken(

@@ -44,7 +44,7 @@ def tree_from(
     if isinstance(tree, str) and tree == "similar":
         return ActionTree.similar(mean_rewards())
     if isinstance(tree, str) and tree == "learned":
-        return reward_models().tree(random_state, randomize)
+        return ActionTree(*reward_models().children(random_state, randomize))
     raise ParameterError(
         "tree must be 'balanced', 'random', 'similar', 'learned', an ActionTree, or nested pairs of action labels; "
         f"got {tree!r}."

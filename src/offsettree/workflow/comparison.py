@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._messages import Message
 from offsettree.evaluation import Estimate, evaluate
-from offsettree.evaluation._groups import check_group, folds_by_group
-from offsettree.evaluation._reward_models import predict_rewards
-from offsettree.evaluation._targets import certain
-from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.evaluation.estimate import Interval
+from offsettree.evaluation.parts import MODEL_METHODS, certain, check_group, folds_by_group, predict_rewards
 from offsettree.exceptions import OffsetTreeWarning
 from offsettree.logs import LoggedData
 from offsettree.reductions import ConstantPolicy
@@ -65,7 +63,8 @@ class Comparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings on the policy's estimate, then those on the constant action's."""
-        constant = [f"of always {self.action!r}: {text}" for text in self.doubts if text not in self.estimate.warnings]
+        others = (text for text in self.doubts if text not in self.estimate.warnings)
+        constant = [Message(f"of always {self.action!r}: ", text) for text in others]
         return (*self.estimate.warnings, *constant)
 
     def doubted(self, doubts: Sequence[str]) -> Comparison:

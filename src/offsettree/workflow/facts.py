@@ -1,10 +1,10 @@
-"""Everything known about a learned policy, as plain values: for the report, the policy file and ``--json``."""
+"""All that is known about a learned policy, gathered in a `Facts`."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -16,6 +16,21 @@ import offsettree
 from offsettree.evaluation import Estimate, PropensityEstimate
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import OffsetTreeError
+from offsettree.facts import (
+    ActionFacts,
+    CandidateFacts,
+    ConstantFacts,
+    EstimateFacts,
+    Facts,
+    FeatureFacts,
+    PolicyFacts,
+    PropensityFacts,
+    RewardFacts,
+    RunFacts,
+    SourceFacts,
+    ValueFacts,
+    WeightFacts,
+)
 from offsettree.logs import LoggedData
 from offsettree.topology import ActionTree
 from offsettree.workflow.comparison import Comparison
@@ -25,11 +40,12 @@ from offsettree.workflow.rules import rule_facts
 from offsettree.workflow.verdict import advice, basis, verdict
 
 __all__ = [
-    "action_facts",
     "constant_facts",
     "estimate_facts",
     "interval_facts",
     "learned_facts",
+    "outcome_facts",
+    "policy_facts",
     "propensity_note",
     "tree_facts",
     "versions",
@@ -42,15 +58,9 @@ WIDEST_FOR_IMPORTANCE = 2_000  # columns; shuffling each of more would take too 
 
 
 def learned_facts(
-    learned: Learned,
-    *,
-    path: str,
-    columns: dict[str, Any],
-    notes: Sequence[str] = (),
-    command: str = "",
-    seed: int | None = None,
-) -> dict[str, Any]:
-    """Return the facts of a report; JSON can hold all of them.
+    learned: Learned, *, path: str, columns: dict[str, Any], notes: Sequence[str] = (), seed: int | None = None
+) -> Facts:
+    """Return all that is known about a learned policy.
 
     Parameters
     ----------
@@ -62,8 +72,6 @@ def learned_facts(
         Which columns were the action, the reward and the propensity.
     notes : list of str, default=()
         Remarks from reading the log.
-    command : str, default=""
-        The command line that repeats the run.
     seed : int or None, default=None
         The run's seed.
     """
@@ -72,78 +80,105 @@ def learned_facts(
     search: Any = learned.evaluated if learned.teacher is None else learned.teacher
     policy: Any = learned.evaluated if learned.teacher is not None else getattr(search, "best_policy_", search)
     name = getattr(search, "best_name_", type(search).__name__)
-    advised = advice(learned.compared)
     notes = [*notes, *learned.notes, *([] if learned.encoder is None else learned.encoder.notes)]
     if learned.propensity is not None:
         notes.append(propensity_note(learned.propensity))
-    return {
-        "title": f"{columns['action']} of {path}" if columns.get("action") else path,
-        "created": datetime.now(UTC).date().isoformat(),
-        "version": offsettree.__version__,
-        "verdict": verdict(learned.estimate, learned.compared),
-        "basis": basis(learned.estimate),
-        "conclusion": advised.sentence,
-        "use": advised.use,
-        "is_better": advised.is_better,
-        "log": {
-            "path": path,
-            "rows": len(train) + len(test),
-            "train_rows": len(train),
-            "test_rows": len(test),
-            "columns": columns,
-            "reward": {"min": rewards.min().item(), "max": rewards.max().item(), "mean": rewards.mean().item()},
-            "reward_range": list(learned.reward_range),
-            "notes": list(dict.fromkeys(notes)),
-            "features": _feature_names(learned),
-            "actions": action_facts(learned),
-        },
-        "estimate": estimate_facts(learned.estimate),
-        "constant": constant_facts(learned.compared, "training rows"),
-        "propensity": None if learned.propensity is None else _propensity_facts(learned.propensity),
-        "policy": {
-            "name": name if learned.teacher is None else f"offset tree distilled from {name}",
-            "teacher": None if learned.teacher is None else name,
-            "loss": interval_facts(learned.loss),
-            "rows": len(train) + len(test) if learned.refit else len(train),
-            "refit": learned.refit,
-            "learner": type(policy).__name__,
-            "parameters": {name: _short(value) for name, value in policy.get_params(deep=False).items()},
-            "seconds": learned.seconds,
-        },
-        "candidates": _candidate_facts(search),
-        "rule": getattr(search, "rule_", None),
-        "weights": _weight_facts(test, learned.decisions),
-        "tree": tree_facts(policy, learned.decisions),
-        "rules": rule_facts(getattr(learned.policy, "best_policy_", learned.policy), learned.encoder),
-        "importance": _importance(learned, seed),
-        "warnings": list(dict.fromkeys([*learned.warnings, *learned.compared.warnings])),
-        "reproduce": {"command": command, "seed": seed, "versions": versions()},
-    }
+    return outcome_facts(
+        learned.compared,
+        "training rows",
+        title=f"{columns['action']} of {path}" if columns.get("action") else path,
+        log=SourceFacts(
+            path=path,
+            rows=len(rewards),
+            train_rows=len(train),
+            test_rows=len(test),
+            columns=columns,
+            reward=RewardFacts(min=rewards.min().item(), max=rewards.max().item(), mean=rewards.mean().item()),
+            reward_range=list(learned.reward_range),
+            notes=list(dict.fromkeys(notes)),
+            features=_feature_names(learned),
+            actions=_action_facts(learned),
+        ),
+        propensity=None if learned.propensity is None else _propensity_facts(learned.propensity),
+        policy=policy_facts(
+            policy,
+            name=name if learned.teacher is None else f"offset tree distilled from {name}",
+            teacher=None if learned.teacher is None else name,
+            loss=interval_facts(learned.loss),
+            rows=len(rewards) if learned.refit else len(train),
+            refit=learned.refit,
+            seconds=learned.seconds,
+        ),
+        candidates=_candidate_facts(search),
+        rule=getattr(search, "rule_", None),
+        weights=_weight_facts(test, learned.decisions),
+        tree=tree_facts(policy, learned.decisions),
+        rules=rule_facts(getattr(learned.policy, "best_policy_", learned.policy), learned.encoder),
+        importance=_importance(learned, seed),
+        warnings=list(dict.fromkeys([*learned.warnings, *learned.compared.warnings])),
+        reproduce=RunFacts(command="", seed=seed, versions=versions()),
+    )
 
 
-def estimate_facts(estimate: Estimate) -> dict[str, Any]:
-    """Return an estimate as plain values."""
-    return {name: list(each) if isinstance(each, tuple) else each for name, each in asdict(estimate).items()}
+def outcome_facts(compared: Comparison, picked_on: str, **others: Any) -> Facts:
+    """Return facts with those of an evaluation filled in.
+
+    Parameters
+    ----------
+    compared : Comparison
+        The policy's value, beside those of the log and of the best constant action.
+    picked_on : str
+        The rows that the best constant action was picked on.
+    **others : Any
+        The other fields of `Facts`.
+    """
+    advised = advice(compared)
+    return Facts(
+        created=datetime.now(UTC).date().isoformat(),
+        version=offsettree.__version__,
+        verdict=verdict(compared.estimate, compared),
+        basis=basis(compared.estimate),
+        conclusion=advised.sentence,
+        use=advised.use,
+        is_better=advised.is_better,
+        estimate=estimate_facts(compared.estimate),
+        constant=constant_facts(compared, picked_on),
+        **others,
+    )
 
 
-def interval_facts(interval: Interval | None) -> dict[str, float] | None:
-    """Return a value and its interval as plain values."""
+def estimate_facts(estimate: Estimate) -> EstimateFacts:
+    """Return an estimate as a record."""
+    known = {each.name: getattr(estimate, each.name) for each in fields(estimate)}
+    known |= {name: interval_facts(known[name]) for name in ("baseline", "difference")}
+    return EstimateFacts(**known | {name: list(known[name]) for name in ("warnings", "serious")})
+
+
+def interval_facts(interval: Interval | None) -> ValueFacts | None:
+    """Return a value and its interval as a record."""
     if interval is None:
         return None
-    return {name: getattr(interval, name) for name in ("value", "stderr", "low", "high")}
+    return ValueFacts(value=interval.value, stderr=interval.stderr, low=interval.low, high=interval.high)
 
 
-def constant_facts(compared: Comparison, picked_on: str) -> dict[str, Any]:
+def constant_facts(compared: Comparison, picked_on: str) -> ConstantFacts:
     """Return the value of the best constant action, and the policy's gain over it."""
-    return {
-        "action": compared.action,
-        "picked_on": picked_on,
-        **(interval_facts(compared.constant) or {}),
-        "difference": interval_facts(compared.constant.difference),
-        "gain": interval_facts(compared.gain),
-        "same": compared.same,
-        "doubts": list(compared.doubts),
-    }
+    constant = compared.constant
+    return ConstantFacts(
+        action=compared.action,
+        picked_on=picked_on,
+        **{name: getattr(constant, name) for name in ("value", "stderr", "low", "high")},
+        difference=interval_facts(constant.difference),
+        gain=interval_facts(compared.gain),
+        same=compared.same,
+        doubts=list(compared.doubts),
+    )
+
+
+def policy_facts(policy: Any, **others: Any) -> PolicyFacts:
+    """Return the class and the settings of a policy, beside the other fields of `PolicyFacts`."""
+    parameters = {name: _short(value) for name, value in policy.get_params(deep=False).items()}
+    return PolicyFacts(learner=type(policy).__name__, parameters=parameters, **others)
 
 
 def propensity_note(found: PropensityEstimate) -> str:
@@ -158,18 +193,18 @@ def propensity_note(found: PropensityEstimate) -> str:
     )
 
 
-def _propensity_facts(found: PropensityEstimate) -> dict[str, Any]:
-    return {
-        "estimated": True,
-        "log_loss": found.log_loss,
-        "constant_log_loss": found.constant_log_loss,
-        "clip": found.clip,
-        "n_clipped": found.n_clipped,
-        "calibration": found.calibration.tolist(),
-    }
+def _propensity_facts(found: PropensityEstimate) -> PropensityFacts:
+    return PropensityFacts(
+        estimated=True,
+        log_loss=found.log_loss,
+        constant_log_loss=found.constant_log_loss,
+        clip=found.clip,
+        n_clipped=found.n_clipped,
+        calibration=found.calibration.tolist(),
+    )
 
 
-def action_facts(learned: Learned) -> list[dict[str, Any]]:
+def _action_facts(learned: Learned) -> list[ActionFacts]:
     """Return each action's value by importance weights, its share of the log, and the policy's share of it."""
     action = np.concatenate([learned.train.action, learned.test.action])
     reward = np.concatenate([learned.train.reward, learned.test.reward])
@@ -181,15 +216,15 @@ def action_facts(learned: Learned) -> list[dict[str, Any]]:
     spread = np.bincount(position, (weight * (reward - value[position])) ** 2, minlength=len(labels)) ** 0.5 / total
     chosen = dict(zip(*np.unique(learned.decisions, return_counts=True), strict=True))
     return [
-        {
-            "label": label.item(),
-            "rows": int(n_rows[i]),
-            "share": float(n_rows[i] / len(action)),
-            "mean_reward": float(value[i]),
-            "low": float(value[i] - 1.96 * spread[i]),
-            "high": float(value[i] + 1.96 * spread[i]),
-            "policy_share": float(chosen.get(label, 0) / len(learned.decisions)),
-        }
+        ActionFacts(
+            label=label.item(),
+            rows=int(n_rows[i]),
+            share=float(n_rows[i] / len(action)),
+            mean_reward=float(value[i]),
+            low=float(value[i] - 1.96 * spread[i]),
+            high=float(value[i] + 1.96 * spread[i]),
+            policy_share=float(chosen.get(label, 0) / len(learned.decisions)),
+        )
         for i, label in enumerate(labels)
     ]
 
@@ -224,7 +259,7 @@ def tree_facts(policy: Any, decisions: NDArray[Any]) -> dict[str, Any] | None:
     return facts[0]
 
 
-def _weight_facts(test: LoggedData, decisions: NDArray[Any]) -> dict[str, Any] | None:
+def _weight_facts(test: LoggedData, decisions: NDArray[Any]) -> WeightFacts | None:
     weight = 1 / test.propensity[test.action == decisions]
     if len(weight) == 0:
         return None
@@ -233,19 +268,17 @@ def _weight_facts(test: LoggedData, decisions: NDArray[Any]) -> dict[str, Any] |
     edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
     counts, _ = np.histogram(weight, edges)
     top = np.sort(weight)[-max(1, len(weight) // 100) :]
-    return {
-        "edges": edges.tolist(),
-        "counts": counts.tolist(),
-        "top_percent_share": float(top.sum() / weight.sum()),
-    }
+    share = float(top.sum() / weight.sum())
+    return WeightFacts(edges=edges.tolist(), counts=counts.tolist(), top_percent_share=share)
 
 
-def _candidate_facts(policy: Any) -> list[dict[str, Any]]:
-    keys = ("name", "outcome", "value", "low", "high", "behind", "behind_stderr", "seconds", "error", "reason")
-    return [{key: _plain(row.get(key)) for key in keys} for row in getattr(policy, "results_", [])]
+def _candidate_facts(policy: Any) -> list[CandidateFacts]:
+    names = [each.name for each in fields(CandidateFacts)]
+    rows = getattr(policy, "results_", [])
+    return [CandidateFacts(**{name: _plain(row.get(name)) for name in names}) for row in rows]
 
 
-def _importance(learned: Learned, seed: int | None) -> list[dict[str, Any]]:
+def _importance(learned: Learned, seed: int | None) -> list[FeatureFacts]:
     if learned.held_out.shape[1] > WIDEST_FOR_IMPORTANCE:
         return []
     origin = None if learned.encoder is None else learned.encoder.origin

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from offsettree._features import is_sparse
 from offsettree.encoding import TableEncoder
 from offsettree.exceptions import LogError
-from offsettree.logs import LogScan
-from offsettree.logs._other_columns import alike_but_for_blanks
+from offsettree.facts import RewardFacts
+from offsettree.logs import LogScan, alike_but_for_blanks
 from offsettree.workflow.inspection import doubts_of_propensities
 from offsettree.workflow.leaks import find_leaks
 
@@ -69,10 +69,10 @@ class FirstPass:
         return [*self._leaks, *doubts_of_propensities(n_rows, n_actions, inverse / n_rows, squares, by_action)]
 
     @property
-    def reward_facts(self) -> dict[str, float]:
+    def reward_facts(self) -> RewardFacts:
         """The smallest, the largest and the mean reward."""
         low, high = self.reward_ends
-        return {"min": low, "max": high, "mean": self._total_reward / self.n_rows}
+        return RewardFacts(min=low, max=high, mean=self._total_reward / self.n_rows)
 
     def always(self, label: Any) -> dict[str, float]:
         """Return the value of always taking an action, with its 95 % interval."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_frame
+from offsettree._messages import Parameter
 from offsettree.encoding.raw_columns import Dates, Numbers, read_column
 from offsettree.encoding.spellings import read_stamp
 from offsettree.exceptions import LogError, ParameterError
@@ -103,7 +104,8 @@ def split_rows(
     """
     n_test = round(n_rows * test_size)
     if n_test < 1 or n_test >= n_rows:
-        raise LogError(f"the log of {n_rows} rows cannot be split with test_size={test_size}: a part would be empty.")
+        given = Parameter("test_size", test_size)
+        raise LogError(f"the log of {n_rows} rows cannot be split with ", given, ": a part would be empty.")
     if time is not None:
         # Cut between two distinct times, so that rows of the same time stay together.
         older = np.cumsum(np.bincount(time))[:-1]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.facts import FeatureFacts
+
 __all__ = ["feature_importance"]
 
 MOST_ROWS = 2_000
@@ -14,7 +16,7 @@ MOST_ROWS = 2_000
 
 def feature_importance(
     policy: Any, X: Any, names: list[str], origin: NDArray[np.intp] | None = None, random_state: int | None = None
-) -> list[dict[str, Any]]:
+) -> list[FeatureFacts]:
     """Shuffle each feature among rows, and count how many decisions change.
 
     Parameters
@@ -33,9 +35,8 @@ def feature_importance(
 
     Returns
     -------
-    list of dict
-        With `feature`, `changes` (the share of decisions that change) and `importance` (`changes` over the sum of
-        all), the largest first.
+    list of FeatureFacts
+        The largest first.
     """
     random = np.random.default_rng(random_state)
     rows = np.sort(random.permutation(X.shape[0])[:MOST_ROWS])
@@ -53,6 +54,6 @@ def feature_importance(
         changes[place] = float(np.mean(np.asarray(policy.predict(shuffled)) != before))
     total = changes.sum() or 1.0
     return [
-        {"feature": names[place], "importance": float(changes[place] / total), "changes": float(changes[place])}
+        FeatureFacts(feature=names[place], importance=float(changes[place] / total), changes=float(changes[place]))
         for place in np.argsort(-changes, kind="stable")
     ]

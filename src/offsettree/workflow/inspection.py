@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from offsettree.encoding import TableEncoder
-from offsettree.evaluation._diagnostics import FEW_ROWS
+from offsettree.evaluation.parts import FEW_ROWS
 from offsettree.exceptions import FeatureError, PropensityError
-from offsettree.logs import LogScan
-from offsettree.logs._other_columns import alike_but_for_blanks
+from offsettree.logs import LoggedData, alike_but_for_blanks
 from offsettree.workflow.leaks import find_leaks
 
 __all__ = ["doubts_of_propensities", "inspect_log"]
@@ -49,7 +48,7 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
         notes += encoder.notes
         features = _feature_facts(encoder)
     except FeatureError as error:
-        notes.append(str(error))
+        notes.append(error.args[0])
         features = []
     notes += alike_but_for_blanks(sums.by_action)
     return {
@@ -65,11 +64,11 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
 def _open(path: Any, arguments: dict[str, Any]) -> tuple[Any, bool]:
     """Return the chunks of a log, and whether it has propensities; a log without can be inspected as well."""
     try:
-        return LogScan(path, **arguments), True
+        return LoggedData.scan(path, **arguments), True
     except PropensityError:
         if arguments.get("propensity") is not None:
             raise
-        scan = LogScan(path, without_propensity=True, **arguments)
+        scan = LoggedData.scan(path, without_propensity=True, **arguments)
         scan.notes = (*scan.notes, "No column holds the propensity: to learn, name the column, or have it estimated.")
         return scan, False
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_frame, is_sparse, take_rows
+from offsettree._messages import Message, Parameter
 from offsettree.encoding.raw_columns import Dates, Numbers, read_column
 from offsettree.encoding.spellings import as_text
 from offsettree.exceptions import FeatureError
@@ -20,7 +21,8 @@ MOST_ROWS = 50_000  # rows examined, evenly spread over the log
 COPY = 1e-6  # share of a column's variance that the reward may leave unexplained, to allow for rounding
 ALMOST_ALL = 0.99
 CHANCE = 20.0  # -log of the largest probability that the agreement is chance
-REMEDY = "It would not be known when a decision is taken: leave it out with features=[...]."
+LEFT_OUT = "It would not be known when a decision is taken: leave it out with "
+REMEDY = Message(LEFT_OUT, Parameter("features", [...]), ".")
 
 
 def find_leaks(X: Any, action: NDArray[Any], reward: NDArray[np.float64]) -> list[str]:
@@ -57,17 +59,17 @@ def find_leaks(X: Any, action: NDArray[Any], reward: NDArray[np.float64]) -> lis
     labels, logged = np.unique(action.astype(str), return_inverse=True)
     position = {label: place for place, label in enumerate(labels.tolist())}
     paid = reward > reward.min()
-    found = []
+    found: list[str] = []
     for name, column in _columns(X):
         if isinstance(column, Dates):
             continue
         numbers, named = _as_numbers(column), _as_actions(column, position)
         if numbers is not None and _is_copy(numbers, reward):
-            found.append(f"column {name!r} is the reward in other units: each determines the other. {REMEDY}")
+            copied = f"column {name!r} is the reward in other units: each determines the other. "
+            found.append(Message(copied, REMEDY))
         elif named is not None and _only_where_it_paid(named == logged, paid):
-            found.append(
-                f"column {name!r} names the logged action only where it paid, so it was recorded afterwards. {REMEDY}"
-            )
+            after = f"column {name!r} names the logged action only where it paid, so it was recorded afterwards. "
+            found.append(Message(after, REMEDY))
     return found
 
 

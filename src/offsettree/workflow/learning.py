@@ -234,7 +234,8 @@ def _fit(policy: BasePolicy, log: LoggedData, held: HoldOut | None = None) -> li
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
         policy.fit(**log.arrays(), **split)
-    return list(dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, OffsetTreeWarning)))
+    ours = [each.message for each in caught if isinstance(each.message, OffsetTreeWarning)]
+    return list(dict.fromkeys(message.args[0] for message in ours))
 
 
 def _refit(

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from offsettree._messages import Message, Parameter
 from offsettree.evaluation import Estimate
-from offsettree.evaluation._diagnostics import FEW_DIFFERING, FEW_EFFECTIVE_ROWS
 from offsettree.evaluation.estimate import Interval
+from offsettree.evaluation.parts import FEW_DIFFERING, FEW_EFFECTIVE_ROWS
 from offsettree.exceptions import LogError
-from offsettree.reductions._action_values import shrunken_from_sums
+from offsettree.reductions import shrunken_from_sums
 from offsettree.workflow.comparison import Comparison
 
 __all__ = ["RunningConstant", "RunningValue"]
@@ -140,9 +141,11 @@ class RunningValue:
             )
             warnings = (*warnings, few)
         if self._ends[0] == self._ends[1]:
-            none = (
+            none = Message(
                 f"all {self.n_rows:,} rewards are {self._ends[0]:g}, so there is no normal interval. Use another "
-                "learner, and reward_range=(low, high), the smallest and the largest possible reward."
+                "learner, and ",
+                Parameter("reward_range", ("low", "high")),
+                ", the smallest and the largest possible reward.",
             )
             warnings = (*warnings, none)
         elif (too_few := self._few_differ(which)) is not None:

@@ -6,25 +6,22 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import offsettree
 from offsettree._progress import Progress
 from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate
 from offsettree.exceptions import LogError, ParameterError
-from offsettree.logs import LogScan
+from offsettree.facts import ActionFacts, Facts, RunFacts, SourceFacts
+from offsettree.logs import LoggedData, LogScan
 from offsettree.online import OnlineOffsetTree, OnlineRewardRegression
-from offsettree.workflow.comparison import Comparison
-from offsettree.workflow.facts import constant_facts, estimate_facts, tree_facts, versions
+from offsettree.workflow.facts import outcome_facts, policy_facts, tree_facts, versions
 from offsettree.workflow.first_pass import FirstPass
 from offsettree.workflow.learning import check_level, range_of
 from offsettree.workflow.running_value import RunningConstant, RunningValue
-from offsettree.workflow.verdict import advice, basis, verdict
 
 __all__ = ["learn_from_stream"]
 
@@ -53,7 +50,7 @@ def learn_from_stream(
     level: float = 0.95,
     random_state: int | None = None,
     **arguments: Any,
-) -> tuple[OnlinePolicy, TableEncoder, dict[str, Any], Estimate]:
+) -> tuple[OnlinePolicy, TableEncoder, Facts, Estimate]:
     """Learn a policy row by row from a log of any size, in bounded memory.
 
     Parameters
@@ -79,34 +76,28 @@ def learn_from_stream(
     if learner not in LEARNERS:
         raise ParameterError(f"the learner must be one of {', '.join(LEARNERS)}; got {learner!r}.")
     check_level(level)
-    scan = LogScan(path, CHUNK_ROWS, **arguments)
+    scan = LoggedData.scan(path, CHUNK_ROWS, **arguments)
     first = FirstPass(scan, path)
     used_range = reward_range or range_of(*first.reward_ends)
     policy = _new_policy(learner, sorted(first.n_by_action), used_range, random_state)
-    passed = _second_pass(
-        policy, LogScan(path, CHUNK_ROWS, encoder=first.encoder, **arguments), first.n_rows, used_range
-    )
+    again = LoggedData.scan(path, CHUNK_ROWS, encoder=first.encoder, **arguments)
+    passed = _second_pass(policy, again, first.n_rows, used_range)
     if passed.value.n_rows == 0:
         raise LogError(
             f"online learning needs more than {CHUNK_ROWS:,} rows, as that many are used before the first evaluation; "
             f"{path} has {first.n_rows:,}. Use another learner, which holds rows out."
         )
     compared = passed.value.compared(passed.constant.best(), level).doubted(first.doubts)
-    facts = {
-        **_outcome_facts(compared),
-        "title": str(path),
-        "log": _log_facts(first, passed) | {"columns": scan.roles, "reward_range": list(used_range)},
-        "policy": {
-            "name": LEARNERS[learner],
-            "rows": first.n_rows,
-            "refit": False,
-            "learner": type(policy).__name__,
-            "parameters": {name: repr(each)[:120] for name, each in policy.get_params(deep=False).items()},
-            "seconds": passed.seconds,
-        },
-        "tree": tree_facts(policy, passed.last),
-        "reproduce": {"command": "", "seed": random_state, "versions": versions()},
-    }
+    facts = outcome_facts(
+        compared,
+        "the rows before, again and again",
+        title=str(path),
+        log=_source_facts(first, passed, scan.roles, used_range),
+        policy=policy_facts(policy, name=LEARNERS[learner], rows=first.n_rows, refit=False, seconds=passed.seconds),
+        tree=tree_facts(policy, passed.last),
+        warnings=list(compared.warnings),
+        reproduce=RunFacts(command="", seed=random_state, versions=versions()),
+    )
     return policy, first.encoder, facts, compared.estimate
 
 
@@ -139,49 +130,29 @@ def _second_pass(policy: OnlinePolicy, scan: LogScan, n_rows: int, reward_range:
     return passed
 
 
-def _outcome_facts(compared: Comparison) -> dict[str, Any]:
-    """Return the facts of the evaluation as `learned_facts` does; those that need all rows in memory are empty."""
-    estimate, advised = compared.estimate, advice(compared)
-    return {
-        "created": datetime.now(UTC).date().isoformat(),
-        "version": offsettree.__version__,
-        "verdict": verdict(estimate, compared),
-        "basis": basis(estimate),
-        "conclusion": advised.sentence,
-        "use": advised.use,
-        "is_better": advised.is_better,
-        "estimate": estimate_facts(estimate),
-        "constant": constant_facts(compared, "the rows before, again and again"),
-        "warnings": list(compared.warnings),
-        "propensity": None,
-        "candidates": [],
-        "rule": None,
-        "weights": None,
-        "importance": [],
-    }
-
-
-def _log_facts(first: FirstPass, passed: _Progressive) -> dict[str, Any]:
+def _source_facts(
+    first: FirstPass, passed: _Progressive, roles: dict[str, Any], reward_range: tuple[float, float]
+) -> SourceFacts:
     n_rows, n_valued = first.n_rows, passed.value.n_rows
-    return {
-        "path": str(first.path),
-        "rows": n_rows,
-        "train_rows": n_rows,
-        "test_rows": n_valued,
-        "reward": first.reward_facts,
-        "notes": [
-            *first.notes,
-            f"All rows but the first {CHUNK_ROWS:,} were decided on before they were learned from.",
-        ],
-        "features": first.encoder.names_in,
-        "actions": [
-            {
-                "label": label,
-                "rows": count,
-                "share": count / n_rows,
+    decided = f"All rows but the first {CHUNK_ROWS:,} were decided on before they were learned from."
+    return SourceFacts(
+        path=str(first.path),
+        rows=n_rows,
+        train_rows=n_rows,
+        test_rows=n_valued,
+        columns=roles,
+        reward=first.reward_facts,
+        reward_range=list(reward_range),
+        notes=[*first.notes, decided],
+        features=first.encoder.names_in,
+        actions=[
+            ActionFacts(
+                label=label,
+                rows=count,
+                share=count / n_rows,
                 **first.always(label),
-                "policy_share": passed.chosen[label] / n_valued,
-            }
+                policy_share=passed.chosen[label] / n_valued,
+            )
             for label, count in sorted(first.n_by_action.items())
         ],
-    }
+    )

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features, is_sparse
-from offsettree.learners._binning import Bins
+from offsettree.learners import Bins
 from offsettree.models.boosted import FLAG, VALUE
-from offsettree.topology._design import BLOCK_ROWS, Design
+from offsettree.topology import BLOCK_ROWS, Design
 
 __all__ = ["Columns"]
 

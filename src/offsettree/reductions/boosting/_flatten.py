@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models.boosted import FIELDS, BoostedScores
+from offsettree.models.boosted import FIELDS
+from offsettree.models.boosted_scores import BoostedScores
 from offsettree.reductions.boosting._columns import Columns
 from offsettree.reductions.boosting._final_regression import FinalModel, Stage
 

@@ -151,7 +151,7 @@ def _sums(
     log: BoostedLog, rows: NDArray[np.intp], model: BoostedModel, values: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return the sums of the values of the leaves that rows reach."""
-    from offsettree.models._kernels_boosted import Trees, add_leaves
+    from offsettree.models import Trees, add_leaves
 
     nothing = np.empty((0, 0), dtype=np.float32)
     output = np.zeros(len(values), dtype=np.int32)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree.learners._binning import Bins
+from offsettree.learners import Bins
 from offsettree.models.scores import Scores, TreeScores
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading.columns import ColumnSpace

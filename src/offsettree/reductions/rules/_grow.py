@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._available import Available
-from offsettree.learners._binning import Bins
-from offsettree.learners._kernels_counts import MISSING
+from offsettree.learners import MISSING, Bins
 from offsettree.reductions.rules._rule import Rule
 from offsettree.reductions.rules._search import Split, Table
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from offsettree.learners._binning import Bins
-from offsettree.learners._kernels_counts import MISSING, N_BINS
+from offsettree.learners import MISSING, N_BINS, Bins
+from offsettree.reductions.rules._kernels_rules import best_pairs, best_splits
 
 __all__ = ["Limits", "Split", "Table", "decisions", "find_depth", "find_tree"]
 
@@ -73,8 +73,6 @@ def find_tree(
     The value of a tree is the sum over all rows of the score of the action that it takes. If there are more columns
     than `limits` allows, those with the best single splits are searched.
     """
-    from offsettree.reductions.rules._kernels_rules import best_pairs, best_splits
-
     counted = np.column_stack([score, np.ones(len(score))])
     n_columns = len(table.codes)
     value, splits = np.empty(n_columns), np.empty((n_columns, 2), dtype=np.int64)

@@ -1,0 +1,101 @@
+"""Texts that name parameters, in the spelling of Python or of the command line."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+__all__ = ["Message", "Parameter", "as_options"]
+
+
+class Parameter(NamedTuple):
+    """A parameter within a message that is also an option of the command line.
+
+    Parameters
+    ----------
+    name : str
+        Its name in Python; the option has dashes instead of underscores.
+    value : Any, default=...
+        Its value; ``...`` or ``[...]`` if that is for the reader to know. Words within a tuple stand for numbers.
+
+    Examples
+    --------
+    >>> parameter = Parameter("reward_range", ("low", "high"))
+    >>> print(parameter, "or", parameter.as_option())
+    reward_range=(low, high) or --reward-range low high
+    >>> print(Parameter("features", [...]), "or", Parameter("features", [...]).as_option())
+    features=[...] or --features
+    """
+
+    name: str
+    value: Any = ...
+
+    def __str__(self) -> str:
+        if self.value in (..., [...]):
+            value = "..." if self.value is ... else "[...]"
+        elif isinstance(self.value, tuple):
+            value = f"({', '.join(map(_word, self.value))})"
+        else:
+            value = _word(self.value) if isinstance(self.value, float) else repr(self.value)
+        return f"{self.name}={value}"
+
+    def as_option(self) -> str:
+        """Return the option, with its value if that is known."""
+        option = self.name.replace("_", "-")
+        if self.value is False:
+            return f"--no-{option}"
+        if self.value in (..., [...]):
+            return f"--{option}"
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        return " ".join([f"--{option}", *map(_word, values)])
+
+
+class Message(str):
+    """A text that names parameters: as any other str in the spelling of Python, and `as_options` in the other.
+
+    Parameters
+    ----------
+    *parts : str, Parameter or Message
+        Its parts in order.
+
+    Examples
+    --------
+    >>> message = Message("use ", Parameter("interval", "betting"), " instead.")
+    >>> message
+    "use interval='betting' instead."
+    >>> message.as_options()
+    'use --interval betting instead.'
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[str | Parameter, ...]
+
+    def __new__(cls, *parts: str | Parameter) -> Self:
+        made = super().__new__(cls, "".join(map(str, parts)))
+        made.parts = ()
+        for part in parts:
+            added = part.parts if isinstance(part, Message) else (part if isinstance(part, Parameter) else str(part),)
+            made.parts += added
+        return made
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str | Parameter, ...]]:
+        return type(self), self.parts
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters it names, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Parameter))
+
+    def as_options(self) -> str:
+        """Return the text with options of the command line in the place of parameters."""
+        return "".join(part.as_option() if isinstance(part, Parameter) else part for part in self.parts)
+
+
+def as_options(text: object) -> str:
+    """Return a message, or that of an exception or a warning, in the spelling of the command line."""
+    if isinstance(text, BaseException) and len(text.args) == 1:
+        text = text.args[0]
+    return text.as_options() if isinstance(text, Message) else str(text)
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
