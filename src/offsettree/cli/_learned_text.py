@@ -7,10 +7,9 @@ import sys
 from typing import Any
 
 from offsettree.cli._output import as_options, columns, paragraph, print_line, print_notes, shown
+from offsettree.registry import POLICIES
 
-__all__ = ["ONLINE", "print_learned"]
-
-ONLINE = ("online", "online-regression")
+__all__ = ["print_learned"]
 
 
 def print_learned(facts: dict[str, Any], options: argparse.Namespace) -> None:
@@ -29,7 +28,7 @@ def print_learned(facts: dict[str, Any], options: argparse.Namespace) -> None:
         if facts["rule"]:
             print_line(paragraph(facts["rule"]))
     print_line()
-    held_out = "decided on before they were learned from" if options.learner in ONLINE else "held out"
+    held_out = "decided on before they were learned from" if POLICIES[options.learner].online else "held out"
     print_line(f"Learned: {policy['name']}, from {log['train_rows']:,} rows; {log['test_rows']:,} {held_out}.")
     print_line(paragraph(facts["verdict"]))
     print_line(paragraph(facts["basis"]))

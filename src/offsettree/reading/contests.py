@@ -27,6 +27,7 @@ from offsettree.reading.classifiers import read_committee, read_member
 from offsettree.reading.columns import ColumnSpace
 from offsettree.reading.members import Committee, Constant, Member, Plane, Splits
 from offsettree.reading.members import Part as CommitteePart
+from offsettree.reading.pieces import TreesPiece
 from offsettree.reading.pipelines import Preprocessing, unwrap
 from offsettree.reading.trees import TreeList, read_boosting
 
@@ -81,6 +82,8 @@ def _read(classifier: Any, space: ColumnSpace) -> Any:
         return Boosted(
             trees.on_columns(before.columns_for(core)), float(np.asarray(core._baseline_prediction).ravel()[0])
         )
+    if isinstance(core, TreesPiece) and len(core.base) == 1:
+        return Boosted(core.trees.on_columns(before.columns_for(core)), float(core.base[0]))
     member = read_member(core, n_seen)
     if member is not None:
         return _place(member, before, core, space.n_columns)

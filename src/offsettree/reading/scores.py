@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,10 +34,11 @@ from offsettree.models.scores import LinearScores, TreeScores
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.classifiers import same_functions
 from offsettree.reading.columns import ColumnSpace
+from offsettree.reading.pieces import LinearPiece, Piece, TreesPiece
 from offsettree.reading.pipelines import Preprocessing, unwrap
 from offsettree.reading.trees import TreeList, read_boosting, read_tree
 
-__all__ = ["LinearPiece", "TreesPiece", "join_pieces", "read_classes", "read_regressor"]
+__all__ = ["join_pieces", "read_classes", "read_regressor"]
 
 FORESTS_OF_NUMBERS = (RandomForestRegressor, ExtraTreesRegressor)
 FORESTS_OF_CLASSES = (RandomForestClassifier, ExtraTreesClassifier)
@@ -47,37 +48,16 @@ LINEAR_CLASSES = (LogisticRegression, RidgeClassifier)
 IDENTITY = ("IdentityLink",)  # others bend what the trees sum to
 
 
-@dataclass(frozen=True)
-class LinearPiece:
-    """Linear functions of the columns, of shape (n_outputs, n_columns); constants are such of no weight."""
-
-    weights: NDArray[np.float64]
-    bias: NDArray[np.float64]
-    at_missing: NDArray[np.float64] | None
-    constant: bool = False
-
-
-@dataclass(frozen=True)
-class TreesPiece:
-    """Sums over trees, in as many outputs as there are bases."""
-
-    trees: TreeList
-    base: NDArray[np.float64]
-    divisor: float
-    narrow: bool
-
-
-Piece: TypeAlias = LinearPiece | TreesPiece
-
-
 def read_regressor(model: Any, space: ColumnSpace, n_more: int = 0) -> Piece:
     """Read a fitted regressor of one or several targets, that may see `n_more` columns after those of X."""
     if type(model) is ConstantRegressor:
         return LinearPiece(np.zeros((1, 0)), np.array([float(model.value)]), None, constant=True)
     core, before = _unwrapped(model, space, n_more)
+    if isinstance(core, LinearPiece | TreesPiece):
+        return _stated(core, before, space.n_columns + n_more)
     kind: Any = type(core)
     if any(same_functions(kind, known, ("predict",)) for known in LINEAR_NUMBERS):
-        return LinearPiece(*before.plane(*_coefficients(core), space.n_columns + n_more))
+        return _stated(LinearPiece(*_coefficients(core)), before, space.n_columns + n_more)
     trees = TreeList()
     if any(same_functions(kind, known, ("predict",)) for known in FORESTS_OF_NUMBERS):
         for tree in core.estimators_:
@@ -97,13 +77,12 @@ def read_regressor(model: Any, space: ColumnSpace, n_more: int = 0) -> Piece:
 def read_classes(model: Any, space: ColumnSpace) -> Piece:
     """Read a fitted classifier of two or more classes: the larger its number, the better a class."""
     core, before = _unwrapped(model, space, 0)
+    if isinstance(core, LinearPiece | TreesPiece):
+        return _stated(_of_two_classes(core), before, space.n_columns)
     kind: Any = type(core)
     n_classes = len(core.classes_)
     if any(same_functions(kind, known, ("predict", "decision_function")) for known in LINEAR_CLASSES):
-        weights, bias = _coefficients(core)
-        if len(weights) == 1:  # of two classes, the second where the one number is above zero
-            weights, bias = np.vstack([np.zeros_like(weights), weights]), np.append(0.0, bias)
-        return LinearPiece(*before.plane(weights, bias, space.n_columns))
+        return _stated(_of_two_classes(LinearPiece(*_coefficients(core))), before, space.n_columns)
     trees = TreeList()
     if any(same_functions(kind, known, ("predict", "predict_proba")) for known in FORESTS_OF_CLASSES):
         for tree in core.estimators_:
@@ -116,6 +95,20 @@ def read_classes(model: Any, space: ColumnSpace) -> Piece:
         base = np.asarray(core._baseline_prediction, dtype=np.float64).ravel()
         return _boosted(core, before, np.append(0.0, base) if n_classes == 2 else base)
     raise CannotFlatten(name_of(core))
+
+
+def _stated(piece: Piece, before: Preprocessing, n_columns: int) -> Piece:
+    """Turn a piece of the columns that a learner sees into one of the columns of X."""
+    if isinstance(piece, LinearPiece):
+        return LinearPiece(*before.plane(piece.weights, piece.bias, n_columns))
+    return replace(piece, trees=piece.trees.on_columns(before.columns_for(piece)))
+
+
+def _of_two_classes(piece: Piece) -> Piece:
+    """Give the first of two classes the number 0, where there is one number: the second is right above zero."""
+    if isinstance(piece, TreesPiece) or len(piece.weights) > 1:
+        return piece
+    return LinearPiece(np.vstack([np.zeros_like(piece.weights), piece.weights]), np.append(0.0, piece.bias))
 
 
 def join_pieces(pieces: Sequence[Piece], space: ColumnSpace, *, clipped: bool = False) -> LinearScores | TreeScores:
