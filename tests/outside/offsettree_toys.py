@@ -130,7 +130,7 @@ class ToyLinear(BaseEstimator):
         return self
 
     def _margin(self, X: Any) -> Any:
-        return validate_data(self, X, dtype=np.float64, reset=False) @ self.weights_ + self.bias_
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False) @ self.weights_ + self.bias_
 
     def as_piece(self) -> LinearPiece:
         return LinearPiece(self.weights_[np.newaxis], np.array([self.bias_]))

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-
-from tests.toys import registered
 
 
 @pytest.fixture(autouse=True)
-def _outside() -> Iterator[None]:
-    with registered():
-        yield
+def _contracts_hold_outside(outside: None) -> None:
+    """See `outside`."""
