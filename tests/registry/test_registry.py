@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
@@ -61,25 +62,18 @@ def test_unknown_names_are_answered_with_the_known_ones(tmp_path: Path) -> None:
         LoggedData.read(tmp_path, format="tou")
 
 
-class Points:
-    """Entry points of packages that are not there: a stand-in for `importlib.metadata.entry_points`."""
-
-    def __init__(self, **points: list[str]) -> None:
-        self.points = points
-
-    def __call__(self, *, group: str) -> list[EntryPoint]:
-        return [EntryPoint(name, value, group) for name, values in self.points.items() for value in values]
-
-
 @pytest.fixture
-def points(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def install(**values: list[str]) -> None:
-        monkeypatch.setattr("importlib.metadata.entry_points", Points(**values))
+def points(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Return a function that makes packages look installed: their entry points, of all groups."""
+
+    def install(**places: list[str]) -> None:
+        groups = ("offsettree.policies", "offsettree.formats", "offsettree.learners")
+        found = [EntryPoint(name, each, group) for group in groups for name, all_ in places.items() for each in all_]
+        monkeypatch.setattr(registry, "_scan", lambda: EntryPoints(found))
         registry._entry_points.cache_clear()
 
     with undone():
         yield install
-    monkeypatch.undo()
     registry._entry_points.cache_clear()
 
 

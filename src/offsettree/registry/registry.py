@@ -189,12 +189,17 @@ class LearnerRegistry(Registry[LearnerEntry]):
 
 @cache
 def _entry_points(kind: str) -> dict[str, list[EntryPoint]]:
-    from importlib.metadata import entry_points
-
     found: dict[str, list[EntryPoint]] = {}
-    for point in entry_points(group=f"offsettree.{PLURAL[kind]}"):
+    for point in _scan().select(group=f"offsettree.{PLURAL[kind]}"):
         found.setdefault(point.name, []).append(point)
     return found
+
+
+@cache
+def _scan() -> Any:
+    from importlib.metadata import entry_points
+
+    return entry_points()
 
 
 def _place(target: Any) -> str:
