@@ -16,7 +16,6 @@ from offsettree.encoding.frame_indicators import FrameIndicators
 from offsettree.learners.encoding import NominalEncoder
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.columns import ColumnSpace
-from offsettree.reading.pieces import stated_form
 
 __all__ = ["Preprocessing", "steps_before", "unwrap"]
 
@@ -80,7 +79,7 @@ class Preprocessing:
 def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Preprocessing]:
     """Return the learner at the end of a pipeline, or the learner itself, and what comes before it."""
     if type(learner) is not Pipeline:
-        return stated_form(learner), Preprocessing.none(space.numbers)
+        return learner, Preprocessing.none(space.numbers)
     first = learner.steps[0][1]
     if type(first) is NominalEncoder and isinstance(first.encoder_, FrameIndicators):
         before = _after_frame(first.encoder_, space)
@@ -91,7 +90,7 @@ def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Preprocessing]:
     last = learner.steps[-1][1]
     if type(last) is Pipeline:
         raise CannotFlatten("a pipeline within a pipeline")
-    return stated_form(last), before
+    return last, before
 
 
 def steps_before(step: Any, space: ColumnSpace) -> Preprocessing:
