@@ -122,8 +122,8 @@ def test_a_candidate_has_its_rank_learner_and_settings() -> None:
 @pytest.mark.usefixtures("outside")
 def test_a_policy_is_made_by_name_with_its_own_settings() -> None:
     mine = type("Mine", (toys.ToyAdvantage,), {})
-    register_policy("mine", settings={"estimator": Ridge(alpha=3), "n_jobs": 2})(mine)  # it has no n_jobs
-    assert make_policy("mine").estimator.alpha == 3
+    register_policy("mine", settings={"estimator": Ridge(alpha=3)})(mine)
+    assert make_policy("mine", n_jobs=2).estimator.alpha == 3  # which it does not have
     with pytest.raises(ParameterError, match=r"'mine' takes no base learner; got 'ridge'.* offset-tree, .*, toy-adv"):
         make_policy("mine", "ridge")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sklearn.linear_model import Ridge
 
-from offsettree import LoggedData, register_format, register_learner, register_policy
+from offsettree import ConstantPolicy, LoggedData, register_format, register_learner, register_policy
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import make_learner
 from offsettree.registry import CLASSIFIERS, FORMATS, POLICIES, REGRESSORS, registry
@@ -29,6 +29,10 @@ from tests.toys import toys, undone
         (lambda: register_policy("toy")(Ridge), "decorates a subclass of BasePolicy; got .*Ridge"),
         (lambda: register_policy("toy")(toys.ToyAdvantage()), "decorates a subclass of BasePolicy; got ToyAdvantage()"),
         (lambda: register_policy("toy", base="tree"), "base must be None, 'classifier' or 'regressor'; got 'tree'"),  # type: ignore[arg-type]
+        (lambda: register_policy("toy", settings={"alpha": 1})(toys.ToyAdvantage), "it has no 'alpha'"),
+        (lambda: register_policy("toy", base="classifier")(ConstantPolicy), "it has no 'estimator'"),
+        (lambda: register_policy("toy", online=True)(toys.ToyAdvantage), "must learn by partial_fit; .*ToyAdvantage"),
+        (lambda: register_policy("toy", candidates="offset tree")(toys.ToyAdvantage), "there is a 'offset tree'"),
         (lambda: register_format("csv")(toys.ToyRowsReader), "'csv' is that of offsettree.logs._csv:CsvReader"),
         (lambda: register_format("toy")(LoggedData), "decorates a subclass of Reader; got .*LoggedData"),
         (lambda: register_format("toy", suffixes=["rows"])(toys.ToyRowsReader), "begin with a point; got 'rows'"),

@@ -17,7 +17,6 @@ __all__ = ["CLASSIFIERS", "FORMATS", "POLICIES", "REGRESSORS"]
 
 POLICIES: Registry[PolicyEntry] = Registry(
     "policy",
-    "policy",
     {
         # The value is estimated on held-out rows, so the search need not spend twice the time to estimate it too.
         "auto": PolicyEntry("offsettree.selection:PolicySearch", settings={"nested": False}),
@@ -66,7 +65,6 @@ POLICIES: Registry[PolicyEntry] = Registry(
 
 _TESTS = "offsettree.logs._recognise"
 FORMATS: Registry[FormatEntry] = Registry(
-    "format",
     "format",
     {
         "csv": FormatEntry("offsettree.logs._csv:CsvReader", (".csv", ".tsv", ".tab", ".txt", ".psv")),

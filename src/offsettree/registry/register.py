@@ -41,15 +41,18 @@ def register_policy(
     Raises
     ------
     ParameterError
-        Where the name is taken, or the class is not a `BasePolicy`.
+        Where the name is taken, or the class is not a `BasePolicy` that has what is said of it.
     """
     if base not in (None, "classifier", "regressor"):
         raise ParameterError(f"base must be None, 'classifier' or 'regressor'; got {base!r}.")
-    offered = tuple(CandidateEntry(each) if isinstance(each, str) else each for each in candidates)
+    listed = [candidates] if isinstance(candidates, str | CandidateEntry) else candidates
+    offered = tuple(CandidateEntry(each) if isinstance(each, str) else each for each in listed)
 
     def register(policy: type[T]) -> type[T]:
         _check_class(policy, "offsettree.base", "BasePolicy", "register_policy")
-        POLICIES.add(name, PolicyEntry(policy, base, dict(settings or {}), offered, online))
+        entry = PolicyEntry(policy, base, dict(settings or {}), offered, online)
+        _check_policy(name, entry)
+        POLICIES.add(name, entry)
         return policy
 
     return register
@@ -75,16 +78,17 @@ def register_format(
     ParameterError
         Where the name or a suffix is taken, or the class is not an `offsettree.logs.Reader`.
     """
+    claimed = (suffixes,) if isinstance(suffixes, str) else tuple(suffixes)
 
     def register(reader: type[T]) -> type[T]:
         _check_class(reader, "offsettree.logs._reader", "Reader", "register_format")
-        for suffix in [suffixes] if isinstance(suffixes, str) else suffixes:
+        for suffix in claimed:
             if not suffix.startswith(".") or suffix != suffix.lower():
                 raise ParameterError(f"a suffix must be lower-case and begin with a point; got {suffix!r}.")
             owner = next((each for each, entry in FORMATS.known().items() if suffix in entry.suffixes), name)
             if owner != name:
                 raise ParameterError(f"a suffix must be of one format; {suffix!r} is of {owner!r}. Leave it out.")
-        FORMATS.add(name, FormatEntry(reader, tuple(suffixes), recognise))
+        FORMATS.add(name, FormatEntry(reader, claimed, recognise))
         return reader
 
     return register
@@ -137,3 +141,15 @@ def _check_class(given: Any, module: str, name: str, decorator: str) -> None:
     line = given.__mro__ if isinstance(given, type) else ()
     if not any((each.__module__, each.__name__) == (module, name) for each in line[1:]):
         raise ParameterError(f"{decorator} decorates a subclass of {name}; got {given!r}.")
+
+
+def _check_policy(name: str, entry: PolicyEntry) -> None:
+    """Refuse a policy that has not the parameters it is made with, and candidates called as others."""
+    used = {*entry.settings, *(key for each in entry.candidates for key in each.settings)}
+    if missing := [key for key in (*used, *(["estimator"] if entry.base else [])) if not entry.takes(key)]:
+        raise ParameterError(f"the policy {name!r} must have the parameters it is made with; it has no {missing[0]!r}.")
+    if entry.online and not hasattr(entry.target, "partial_fit"):
+        raise ParameterError(f"the online policy {name!r} must learn by partial_fit; {entry.target!r} has none.")
+    taken = {each.name for owner, other in POLICIES.known().items() if owner != name for each in other.candidates}
+    if twice := taken.intersection(each.name for each in entry.candidates):
+        raise ParameterError(f"a candidate must have a name of its own; there is a {twice.pop()!r}. Name it otherwise.")

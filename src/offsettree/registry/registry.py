@@ -59,10 +59,9 @@ class PolicyEntry(NamedTuple):
 
     def make(self, estimator: Any = None, **settings: Any) -> Any:
         """Return a new policy; settings that its class does not have are left out."""
-        if estimator is not None:
-            settings["estimator"] = estimator
-        given = {**self.settings, **settings}
-        return resolve(self.target)(**{name: value for name, value in given.items() if self.takes(name)})
+        own = {name: value for name, value in settings.items() if self.takes(name)}
+        learner = {} if estimator is None else {"estimator": estimator}
+        return resolve(self.target)(**{**self.settings, **own, **learner})
 
 
 class FormatEntry(NamedTuple):
@@ -88,16 +87,14 @@ class Registry(Mapping[str, Entry]):
 
     Parameters
     ----------
-    noun : str
-        What an entry is, in errors.
     kind : {"policy", "format", "learner"}
-        Which decorator registers it, and the group of entry points: the plural.
+        Which decorator registers an entry; the group of entry points is its plural.
     built_in : mapping
         The package's own entries.
     """
 
-    def __init__(self, noun: str, kind: str, built_in: Mapping[str, Entry]) -> None:
-        self.noun, self.kind = noun, kind
+    def __init__(self, kind: str, built_in: Mapping[str, Entry]) -> None:
+        self.kind = self.noun = kind
         self._known: dict[str, Entry] = dict(built_in)
 
     def known(self) -> dict[str, Entry]:
@@ -172,26 +169,25 @@ class LearnerRegistry(Registry[LearnerEntry]):
     kinds: ClassVar[list[LearnerRegistry]] = []
 
     def __init__(self, noun: str, built_in: Mapping[str, LearnerEntry]) -> None:
-        super().__init__(noun, "learner", built_in)
+        super().__init__("learner", built_in)
+        self.noun = noun
         self.kinds.append(self)
 
     def beside(self) -> list[str]:
         """See `Registry`."""
-        return [name for name in super().beside() if not self._is_of_some_kind(name)]
+        return [name for name in super().beside() if not any(name in each._known for each in self.kinds)]
 
     def __iter__(self) -> Iterator[str]:
         self.load_beside()
         return iter(list(self._known))
-
-    def _is_of_some_kind(self, name: str) -> bool:
-        return any(name in each._known for each in self.kinds)
 
 
 @cache
 def _entry_points(kind: str) -> dict[str, list[EntryPoint]]:
     found: dict[str, list[EntryPoint]] = {}
     for point in _scan().select(group=f"offsettree.{PLURAL[kind]}"):
-        found.setdefault(point.name, []).append(point)
+        if NAME.match(point.name):
+            found.setdefault(point.name, []).append(point)
     return found
 
 
