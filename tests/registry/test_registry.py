@@ -15,10 +15,34 @@ from sklearn.linear_model import Ridge
 from offsettree import ConstantPolicy, LoggedData, register_format, register_learner, register_policy
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.learners import make_learner
-from offsettree.registry import CLASSIFIERS, FORMATS, POLICIES, REGRESSORS, registry
+from offsettree.logs.readers import open_reader
+from offsettree.registry import CLASSIFIERS, FORMATS, POLICIES, REGRESSORS, register, registry, resolve
 from offsettree.selection import default_candidates
 from offsettree.workflow import make_policy
+from tests.suites import policies, readers
 from tests.toys import toys, undone
+
+
+def test_what_is_built_in_is_there_and_could_have_been_registered() -> None:
+    for name, entry in POLICIES.known().items():
+        policy = entry._replace(target=resolve(entry.target))
+        register._check_class(policy.target, "offsettree.base", "BasePolicy", name)
+        register._check_policy(name, policy)
+    for kind in FORMATS.known().values():
+        register._check_class(resolve(kind.target), "offsettree.logs._reader", "Reader", "register_format")
+        assert kind.recognise is None or callable(resolve(kind.recognise))
+    suffixes = [suffix for each in FORMATS.known().values() for suffix in each.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+    for learner in (*CLASSIFIERS.known().values(), *REGRESSORS.known().values()):
+        assert hasattr(resolve(learner.target)(), "fit")
+
+
+@pytest.mark.usefixtures("outside")
+def test_nothing_that_is_registered_escapes_the_contract_suites(tmp_path: Path) -> None:
+    checked = {type(policy) for policy in policies.POLICIES.values()}
+    assert {resolve(entry.target) for entry in POLICIES.known().values()} <= checked
+    read = {type(open_reader(form.write(readers.make_frame(40), tmp_path / "log"))) for form in readers.FORMS.values()}
+    assert read == {resolve(entry.target) for entry in FORMATS.known().values()}
 
 
 @pytest.mark.parametrize(
