@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -22,3 +23,12 @@ settings.load_profile("offsettree")
 def all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ONE_CORE:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def outside() -> Iterator[None]:
+    """Have the reduction, the format and the learner of tests/outside registered."""
+    from tests.toys import registered
+
+    with registered():
+        yield

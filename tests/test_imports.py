@@ -17,7 +17,10 @@ FILES = {
 }
 # What takes long to import, or is an extra that need not be installed.
 MANY = 3  # modules of ours
-HEAVY = {"numpy", "scipy", "sklearn", "numba", "joblib", "pandas", "polars", "pyarrow", "skops", "onnx", "matplotlib"}
+HEAVY = {
+    *("numpy", "scipy", "sklearn", "numba", "joblib", "pandas", "polars", "pyarrow", "skops", "onnx", "matplotlib"),
+    "importlib.metadata",  # parses e-mail headers
+}
 
 
 class Import(NamedTuple):
@@ -103,7 +106,7 @@ def loaded_with(module: str) -> frozenset[str]:
         here = pending.pop()
         top = here.partition(".")[0]
         if top != "offsettree":
-            found |= {top} & HEAVY
+            found |= {top, here} & HEAVY
         elif here in FILES and here not in found:
             found.add(here)
             pending += [here.rpartition(".")[0], *_at_once(here)]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         RewardRegression,
         distill,
     )
+    from offsettree.registry import register_format, register_learner, register_policy
     from offsettree.selection import PolicySearch
     from offsettree.topology import ActionTree
 
@@ -71,6 +72,9 @@ __all__ = [
     "load",
     "make_policy_scorer",
     "progressive_validation",
+    "register_format",
+    "register_learner",
+    "register_policy",
     "save",
     "simulate_log",
 ]
@@ -107,6 +111,7 @@ _HOMES = {
         "RewardRegression",
         "distill",
     ),
+    "registry": ("register_format", "register_learner", "register_policy"),
     "selection": ("PolicySearch",),
     "topology": ("ActionTree",),
 }

@@ -20,13 +20,13 @@ import polars as pl
 import pytest
 
 import offsettree
-from offsettree.cli import evaluate, learn, main
+from offsettree.cli import evaluate, main
 from offsettree.cli._options import jobs
 from offsettree.datasets import make_campaign
 from offsettree.evaluation import DEFAULT_INTERVAL
 from offsettree.evaluation._inputs import INTERVALS
 from offsettree.evaluation._terms import METHODS
-from offsettree.learners.catalog import CLASSIFIERS, REGRESSORS
+from offsettree.registry import CLASSIFIERS, FORMATS, REGRESSORS
 from offsettree.workflow import LEARNERS
 from offsettree.workflow.verdict import number
 
@@ -188,13 +188,17 @@ def test_unknown_propensities_are_estimated_on_demand(folder: Path, tmp_path: Pa
     assert value == pytest.approx(rows["visited"].mean(), abs=0.03)
 
 
-def test_the_command_offers_the_learners_and_estimators_that_there_are() -> None:
-    assert list(LEARNERS) == learn.LEARNERS
+def test_the_command_offers_the_learners_and_estimators_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["learn", "--help"])
+    printed = "".join(capsys.readouterr().out.split())
+    assert f"--learner{{{','.join(LEARNERS)}}}" in printed
+    assert f"--format{{{','.join(FORMATS)}}}" in printed
     assert set(evaluate.METHODS) == set(METHODS)
     assert set(evaluate.INTERVALS) == set(INTERVALS)
     assert evaluate.INTERVALS[0] == DEFAULT_INTERVAL
-    assert ", ".join(CLASSIFIERS) == learn.CLASSIFIERS
-    assert ", ".join(REGRESSORS) == learn.REGRESSORS
+    assert f"forreward-regression{','.join(REGRESSORS)};" in printed
+    assert f"foroffset-tree,offset-forestandimportance-weighted{','.join(CLASSIFIERS)}(" in printed
 
 
 def test_auto_compares_within_its_time(folder: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import offsettree
+from offsettree import registry
 from offsettree.cli import main
 from offsettree.workflow import LEARNERS, streaming
 from tests.suites.readers import FORMS
@@ -131,7 +132,7 @@ def test_logs_of_every_format_are_looked_into(
 
 def test_the_table_has_all_commands_learners_and_formats() -> None:
     assert {learner for learner, _ in CASES} == set(LEARNERS)
-    assert {name for _, name in CASES} == set(FORMATS)
+    assert {name for _, name in CASES} == set(FORMATS) == set(registry.FORMATS)
 
 
 def test_the_command_itself_learns_and_decides(logs: dict[str, Path], tmp_path: Path) -> None:

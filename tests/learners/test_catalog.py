@@ -9,7 +9,7 @@ import pytest
 from offsettree import OffsetTree, RewardRegression, simulate_log
 from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
-from offsettree.learners.catalog import CLASSIFIERS, REGRESSORS
+from offsettree.registry import CLASSIFIERS, REGRESSORS
 
 random = np.random.RandomState(0)
 frame = pd.DataFrame({"colour": random.choice(["red", "blue", "green"], 300), "size": random.normal(size=300)})

@@ -117,6 +117,7 @@ def assert_decides_as(saved: SavedPolicy, policy: Any, X: Any, *, masks: bool = 
         np.testing.assert_array_equal(live.rank(X, n), policy.rank(X, n))
 
 
+@pytest.mark.usefixtures("outside")
 @pytest.mark.parametrize("name", SAVED)
 def test_every_policy_decides_as_before(name: str, tmp_path: Path) -> None:
     policy = clone(SAVED[name])

@@ -41,6 +41,7 @@ from offsettree._features import check_features, take_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import OffsetTreeWarning
 from offsettree.reductions._partial import teaches_chunks
+from tests.toys import toys
 
 POLICIES: dict[str, BasePolicy] = {
     "offset tree": OffsetTree(random_state=0),
@@ -79,6 +80,8 @@ POLICIES: dict[str, BasePolicy] = {
         random_state=0,
     ),
     "importance weighted, no draws": ImportanceWeighted(LogisticRegression(), n_draws=None, random_state=0),
+    "from outside": toys.ToyAdvantage(),
+    "offset tree, a learner from outside": OffsetTree(toys.ToyLinearClassifier(), offset=0.4, random_state=0),
 }
 
 
@@ -95,6 +98,7 @@ VARIANTS = (
     "reward regression, one for all",
     "doubly robust, ridge",
     "importance weighted, no draws",
+    "offset tree, a learner from outside",
 )
 
 
@@ -245,6 +249,10 @@ class PolicySearchAsClassifier(AsClassifier, PolicySearch):  # type: ignore[misc
     needs_failures = True
 
 
+class ToyAdvantageAsClassifier(AsClassifier, toys.ToyAdvantage):
+    needs_failures = True
+
+
 class ImportanceWeightedAsClassifier(AsClassifier, ImportanceWeighted):
     pass
 
@@ -264,5 +272,6 @@ def as_classifier(policy: BasePolicy) -> Any:
         RewardBoosting: RewardBoostingAsClassifier,
         RewardRegression: RewardRegressionAsClassifier,
         ImportanceWeighted: ImportanceWeightedAsClassifier,
+        toys.ToyAdvantage: ToyAdvantageAsClassifier,
     }
     return adapted[type(policy)](**policy.get_params(deep=False))

@@ -134,6 +134,15 @@ def _dsjson(frame: pd.DataFrame, stem: Path) -> Path:
     return path
 
 
+def _rows(frame: pd.DataFrame, stem: Path) -> Path:
+    path = stem.with_name(stem.name + ".rows")
+    kinds = {"f": "number", "i": "integer"}
+    header = [f"{name}:{kinds.get(frame[name].dtype.kind, 'text')}" for name in frame.columns]
+    rows = [["" if pd.isna(value) else str(value) for value in row] for row in frame.itertuples(index=False)]
+    path.write_text("".join("\t".join(fields) + "\n" for fields in [["%rows", *header], *rows]))
+    return path
+
+
 FORMS: dict[str, Form] = {
     "csv by pandas": _pandas(".csv", "to_csv", index=False),
     "csv by polars": _polars(".csv", "write_csv"),
@@ -153,5 +162,6 @@ FORMS: dict[str, Form] = {
     "arrow stream by pyarrow": Form(_arrow_stream),
     "vw": Form(_vw, of_numbers=True, of_lines=True),
     "dsjson": Form(_dsjson, of_lines=True),
+    "toy rows, registered from outside": Form(_rows, of_lines=True),
 }
 FOLDERS: dict[str, Form] = {"partitioned by pyarrow": Form(_partitioned)}

@@ -9,10 +9,9 @@ from typing import Any
 from offsettree._messages import as_options
 from offsettree.cli._output import columns, paragraph, print_line, print_notes, shown
 from offsettree.facts import CandidateFacts, Facts, PolicyFacts
+from offsettree.registry import POLICIES
 
-__all__ = ["ONLINE", "print_learned"]
-
-ONLINE = ("online", "online-regression")
+__all__ = ["print_learned"]
 
 
 def print_learned(facts: Facts, options: argparse.Namespace) -> None:
@@ -29,7 +28,7 @@ def print_learned(facts: Facts, options: argparse.Namespace) -> None:
         if facts.rule:
             print_line(paragraph(facts.rule))
     print_line()
-    held_out = "decided on before they were learned from" if options.learner in ONLINE else "held out"
+    held_out = "decided on before they were learned from" if POLICIES[options.learner].online else "held out"
     print_line(f"Learned: {policy.name}, from {log.train_rows:,} rows; {log.test_rows:,} {held_out}.")
     print_line(paragraph(str(facts.verdict)))
     print_line(paragraph(str(facts.basis)))

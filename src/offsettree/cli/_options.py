@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree.exceptions import ParameterError
+from offsettree.registry import FORMATS
 
 __all__ = [
     "add_common_options",
@@ -52,11 +53,8 @@ def add_log_options(command: argparse.ArgumentParser) -> None:
 def add_reading_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the file readers."""
     group = command.add_argument_group("reading")
-    group.add_argument(
-        "--format",
-        choices=["csv", "ndjson", "parquet", "arrow", "vw", "dsjson"],
-        help="format of the file (default: detected)",
-    )
+    # Its choices are set afterwards, as argparse lists those that it is given: other packages are then looked up.
+    group.add_argument("--format", help="format of the file (default: detected)").choices = FORMATS
     group.add_argument("--delimiter", metavar="CHAR", help="separator of CSV fields (default: detected)")
     group.add_argument("--decimal", metavar="CHAR", default=".", help="decimal point of CSV (default: .)")
     group.add_argument("--encoding", default="utf-8", help="encoding of text files (default: utf-8)")

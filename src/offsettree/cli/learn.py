@@ -10,7 +10,7 @@ from typing import Any
 
 from offsettree._messages import as_options
 from offsettree.cli._learn_online import learn_online
-from offsettree.cli._learned_text import ONLINE, print_learned
+from offsettree.cli._learned_text import print_learned
 from offsettree.cli._options import (
     add_common_options,
     add_log_options,
@@ -25,17 +25,12 @@ from offsettree.cli.evaluate import INTERVALS, METHODS
 from offsettree.cli.inspect import is_policy_file
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.facts import Facts
+from offsettree.registry import CLASSIFIERS, POLICIES, REGRESSORS
 
 __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree learn campaign.csv --action mail --reward visited --report report.html"
-LEARNERS = [
-    "auto", "offset-tree", "offset-forest", "reward-regression", "importance-weighted", "doubly-robust",
-    "reward-boosting", "policy-tree", "constant", "online", "online-regression",
-]  # fmt: skip
-CLASSIFIERS = "boosting, extra-trees, forest, histogram-tree, j48, logistic, tree"
 TEST_SIZE = 0.3
-REGRESSORS = "boosting, extra-trees, forest, m5p, reptree, ridge, tree"
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -59,16 +54,16 @@ def _add_learning_options(group: Any) -> None:
     )
     group.add_argument(
         "--learner",
-        choices=LEARNERS,
         default="auto",
-        help="auto compares several and keeps the best; online and online-regression take one pass over a log of any "
-        "size (default: auto)",
-    )
+        help=f"auto compares several and keeps the best; {_names(online=True)} take one pass over a log "
+        "of any size (default: auto)",
+    ).choices = POLICIES
     group.add_argument(
         "--base",
         metavar="NAME",
-        help=f"base learner: for reward-regression {REGRESSORS}; for offset-tree, offset-forest and "
-        f"importance-weighted {CLASSIFIERS} (j48, m5p and reptree need Java)",
+        help=f"base learner: for {_names(base='regressor')} {', '.join(REGRESSORS.known())}; for "
+        f"{_names(base='classifier')} {', '.join(CLASSIFIERS.known())} (j48, m5p and reptree need Java)"
+        + "".join(f"; {name}, of another package" for name in CLASSIFIERS.beside()),
     )
     group.add_argument(
         "--offset",
@@ -98,6 +93,16 @@ def _add_learning_options(group: Any) -> None:
     group.add_argument("--time-budget", type=float, metavar="SECONDS", help="start no candidate after this time")
 
 
+def _names(**wanted: Any) -> str:
+    """List the learners whose entries are as wanted."""
+    *names, last = [
+        name
+        for name, entry in POLICIES.known().items()
+        if all(getattr(entry, field) == value for field, value in wanted.items())
+    ]
+    return f"{', '.join(names)} and {last}" if names else last
+
+
 def _add_evaluation_options(group: Any) -> None:
     group.add_argument("--test-size", type=float, help=f"share of rows held out (default: {TEST_SIZE})")
     group.add_argument(
@@ -120,7 +125,7 @@ def _add_evaluation_options(group: Any) -> None:
     group.add_argument(
         "--interval",
         choices=INTERVALS,
-        help=f"kind of confidence interval (default: {INTERVALS[0]}; online and online-regression have only normal)",
+        help=f"kind of confidence interval (default: {INTERVALS[0]}; {_names(online=True)} have only normal)",
     )
     group.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
     add_require_option(group)
@@ -132,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
         raise ParameterError("give either --propensity or --propensity-estimated, not both.")
-    learn = learn_online if options.learner in ONLINE else _learn_in_memory
+    learn = learn_online if POLICIES[options.learner].online else _learn_in_memory
     facts = _write(*learn(options), options)
     if options.json:
         print_json(facts)

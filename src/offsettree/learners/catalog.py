@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from sklearn.ensemble import (
@@ -19,37 +20,30 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from offsettree.exceptions import ParameterError
-from offsettree.learners.default import default_classifier, default_regressor
+from offsettree.learners.default import default_regressor
 from offsettree.learners.encoding import NominalEncoder
-from offsettree.learners.weka import J48, M5P, REPTree
+from offsettree.registry import CLASSIFIERS, REGRESSORS, resolve
 
 __all__ = ["CLASSIFIERS", "REGRESSORS", "make_learner"]
 
 
-def _encoded(estimator: Any, *, impute: bool = False, scale: bool = False) -> Any:
-    steps = [NominalEncoder(impute=impute), *([StandardScaler(with_mean=False)] if scale else []), estimator]
-    return make_pipeline(*steps)
+def _encoded(learner: Callable[[], Any], *, impute: bool = False, scale: bool = False) -> Any:
+    return make_pipeline(
+        NominalEncoder(impute=impute), *([StandardScaler(with_mean=False)] if scale else []), learner()
+    )
 
 
-CLASSIFIERS: dict[str, Callable[[], Any]] = {
-    "boosting": lambda: _encoded(HistGradientBoostingClassifier()),
-    "extra-trees": lambda: _encoded(ExtraTreesClassifier()),
-    "forest": lambda: _encoded(RandomForestClassifier()),
-    "histogram-tree": default_classifier,
-    "j48": J48,
-    "logistic": lambda: _encoded(LogisticRegression(max_iter=1000), impute=True, scale=True),
-    "tree": lambda: _encoded(DecisionTreeClassifier(ccp_alpha=0.003, max_depth=12)),
-}
-
-REGRESSORS: dict[str, Callable[[], Any]] = {
-    "boosting": lambda: _encoded(HistGradientBoostingRegressor()),
-    "extra-trees": lambda: _encoded(ExtraTreesRegressor()),
-    "forest": lambda: _encoded(RandomForestRegressor()),
-    "m5p": M5P,
-    "reptree": REPTree,
-    "ridge": lambda: _encoded(RidgeCV(), impute=True, scale=True),
-    "tree": lambda: _encoded(default_regressor()),
-}
+# Named in `offsettree.registry.built_in`.
+boosting_classifier = partial(_encoded, HistGradientBoostingClassifier)
+extra_trees_classifier = partial(_encoded, ExtraTreesClassifier)
+forest_classifier = partial(_encoded, RandomForestClassifier)
+logistic_classifier = partial(_encoded, partial(LogisticRegression, max_iter=1000), impute=True, scale=True)
+tree_classifier = partial(_encoded, partial(DecisionTreeClassifier, ccp_alpha=0.003, max_depth=12))
+boosting_regressor = partial(_encoded, HistGradientBoostingRegressor)
+extra_trees_regressor = partial(_encoded, ExtraTreesRegressor)
+forest_regressor = partial(_encoded, RandomForestRegressor)
+ridge_regressor = partial(_encoded, RidgeCV, impute=True, scale=True)
+tree_regressor = partial(_encoded, default_regressor)
 
 
 def make_learner(name: str, kind: Literal["classifier", "regressor"] = "classifier") -> Any:
@@ -70,6 +64,7 @@ def make_learner(name: str, kind: Literal["classifier", "regressor"] = "classifi
     learners = {"classifier": CLASSIFIERS, "regressor": REGRESSORS}
     if kind not in learners:
         raise ParameterError(f"kind must be 'classifier' or 'regressor'; got {kind!r}.")
-    if name not in learners[kind]:
+    entry = learners[kind].get(name)
+    if entry is None:
         raise ParameterError(f"there is no {kind} called {name!r}; there are {', '.join(learners[kind])}.")
-    return learners[kind][name]()
+    return resolve(entry.target)()

@@ -1,5 +1,8 @@
 """Logs of decisions, real and simulated, in memory and in files."""
 
+from typing import TYPE_CHECKING
+
+from offsettree._lazy import names_on_demand
 from offsettree.encoding import TableEncoder
 from offsettree.logs._other_columns import alike_but_for_blanks
 from offsettree.logs.guess import ColumnGuess, guess_columns
@@ -10,17 +13,38 @@ from offsettree.logs.readers import scan_tables
 from offsettree.logs.simulate import simulate_log
 from offsettree.logs.writers import write_table
 
+if TYPE_CHECKING:
+    from offsettree.logs._reader import Options, Reader
+    from offsettree.logs._recognise import FileStart
+    from offsettree.logs._source import Source, line_blocks, open_stream
+
 __all__ = [
     "ColumnGuess",
+    "FileStart",
     "LogColumns",
     "LogFacts",
     "LogScan",
     "LoggedData",
+    "Options",
+    "Reader",
+    "Source",
     "TableEncoder",
     "alike_but_for_blanks",
     "guess_columns",
+    "line_blocks",
+    "open_stream",
     "read_columns",
     "scan_tables",
     "simulate_log",
     "write_table",
 ]
+
+# What a reader of another format is made of; these need pyarrow.
+__getattr__ = names_on_demand(
+    __name__,
+    {
+        "_reader": ("Options", "Reader"),
+        "_recognise": ("FileStart",),
+        "_source": ("Source", "line_blocks", "open_stream"),
+    },
+)

@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import PurePath
+from typing import NamedTuple
 
 from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._source import Source, read_head
+from offsettree.registry import FORMATS, resolve
 
-__all__ = ["FORMATS", "recognise"]
+__all__ = ["FileStart", "recognise"]
 
-FORMATS = ("csv", "ndjson", "parquet", "arrow", "vw", "dsjson")
-SUFFIXES = {
-    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".psv": "csv",
-    ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson",
-    ".parquet": "parquet", ".pq": "parquet", ".parq": "parquet",
-    ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow",
-    ".vw": "vw", ".dat": "vw",
-    ".dsjson": "dsjson",
-}  # fmt: skip
+OFTEN_CSV = ("csv", "ndjson", "vw", "dsjson")  # suffixes that CSV files have too
 FOREIGN = {
     b"PK\x03\x04": "a zip archive or an Excel workbook: unpack it, or save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
@@ -38,51 +32,94 @@ VW_OTHER = re.compile(r"^(?:shared\s*\||[^|,;\t{]*\|\w* [^|,;\t]*$)")
 VW_UNLABELLED = re.compile(r"^\|\S*\s+\S")
 
 
+class FileStart(NamedTuple):
+    """The first 64 KiB of a file, its first line that is not blank, and the format that its suffix stands for."""
+
+    data: bytes
+    line: str
+    named: str | None
+
+    @property
+    def text(self) -> str:
+        """The bytes as UTF-8, whatever they are."""
+        return self.data.decode("utf-8-sig", errors="replace")
+
+
 def recognise(source: Source) -> str:
     """Return the format of a file."""
-    head = read_head(source, 1 << 16)
+    start = _start_of(source)
+    found = _by_content(start)
+    if found is None and start.named is None and FORMATS.beside():
+        FORMATS.load_beside()
+        start = _start_of(source)
+        found = _by_content(start)
+    if found is not None:
+        return found
     for magic, what in FOREIGN.items():
-        if head.startswith(magic):
+        if start.data.startswith(magic):
             raise LogError(f"a log must be one of {', '.join(FORMATS)}; {source} is {what}.")
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return "arrow"
-    text = head.decode("utf-8-sig", errors="replace")
-    line = next((line for line in text.splitlines() if line.strip()), "")
-    if not line:
+    if not start.line:
         raise LogError(f"a log must have rows; {source} holds only white space. Was it written to the end?")
-    if line.lstrip().startswith("{"):
-        return "dsjson" if _is_decision(line) else "ndjson"
-    if line.lstrip().startswith("["):
+    if start.line.lstrip().startswith("["):
         raise LogError(
             f"JSON must have one object per line; {source} is one list. Write it line by line: jq -c '.[]' in.json."
         )
-    named = _by_name(source)
-    if VW_LABEL.match(line) or (named in (None, "vw") and VW_OTHER.match(line)) or _has_no_labels(text):
-        return "vw"
-    if named in ("parquet", "arrow"):
+    if start.named in (None, *OFTEN_CSV):
+        if "\x00" in start.text[:1000] and not start.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise LogError(f"a log must be one of {', '.join(FORMATS)}; {source} is none of them: it is not text.")
+        return "csv"
+    if FORMATS[start.named].recognise is not None:
         raise LogError(
-            f"{source} must be {named}, as its name says; it does not begin as such files do. If it is CSV, pass ",
+            f"{source} must be {start.named}, as its name says; it does not begin as such files do. If it is CSV, ",
+            "pass ",
             Parameter("format", "csv"),
             ".",
         )
-    if "\x00" in text[:1000] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise LogError(f"a log must be one of {', '.join(FORMATS)}; {source} is none of them: it is not text.")
-    return "csv" if named in (None, "ndjson", "dsjson", "vw") else named
+    return start.named
 
 
-def _has_no_labels(text: str) -> bool:
-    """Return whether lines are Vowpal Wabbit's without labels; a table drawn with bars has one at both ends."""
-    lines = [line.rstrip() for line in text.splitlines()[:20] if line.strip()]
-    return all(VW_UNLABELLED.match(line) and not line.endswith("|") for line in lines)
+def _start_of(source: Source) -> FileStart:
+    data = read_head(source, 1 << 16)
+    suffixes = [suffix.lower() for suffix in reversed(PurePath(source.file).suffixes)]
+    formats = {suffix: name for name, entry in FORMATS.known().items() for suffix in entry.suffixes}
+    start = FileStart(data, "", next((formats[suffix] for suffix in suffixes if suffix in formats), None))
+    return start._replace(line=next((line for line in start.text.splitlines() if line.strip()), ""))
 
 
-def _by_name(source: Source) -> str | None:
-    for suffix in reversed(PurePath(source.file).suffixes):
-        if suffix.lower() in SUFFIXES:
-            return SUFFIXES[suffix.lower()]
-    return None
+def _by_content(start: FileStart) -> str | None:
+    """Return the format that recognises a file; those registered from outside are asked before the built-in ones."""
+    known = sorted(FORMATS.known().items(), key=lambda item: isinstance(item[1].target, str))
+    return next((name for name, entry in known if entry.recognise and resolve(entry.recognise)(start)), None)
+
+
+def is_parquet(start: FileStart) -> bool:
+    """Return whether a file begins as Parquet."""
+    return start.data.startswith(b"PAR1")
+
+
+def is_arrow(start: FileStart) -> bool:
+    """Return whether a file begins as Arrow's files or streams."""
+    return start.data.startswith((b"ARROW1", b"\xff\xff\xff\xff"))
+
+
+def is_ndjson(start: FileStart) -> bool:
+    """Return whether a line is a JSON object, and not a decision."""
+    return start.line.lstrip().startswith("{") and not _is_decision(start.line)
+
+
+def is_dsjson(start: FileStart) -> bool:
+    """Return whether a line is a decision in JSON."""
+    return start.line.lstrip().startswith("{") and _is_decision(start.line)
+
+
+def is_vw(start: FileStart) -> bool:
+    """Return whether lines are Vowpal Wabbit's; without labels, a table drawn with bars has one at both ends."""
+    if start.data.startswith(tuple(FOREIGN)) or start.line.lstrip().startswith(("{", "[")):
+        return False
+    if VW_LABEL.match(start.line) or (start.named in (None, "vw") and VW_OTHER.match(start.line)):
+        return True
+    lines = [line.rstrip() for line in start.text.splitlines()[:20] if line.strip()]
+    return bool(lines) and all(VW_UNLABELLED.match(line) and not line.endswith("|") for line in lines)
 
 
 def _is_decision(line: str) -> bool:

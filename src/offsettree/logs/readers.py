@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from offsettree._optional import require
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.logs._limits import Limits
+from offsettree.registry import FORMATS, resolve
 
 if TYPE_CHECKING:
     from offsettree.logs._reader import Chunk, Reader
@@ -54,7 +55,7 @@ def scan_tables(
     columns : list of str, optional
         The columns wanted, in that order; by default all.
     format : {"csv", "ndjson", "parquet", "arrow", "vw", "dsjson"}, optional
-        By default it is recognised by content, then by name.
+        Or one that `register_format` has added. By default it is recognised by content, then by name.
     types : mapping of str to {"number", "text"}, optional
         What columns are to be read as, whatever they look like. A value that is not a number is then an error. In
         ``vw`` and ``dsjson`` such columns are there even if no row names them.
@@ -134,7 +135,7 @@ def open_reader(
     """Find the reader of a path; it reads nothing but the beginning of its first file."""
     require("pyarrow", extra="files")
     from offsettree.logs._reader import Options
-    from offsettree.logs._recognise import FORMATS, recognise
+    from offsettree.logs._recognise import recognise
     from offsettree.logs._source import find_sources
 
     if format is not None and format not in FORMATS:
@@ -161,29 +162,8 @@ def open_reader(
         raise ParameterError(f"encoding must be one that Python knows, such as latin-1; got {encoding!r}.")
     sources = [replace(source, limits=limits) for source in find_sources(path)]
     found = format or recognise(sources[0])
-    return _reader_class(found)(sources, Options(types=types or {}, cost=cost, encoding=encoding, **options))
-
-
-def _reader_class(format: str) -> type[Reader]:  # noqa: A002
-    if format == "csv":
-        from offsettree.logs._csv import CsvReader
-
-        return CsvReader
-    if format in ("parquet", "arrow"):
-        from offsettree.logs._columnar import ArrowReader, ParquetReader
-
-        return ParquetReader if format == "parquet" else ArrowReader
-    if format == "ndjson":
-        from offsettree.logs._ndjson import NdjsonReader
-
-        return NdjsonReader
-    if format == "vw":
-        from offsettree.logs._vw import VwReader
-
-        return VwReader
-    from offsettree.logs._dsjson import DsjsonReader
-
-    return DsjsonReader
+    reader: type[Reader] = resolve(FORMATS[found].target)
+    return reader(sources, Options(types=types or {}, cost=cost, encoding=encoding, **options))
 
 
 def check_chunk_rows(chunk_rows: Any) -> None:

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from offsettree.reading.columns import ColumnSpace
     from offsettree.reading.contests import read_contests
     from offsettree.reading.flat import Flat, flatten, inputs_of
+    from offsettree.reading.pieces import LinearPiece, TreesPiece
     from offsettree.reading.pipelines import steps_before
-    from offsettree.reading.scores import LinearPiece, join_pieces, read_classes, read_regressor
+    from offsettree.reading.scores import join_pieces, read_classes, read_regressor
     from offsettree.reading.trees import TreeList, read_tree
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Flat",
     "LinearPiece",
     "TreeList",
+    "TreesPiece",
     "flatten",
     "inputs_of",
     "join_pieces",
@@ -37,8 +39,9 @@ __getattr__ = names_on_demand(
         "columns": ("ColumnSpace",),
         "contests": ("read_contests",),
         "flat": ("Flat", "flatten", "inputs_of"),
+        "pieces": ("LinearPiece", "TreesPiece"),
         "pipelines": ("steps_before",),
-        "scores": ("LinearPiece", "join_pieces", "read_classes", "read_regressor"),
+        "scores": ("join_pieces", "read_classes", "read_regressor"),
         "trees": ("TreeList", "read_tree"),
     },
 )

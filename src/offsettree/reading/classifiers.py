@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from offsettree.learners import ConstantClassifier, Costing, HistogramTree
 from offsettree.reading.members import Committee, Constant, Member, Part, Plane, Splits
+from offsettree.reading.pieces import LinearPiece
 
 __all__ = ["read_committee", "read_member", "same_functions"]
 
@@ -27,6 +28,8 @@ LINEAR = (LogisticRegression, RidgeClassifier, LinearDiscriminantAnalysis)
 
 def read_member(classifier: Any, n_features: int, features: NDArray[np.intp] | None = None) -> Member | None:
     """Read a single classifier of the labels 0 and 1. It sees the columns `features` of X, or all `n_features`."""
+    if isinstance(classifier, LinearPiece) and len(classifier.weights) == 1:
+        return Plane(classifier.weights[0], float(classifier.bias[0]))
     labels = _labels(classifier)
     if labels is None:
         return None

@@ -27,6 +27,7 @@ from offsettree.reading.classifiers import read_committee, read_member
 from offsettree.reading.columns import ColumnSpace
 from offsettree.reading.members import Committee, Constant, Member, Plane, Splits
 from offsettree.reading.members import Part as CommitteePart
+from offsettree.reading.pieces import TreesPiece, stated_form
 from offsettree.reading.pipelines import Preprocessing, unwrap
 from offsettree.reading.trees import TreeList, read_boosting
 
@@ -72,7 +73,8 @@ def _read(classifier: Any, space: ColumnSpace) -> Any:
         member = read_member(classifier, len(space.numbers))
         if member is not None:
             return member
-    core, before = unwrap(classifier, space)
+    learner, before = unwrap(classifier, space)
+    core = stated_form(learner)
     n_seen = len(before.source)
     if type(core) is HistGradientBoostingClassifier:
         if core.n_trees_per_iteration_ != 1 or core.classes_.tolist() != [0, 1]:
@@ -81,12 +83,14 @@ def _read(classifier: Any, space: ColumnSpace) -> Any:
         return Boosted(
             trees.on_columns(before.columns_for(core)), float(np.asarray(core._baseline_prediction).ravel()[0])
         )
+    if isinstance(core, TreesPiece) and len(core.base) == 1:
+        return Boosted(core.trees.on_columns(before.columns_for(learner)), float(core.base[0]))
     member = read_member(core, n_seen)
     if member is not None:
         return _place(member, before, core, space.n_columns)
     committee = read_committee(core, n_seen)
     if committee is None:
-        raise CannotFlatten(name_of(core))
+        raise CannotFlatten(name_of(learner))
     if committee.constant is not None:
         return Constant(committee.constant)
     columns = before.columns_for(core)
@@ -129,6 +133,7 @@ def _read_shared(contest: SharedContest, space: ColumnSpace) -> Any:
     wider = space.with_more(contest.n_nodes, "node")
     unwrap(contest.classifier, wider)
     core, before = unwrap(contest.classifier, wider)
+    core = stated_form(core)
     n, n_all = space.n_columns, space.n_columns + contest.n_nodes
 
     def fixed(member: Any) -> Any:

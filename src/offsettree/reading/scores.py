@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,40 +35,11 @@ from offsettree.models.scores import LinearScores, TreeScores
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.classifiers import same_functions
 from offsettree.reading.columns import ColumnSpace
+from offsettree.reading.pieces import LinearPiece, Piece, TreesPiece, stated_form
 from offsettree.reading.pipelines import Preprocessing, unwrap
 from offsettree.reading.trees import TreeList, read_boosting, read_tree
 
-__all__ = ["LinearPiece", "TreesPiece", "join_pieces", "read_classes", "read_regressor"]
-
-FORESTS_OF_NUMBERS = (RandomForestRegressor, ExtraTreesRegressor)
-FORESTS_OF_CLASSES = (RandomForestClassifier, ExtraTreesClassifier)
-# Between them they have the ways in which scikit-learn's linear models answer.
-LINEAR_NUMBERS = (HuberRegressor, Lasso, Ridge, RidgeCV, SGDRegressor)
-LINEAR_CLASSES = (LogisticRegression, RidgeClassifier)
-IDENTITY = ("IdentityLink",)  # others bend what the trees sum to
-
-
-@dataclass(frozen=True)
-class LinearPiece:
-    """Linear functions of the columns, of shape (n_outputs, n_columns); constants are such of no weight."""
-
-    weights: NDArray[np.float64]
-    bias: NDArray[np.float64]
-    at_missing: NDArray[np.float64] | None
-    constant: bool = False
-
-
-@dataclass(frozen=True)
-class TreesPiece:
-    """Sums over trees, in as many outputs as there are bases."""
-
-    trees: TreeList
-    base: NDArray[np.float64]
-    divisor: float
-    narrow: bool
-
-
-Piece: TypeAlias = LinearPiece | TreesPiece
+__all__ = ["join_pieces", "read_classes", "read_regressor"]
 
 
 def read_regressor(model: Any, space: ColumnSpace, n_more: int = 0) -> Piece:
@@ -75,47 +47,94 @@ def read_regressor(model: Any, space: ColumnSpace, n_more: int = 0) -> Piece:
     if type(model) is ConstantRegressor:
         return LinearPiece(np.zeros((1, 0)), np.array([float(model.value)]), None, constant=True)
     core, before = _unwrapped(model, space, n_more)
-    kind: Any = type(core)
-    if any(same_functions(kind, known, ("predict",)) for known in LINEAR_NUMBERS):
-        return LinearPiece(*before.plane(*_coefficients(core), space.n_columns + n_more))
-    trees = TreeList()
-    if any(same_functions(kind, known, ("predict",)) for known in FORESTS_OF_NUMBERS):
-        for tree in core.estimators_:
-            read_tree(tree.tree_, trees)
-        return _piece(trees, before, core, core.n_outputs_, len(core.estimators_), narrow=True)
-    if same_functions(kind, DecisionTreeRegressor, ("predict",)) and hasattr(core, "tree_"):
-        read_tree(core.tree_, trees)
-        return _piece(trees, before, core, core.n_outputs_, 1, narrow=True)
-    if kind is HistGradientBoostingRegressor:
-        if type(core._loss.link).__name__ not in IDENTITY:
-            raise CannotFlatten(f"{name_of(core)} with loss={core.loss!r}")
-        base = np.asarray(core._baseline_prediction, dtype=np.float64).ravel()
-        return _boosted(core, before, base)
-    raise CannotFlatten(name_of(core))
+    return _on_columns(_read(core), core, before, space.n_columns + n_more)
 
 
 def read_classes(model: Any, space: ColumnSpace) -> Piece:
     """Read a fitted classifier of two or more classes: the larger its number, the better a class."""
     core, before = _unwrapped(model, space, 0)
-    kind: Any = type(core)
-    n_classes = len(core.classes_)
-    if any(same_functions(kind, known, ("predict", "decision_function")) for known in LINEAR_CLASSES):
-        weights, bias = _coefficients(core)
-        if len(weights) == 1:  # of two classes, the second where the one number is above zero
-            weights, bias = np.vstack([np.zeros_like(weights), weights]), np.append(0.0, bias)
-        return LinearPiece(*before.plane(weights, bias, space.n_columns))
+    piece = _read(core)
+    if isinstance(piece, LinearPiece) and len(piece.weights) == 1:
+        # Of two classes, the second where the one number is above zero.
+        piece = LinearPiece(np.vstack([np.zeros_like(piece.weights), piece.weights]), np.append(0.0, piece.bias))
+    return _on_columns(piece, core, before, space.n_columns)
+
+
+def _read(core: Any) -> Piece:
+    """Return what a learner without steps before it is made of, in the columns that it sees."""
+    stated = stated_form(core)
+    if isinstance(stated, LinearPiece | TreesPiece):
+        return stated
+    kind: Any = type(stated)
+    reader = _reader_of(kind)
+    if reader is None:
+        raise CannotFlatten(name_of(core))
+    return reader(stated)
+
+
+def _on_columns(piece: Piece, core: Any, before: Preprocessing, n_columns: int) -> Piece:
+    """Turn a piece of the columns that a learner sees into one of the columns of X."""
+    if isinstance(piece, LinearPiece):
+        return LinearPiece(*before.plane(piece.weights, piece.bias, n_columns))
+    return replace(piece, trees=piece.trees.on_columns(before.columns_for(core)))
+
+
+def _read_linear(core: Any) -> LinearPiece:
+    if getattr(core, "coef_", None) is None or sp.issparse(core.coef_):
+        raise CannotFlatten(f"{name_of(core)} without dense coefficients")
+    weights = np.atleast_2d(np.asarray(core.coef_, dtype=np.float64))
+    return LinearPiece(weights, np.broadcast_to(np.asarray(core.intercept_, dtype=np.float64).ravel(), len(weights)))
+
+
+def _read_trees(core: Any) -> TreesPiece:
+    """Read a decision tree, or the mean over a forest."""
+    members = getattr(core, "estimators_", [core])
     trees = TreeList()
-    if any(same_functions(kind, known, ("predict", "predict_proba")) for known in FORESTS_OF_CLASSES):
-        for tree in core.estimators_:
-            read_tree(tree.tree_, trees)
-        return _piece(trees, before, core, n_classes, len(core.estimators_), narrow=True)
-    if same_functions(kind, DecisionTreeClassifier, ("predict", "predict_proba")):
-        read_tree(core.tree_, trees)
-        return _piece(trees, before, core, n_classes, 1, narrow=True)
-    if kind is HistGradientBoostingClassifier:
-        base = np.asarray(core._baseline_prediction, dtype=np.float64).ravel()
-        return _boosted(core, before, np.append(0.0, base) if n_classes == 2 else base)
-    raise CannotFlatten(name_of(core))
+    for tree in members:
+        read_tree(tree.tree_, trees)
+    n_outputs = len(core.classes_) if hasattr(core, "classes_") else core.n_outputs_
+    return TreesPiece(trees, np.zeros(n_outputs), float(len(members)), narrow=True)
+
+
+def _read_boosted_numbers(core: Any) -> TreesPiece:
+    if type(core._loss.link).__name__ != "IdentityLink":  # others bend what the trees sum to
+        raise CannotFlatten(f"{name_of(core)} with loss={core.loss!r}")
+    return TreesPiece(read_boosting(core), _baseline(core), 1.0, narrow=False)
+
+
+def _read_boosted_classes(core: Any) -> TreesPiece:
+    trees, base = read_boosting(core), _baseline(core)
+    if core.n_trees_per_iteration_ == 1:  # of two classes, the second where the one number is above zero
+        trees, base = TreeList(trees.tables, trees.values, [1] * len(trees.output)), np.append(0.0, base)
+    return TreesPiece(trees, base, 1.0, narrow=False)
+
+
+def _baseline(core: Any) -> NDArray[np.float64]:
+    return np.asarray(core._baseline_prediction, dtype=np.float64).ravel()
+
+
+# The classes that are understood: any that answers by the very functions of one of these is read alike. Between them
+# they have the ways in which scikit-learn's linear models answer.
+READERS: tuple[tuple[tuple[type, ...], tuple[str, ...], Callable[[Any], Piece]], ...] = (
+    ((HuberRegressor, Lasso, Ridge, RidgeCV, SGDRegressor), ("predict",), _read_linear),
+    ((LogisticRegression, RidgeClassifier), ("predict", "decision_function"), _read_linear),
+    ((RandomForestRegressor, ExtraTreesRegressor, DecisionTreeRegressor), ("predict",), _read_trees),
+    (
+        (RandomForestClassifier, ExtraTreesClassifier, DecisionTreeClassifier),
+        ("predict", "predict_proba"),
+        _read_trees,
+    ),
+    ((HistGradientBoostingRegressor,), ("predict", "_raw_predict"), _read_boosted_numbers),
+    ((HistGradientBoostingClassifier,), ("predict", "_raw_predict"), _read_boosted_classes),
+)
+
+
+@cache
+def _reader_of(kind: Any) -> Callable[[Any], Piece] | None:
+    for known, methods, reader in READERS:
+        if any(same_functions(kind, each, methods) for each in known):
+            return reader
+    return None
 
 
 def join_pieces(pieces: Sequence[Piece], space: ColumnSpace, *, clipped: bool = False) -> LinearScores | TreeScores:
@@ -161,24 +180,3 @@ def _unwrapped(model: Any, space: ColumnSpace, n_more: int) -> tuple[Any, Prepro
     wider = space.with_more(n_more, "action")
     unwrap(model, wider)
     return unwrap(model, wider)
-
-
-def _coefficients(core: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if getattr(core, "coef_", None) is None or sp.issparse(core.coef_):
-        raise CannotFlatten(f"{name_of(core)} without dense coefficients")
-    weights = np.atleast_2d(np.asarray(core.coef_, dtype=np.float64))
-    bias = np.broadcast_to(np.asarray(core.intercept_, dtype=np.float64).ravel(), len(weights))
-    return weights, bias
-
-
-def _piece(
-    trees: TreeList, before: Preprocessing, core: Any, n_outputs: int, divisor: int, *, narrow: bool
-) -> TreesPiece:
-    return TreesPiece(trees.on_columns(before.columns_for(core)), np.zeros(n_outputs), float(divisor), narrow)
-
-
-def _boosted(core: Any, before: Preprocessing, base: NDArray[np.float64]) -> TreesPiece:
-    trees = read_boosting(core).on_columns(before.columns_for(core))
-    if len(base) == 2 and core.n_trees_per_iteration_ == 1:
-        trees = TreeList(trees.tables, trees.values, [1] * len(trees.output))
-    return TreesPiece(trees, base, 1.0, narrow=False)

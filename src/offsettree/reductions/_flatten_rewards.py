@@ -11,8 +11,9 @@ from offsettree.models.scores import BoostedRewardScores, LeafMeans, LinearScore
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
 from offsettree.reading.columns import ColumnSpace
+from offsettree.reading.pieces import LinearPiece
 from offsettree.reading.pipelines import steps_before
-from offsettree.reading.scores import LinearPiece, join_pieces, read_regressor
+from offsettree.reading.scores import join_pieces, read_regressor
 from offsettree.reading.trees import TreeList, read_tree
 from offsettree.reductions._boosted_rewards import BoostedRewards
 from offsettree.reductions._corrections import ForestCorrections, RegressedCorrections

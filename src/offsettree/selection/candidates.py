@@ -13,17 +13,8 @@ from offsettree._validation import check_range
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
-from offsettree.reductions import (
-    ConstantPolicy,
-    CorrectionForest,
-    DoublyRobust,
-    ImportanceWeighted,
-    OffsetForest,
-    OffsetTree,
-    PolicyTree,
-    RewardBoosting,
-    RewardRegression,
-)
+from offsettree.reductions import CorrectionForest, DoublyRobust, OffsetForest
+from offsettree.registry import POLICIES
 
 __all__ = [
     "Candidate",
@@ -48,7 +39,8 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     """Return the candidates of ``PolicySearch(candidates="default")``, as (name, policy), in order of preference.
 
     The best constant action comes first: others must beat it. Remove some, or insert your own where they belong: with
-    `simpler_within`, the first of nearly equal candidates is chosen.
+    `simpler_within`, the first of nearly equal candidates is chosen. Those that other packages have registered (see
+    `register_policy`) come where their rank puts them, by default last.
 
     Parameters
     ----------
@@ -61,26 +53,14 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     >>> [name for name, _ in default_candidates(sparse=True)]
     ['constant', 'reward regression, ridge', 'offset tree, logistic', 'offset forest, logistic']
     """
-    constant = Candidate("constant", ConstantPolicy())
-    ridge = Candidate("reward regression, ridge", RewardRegression(make_learner("ridge", "regressor")))
-    contests = OffsetTree(make_learner("logistic"), tree="learned", offset="mean")
-    logistic_tree = Candidate("offset tree, logistic", contests)
-    if sparse:
-        logistic_forest = OffsetForest(make_learner("logistic"), n_trees=10)
-        return [constant, ridge, logistic_tree, Candidate("offset forest, logistic", logistic_forest)]
-    # One multinomial model, not one per pair of actions: with many actions it learns from all rows at once.
-    multinomial = ImportanceWeighted(make_learner("logistic"), n_draws=None, all_pairs=False)
-    return [
-        constant,
-        Candidate("policy tree", PolicyTree()),
-        Candidate("reward boosting", RewardBoosting()),
-        ridge,
-        Candidate("doubly robust", DoublyRobust()),
-        Candidate("offset forest", OffsetForest()),
-        Candidate("importance weighted, logistic", multinomial),
-        logistic_tree,
-        Candidate("offset tree", OffsetTree(tree="learned", offset="mean")),
-    ]
+    POLICIES.load_beside()
+    offered = [(each, entry) for entry in POLICIES.known().values() for each in entry.candidates]
+    candidates = []
+    for each, entry in sorted(offered, key=lambda offer: offer[0].rank):
+        if each.sparse if sparse else each.dense:
+            learner = None if each.base is None or entry.base is None else make_learner(each.base, entry.base)
+            candidates.append(Candidate(each.name, entry.make(learner, **each.settings)))
+    return candidates
 
 
 def read_candidates(candidates: Any, *, sparse: bool = False) -> list[Candidate]:

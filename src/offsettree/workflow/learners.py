@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from numpy.typing import ArrayLike
 
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
-from offsettree.reductions import (
-    ConstantPolicy,
-    DoublyRobust,
-    ImportanceWeighted,
-    OffsetForest,
-    OffsetTree,
-    PolicyTree,
-    RewardBoosting,
-    RewardRegression,
-)
-from offsettree.selection import PolicySearch
+from offsettree.registry import POLICIES
 
 __all__ = ["LEARNERS", "make_policy"]
 
-# Name, and the kind of base learner it takes; None if it takes none.
-LEARNERS: dict[str, str | None] = {
-    "auto": None,
-    "offset-tree": "classifier",
-    "offset-forest": "classifier",
-    "reward-regression": "regressor",
-    "importance-weighted": "classifier",
-    "doubly-robust": None,
-    "reward-boosting": None,
-    "policy-tree": None,
-    "constant": None,
-    "online": None,
-    "online-regression": None,
-}
-OFFSET_LEARNERS = ("offset-tree", "offset-forest")
+LEARNERS = POLICIES
 
 
 def make_policy(
@@ -57,7 +32,7 @@ def make_policy(
     Parameters
     ----------
     name : str
-        One of `LEARNERS`, except the online ones. "auto" is a `PolicySearch`.
+        One of `LEARNERS`, except the online ones: "auto", which is a `PolicySearch`, or what `register_policy` named.
     base : str, optional
         Base learner, by the names of `offsettree.learners.make_learner`.
     offset : float, "mean" or "median", optional
@@ -79,39 +54,23 @@ def make_policy(
     >>> make_policy("offset-tree", "logistic").estimator.steps[-1][1]
     LogisticRegression(max_iter=1000)
     """
-    if name not in LEARNERS or name.startswith("online"):
-        raise ParameterError(f"the learner must be one of {', '.join(LEARNERS)}; got {name!r}.")
-    kind = LEARNERS[name]
-    if base is not None and kind is None:
-        takers = ", ".join(each for each, kind in LEARNERS.items() if kind)
+    entry = POLICIES.get(name)
+    if entry is None or entry.online:
+        raise ParameterError(f"the learner must be one of {', '.join(POLICIES)}; got {name!r}.")
+    if base is not None and entry.base is None:
+        takers = ", ".join(each for each, entry in POLICIES.known().items() if entry.base)
         raise ParameterError(f"{name!r} takes no base learner; got {base!r}. These take one: {takers}.")
-    if time_budget is not None and name != "auto":
+    if time_budget is not None and not entry.takes("time_budget"):
         raise ParameterError(f"only the learner 'auto' takes a time budget; got one for {name!r}. Leave it out.")
-    if offset is not None and name not in OFFSET_LEARNERS:
-        raise ParameterError(f"only {' and '.join(OFFSET_LEARNERS)} take an offset; got one for {name!r}.")
-    common: dict[str, Any] = {"reward_range": reward_range, "actions": actions, "n_jobs": n_jobs}
-    seeded = common | {"random_state": random_state}
-    estimator = None if base is None or kind is None else make_learner(base, kind)  # type: ignore[arg-type]
-    if name == "auto":
-        # The value is estimated on held-out rows, so the search need not spend twice the time to estimate it too.
-        return PolicySearch(nested=False, time_budget=time_budget, **seeded)
-    if name == "offset-tree":
-        # The paper's offset, the middle of the reward range, suits few logs: most rewards are not centred there.
-        return OffsetTree(estimator, tree="learned", offset="mean" if offset is None else offset, **seeded)
-    if name == "offset-forest":
-        return OffsetForest(estimator, offset="mean" if offset is None else offset, **seeded)
-    if name == "reward-boosting":
-        return RewardBoosting(**seeded)
-    if name == "policy-tree":
-        return PolicyTree(**seeded)
-    if name == "constant":
-        return ConstantPolicy(**_accepted(ConstantPolicy, seeded))
-    if name == "reward-regression":
-        return RewardRegression(estimator, **_accepted(RewardRegression, seeded))
-    if name == "importance-weighted":
-        return ImportanceWeighted(estimator, **_accepted(ImportanceWeighted, seeded))
-    return DoublyRobust(**_accepted(DoublyRobust, seeded))
-
-
-def _accepted(policy: type[BasePolicy], settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name in policy._get_param_names()}
+    if offset is not None and not entry.takes("offset"):
+        takers = " and ".join(each for each, it in POLICIES.known().items() if it.takes("offset") and not it.online)
+        raise ParameterError(f"only {takers} take an offset; got one for {name!r}.")
+    given = {"offset": offset, "time_budget": time_budget}
+    return entry.make(  # type: ignore[no-any-return]
+        None if base is None or entry.base is None else make_learner(base, entry.base),
+        reward_range=reward_range,
+        actions=actions,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        **{setting: value for setting, value in given.items() if value is not None},
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import Counter
@@ -18,6 +19,7 @@ from offsettree.exceptions import LogError, ParameterError
 from offsettree.facts import ActionFacts, Facts, RunFacts, SourceFacts
 from offsettree.logs import LoggedData, LogScan
 from offsettree.online import OnlineOffsetTree, OnlineRewardRegression
+from offsettree.registry import POLICIES
 from offsettree.workflow.facts import outcome_facts, policy_facts, tree_facts, versions
 from offsettree.workflow.first_pass import FirstPass
 from offsettree.workflow.learning import check_level, range_of
@@ -25,7 +27,6 @@ from offsettree.workflow.running_value import RunningConstant, RunningValue
 
 __all__ = ["learn_from_stream"]
 
-LEARNERS = {"online": "online offset tree", "online-regression": "online reward regression"}
 CHUNK_ROWS = 1 << 14  # the policy decides on so many rows before it learns from them
 
 OnlinePolicy = OnlineOffsetTree | OnlineRewardRegression
@@ -58,7 +59,7 @@ def learn_from_stream(
     path : str or path
         A file or a folder.
     learner : {"online", "online-regression"}, default="online"
-        An `OnlineOffsetTree` or an `OnlineRewardRegression`.
+        An `OnlineOffsetTree` or an `OnlineRewardRegression`; or the name of another policy registered as online.
     reward_range : (float, float), optional
         Smallest and largest possible reward; by default (0, 1) if all rewards are within, else those of the log.
     level : float, default=0.95
@@ -73,13 +74,15 @@ def learn_from_stream(
     policy, encoder, facts, estimate
         The estimate is of the decisions on each chunk before it was learned from (progressive validation).
     """
-    if learner not in LEARNERS:
-        raise ParameterError(f"the learner must be one of {', '.join(LEARNERS)}; got {learner!r}.")
+    entry = POLICIES.get(learner)
+    if entry is None or not entry.online:
+        online = ", ".join(name for name, each in POLICIES.known().items() if each.online)
+        raise ParameterError(f"the learner must be one of {online}; got {learner!r}.")
     check_level(level)
     scan = LoggedData.scan(path, CHUNK_ROWS, **arguments)
     first = FirstPass(scan, path)
     used_range = reward_range or range_of(*first.reward_ends)
-    policy = _new_policy(learner, sorted(first.n_by_action), used_range, random_state)
+    policy = entry.make(actions=sorted(first.n_by_action), reward_range=used_range, random_state=random_state)
     again = LoggedData.scan(path, CHUNK_ROWS, encoder=first.encoder, **arguments)
     passed = _second_pass(policy, again, first.n_rows, used_range)
     if passed.value.n_rows == 0:
@@ -88,25 +91,18 @@ def learn_from_stream(
             f"{path} has {first.n_rows:,}. Use another learner, which holds rows out."
         )
     compared = passed.value.compared(passed.constant.best(), level).doubted(first.doubts)
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(policy).__name__).lower()
     facts = outcome_facts(
         compared,
         "the rows before, again and again",
         title=str(path),
         log=_source_facts(first, passed, scan.roles, used_range),
-        policy=policy_facts(policy, name=LEARNERS[learner], rows=first.n_rows, refit=False, seconds=passed.seconds),
+        policy=policy_facts(policy, name=name, rows=first.n_rows, refit=False, seconds=passed.seconds),
         tree=tree_facts(policy, passed.last),
         warnings=list(compared.warnings),
         reproduce=RunFacts(command="", seed=random_state, versions=versions()),
     )
     return policy, first.encoder, facts, compared.estimate
-
-
-def _new_policy(
-    learner: str, actions: list[Any], reward_range: tuple[float, float], random_state: int | None
-) -> OnlinePolicy:
-    if learner == "online":
-        return OnlineOffsetTree(actions=actions, reward_range=reward_range, offset="mean", random_state=random_state)
-    return OnlineRewardRegression(actions=actions, reward_range=reward_range)
 
 
 def _second_pass(policy: OnlinePolicy, scan: LogScan, n_rows: int, reward_range: tuple[float, float]) -> _Progressive:

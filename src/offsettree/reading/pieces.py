@@ -1,0 +1,46 @@
+"""What fitted learners are made of, where they give numbers: linear functions, or sums over trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.reading.trees import TreeList
+from offsettree.registry import CLASSIFIERS, REGRESSORS
+
+__all__ = ["LinearPiece", "Piece", "TreesPiece", "stated_form"]
+
+
+@dataclass(frozen=True)
+class LinearPiece:
+    """Linear functions of the columns, of shape (n_outputs, n_columns); constants are such of no weight."""
+
+    weights: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    at_missing: NDArray[np.float64] | None = None
+    constant: bool = False
+
+
+@dataclass(frozen=True)
+class TreesPiece:
+    """Sums over trees, in as many outputs as there are bases."""
+
+    trees: TreeList
+    base: NDArray[np.float64]
+    divisor: float
+    narrow: bool
+
+
+Piece: TypeAlias = LinearPiece | TreesPiece
+
+
+def stated_form(learner: Any) -> Any:
+    """Return what a learner registered with `read` says that it is made of; any other learner is itself."""
+    for registry in (CLASSIFIERS, REGRESSORS):
+        for entry in registry.known().values():
+            if entry.read is not None and entry.target is type(learner):
+                return entry.read(learner)
+    return learner
