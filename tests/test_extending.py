@@ -25,12 +25,14 @@ from offsettree import (
     RewardRegression,
     export_onnx,
     load,
+    register_format,
     register_policy,
     save,
 )
 from offsettree.cli import main
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners import make_learner
+from offsettree.logs._ndjson import NdjsonReader
 from offsettree.registry import POLICIES, CandidateEntry
 from offsettree.selection import default_candidates
 from offsettree.workflow import make_policy
@@ -152,6 +154,14 @@ def test_a_file_that_only_its_name_says_is_a_toy_is_refused(tmp_path: Path) -> N
         LoggedData.read(tmp_path / "log.rows")
     path = ROWS.write(make_log(20, 0), tmp_path / "other")
     assert len(LoggedData.read(path.rename(tmp_path / "other.csv"))) == 20
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_format_without_a_test_has_its_suffix(tmp_path: Path) -> None:
+    register_format("toy-like-json", suffixes=".like")(type("Like", (NdjsonReader,), {"roles": {"reward": "gain"}}))
+    lines = [f'{{"age": {row}, "action": {row % 2}, "gain": 1, "propensity": 0.5}}\n' for row in range(10)]
+    (tmp_path / "log.like").write_text("".join(lines))
+    assert LoggedData.read(tmp_path / "log.like").reward.tolist() == [1.0] * 10
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def recognise(source: Source) -> str:
     """Return the format of a file."""
     start = _start_of(source)
     found = _by_content(start)
-    if found is None and start.named is None and FORMATS.beside():
+    if start.named is None and found is None and FORMATS.beside():
         FORMATS.load_beside()
         start = _start_of(source)
         found = _by_content(start)
@@ -68,14 +68,11 @@ def recognise(source: Source) -> str:
         if "\x00" in start.text[:1000] and not start.data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise LogError(f"a log must be one of {', '.join(FORMATS)}; {source} is none of them: it is not text.")
         return "csv"
-    if FORMATS[start.named].recognise is not None:
-        raise LogError(
-            f"{source} must be {start.named}, as its name says; it does not begin as such files do. If it is CSV, ",
-            "pass ",
-            Parameter("format", "csv"),
-            ".",
-        )
-    return start.named
+    raise LogError(
+        f"{source} must be {start.named}, as its name says; it does not begin as such files do. If it is CSV, pass ",
+        Parameter("format", "csv"),
+        ".",
+    )
 
 
 def _start_of(source: Source) -> FileStart:
@@ -87,9 +84,11 @@ def _start_of(source: Source) -> FileStart:
 
 
 def _by_content(start: FileStart) -> str | None:
-    """Return the format that recognises a file; those registered from outside are asked before the built-in ones."""
-    known = sorted(FORMATS.known().items(), key=lambda item: isinstance(item[1].target, str))
-    return next((name for name, entry in known if entry.recognise and resolve(entry.recognise)(start)), None)
+    """Return the format that recognises a file, registered ones first; one without a test has its suffix alone."""
+    for name, entry in sorted(FORMATS.known().items(), key=lambda item: isinstance(item[1].target, str)):
+        if resolve(entry.recognise)(start) if entry.recognise else name == start.named != "csv":
+            return name
+    return None
 
 
 def is_parquet(start: FileStart) -> bool:

@@ -50,8 +50,8 @@ class PolicySearch(BasePolicy):
     candidates : "default" or list of policies or of pairs (name, policy), default="default"
         In order of preference, from the simplest to the most elaborate. "default" are those of
         `offsettree.selection.default_candidates`: the best constant action, a policy tree of two levels, reward
-        boosting, ridge regression, a doubly robust policy, an offset forest, importance weighting and offset trees.
-        Their `reward_range` and `actions` are those of the search.
+        boosting, ridge regression, a doubly robust policy, an offset forest, importance weighting and offset trees; and
+        those that `register_policy` has added. Their `reward_range` and `actions` are those of the search.
     cv : int, default=5
         Number of folds.
     nested : bool, default=True
