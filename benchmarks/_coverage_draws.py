@@ -18,7 +18,10 @@ from offsettree.evaluation._kernels_moments import N_SUMS, add_moments
 __all__ = ["METHODS", "Drawn", "draw"]
 
 METHODS = ("snips", "ips", "doubly_robust")
-AMOUNTS = ("one", "exponential", "log-normal", "Pareto", "log-normal 0.8", "gamma")
+AMOUNTS = (
+    "one", "exponential", "log-normal", "Pareto", "log-normal 0.8", "gamma", "log-normal 1.3", "log-normal 0.7",
+    "log-normal 1.1", "Weibull 0.6", "Pareto 4",
+)  # fmt: skip
 N_FOLDS = 5
 PULL = 2.0  # rows' worth, of an action's mean on that of its group
 N_FACTS = 16
@@ -122,6 +125,12 @@ def _amount(kind: int) -> Any:
         return np.exp(0.8 * np.random.standard_normal())
     if kind == 5:
         return np.random.gamma(0.5)
+    if kind in (6, 7, 8):
+        return np.exp((1.3, 0.7, 1.1)[kind - 6] * np.random.standard_normal())
+    if kind == 9:
+        return np.random.weibull(0.6)
+    if kind == 10:
+        return (1 - np.random.random()) ** (-1 / 4)
     return 1.0
 
 

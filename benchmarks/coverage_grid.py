@@ -5,7 +5,7 @@ the value of a policy, of its gain on what was logged, and of its gain on anothe
 robust with a reward model fitted on other folds. Cells that miss a goal are drawn again, ten times as many logs; those
 judge. What is done is kept in a file of records: a run that was stopped goes on.
 
-    python benchmarks/coverage_grid.py [--grid judging|tuning] [--records FILE ...] [--part 0/2] [--json FILE]
+    python benchmarks/coverage_grid.py [--grid judging|tuning|money] [--records FILE ...] [--part 0/2] [--json FILE]
 
 Several processes share the work if each is given its part and a file of its own, named first; one that is given all
 files and no part then does the rest, and sums up.
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from _coverage_draws import METHODS
-from _coverage_grid import GOALS, GRID, TUNING, Cell, cells
+from _coverage_grid import GOALS, GRID, MONEY, TUNING, Cell, cells
 from _coverage_grid import MOST_ROWS as LONGEST
 from _coverage_judge import QUANTITIES, judge
 from _problems import write_figures
@@ -121,7 +121,7 @@ def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Print what misses a goal as it is found, and a line per method and quantity."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--grid", choices=("judging", "tuning"), default="judging")
+    parser.add_argument("--grid", choices=("judging", "tuning", "money"), default="judging")
     parser.add_argument("--logs", type=int, default=GOALS["logs"])
     parser.add_argument("--records", type=Path, nargs="+", default=[], help="keep what is done here, and go on from it")
     parser.add_argument("--share", type=float, default=1.0, help="of the cells, from the beginning: 0.34 is a third")
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--part", default="0/1", help="of the cells, such as 0/2 and 1/2")
     parser.add_argument("--json", type=Path, help="write the summary to this file")
     options = parser.parse_args()
-    grid = GRID if options.grid == "judging" else TUNING
+    grid = {"judging": GRID, "tuning": TUNING, "money": MONEY}[options.grid]
     part, n_parts = map(int, options.part.split("/"))
     started, found = time.perf_counter(), []
     known: dict[str, list[dict[str, Any]]] = {}
