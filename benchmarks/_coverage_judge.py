@@ -11,8 +11,9 @@ from _coverage_grid import Cell, World, world
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from offsettree.evaluation._claims import Claims, LogSums, RewardLimits, claims_of
+from offsettree.evaluation._claims import Claims, LogSums, claims_of
 from offsettree.evaluation._mid_p import FEW_INFORMATIVE, find_ends, p_values
+from offsettree.evaluation._reward_limits import COLUMNS, RewardLimits
 
 __all__ = ["QUANTITIES", "judge"]
 
@@ -114,9 +115,7 @@ def _joined(parts: list[Claims]) -> Claims:
     """Put claims below each other."""
     columns = {name: np.concatenate([vars(each)[name] for each in parts]) for name in vars(parts[0]) if name != "known"}
     known = [vars(each.known) for each in parts]
-    ranges = {
-        name: np.concatenate([each[name] for each in known]) for name in ("low", "high", "unseen_low", "unseen_high")
-    }
+    ranges = {name: np.concatenate([each[name] for each in known]) for name in COLUMNS}
     return Claims(**columns, known=RewardLimits(**ranges, is_range=known[0]["is_range"]))
 
 
