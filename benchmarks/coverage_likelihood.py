@@ -4,7 +4,7 @@ Empirical likelihood looks at all rows again for every number that it tries. So 
 logs of a cell only; for the others one number is tried, the true one, which tells whether the interval holds it. Cells
 with more than 3,000 rows, and those whose rewards are all equal, are left out.
 
-    python benchmarks/coverage_likelihood.py [--every 10] [--logs 500] [--json FILE]
+    python benchmarks/coverage_likelihood.py [--every 10] [--logs 200] [--json FILE]
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from offsettree.evaluation._empirical_likelihood import _Claim, _claim
 from offsettree.exceptions import OffsetTreeWarning
 
 LONGEST = 3_000
-FOR_WIDTHS = 10  # logs
+FOR_WIDTHS = 5  # logs
 
 
 def a_log(drawn_from: World, n_rows: int, random: np.random.Generator) -> dict[str, Any]:
@@ -87,6 +87,11 @@ def widths(log: dict[str, Any]) -> list[float]:
         return [float(np.divide(one.high - one.low, other.high - other.low)) for one, other in pairs]
 
 
+def finite(ratio: float) -> float | None:
+    """Return a ratio; None if the normal interval has no width."""
+    return float(ratio) if np.isfinite(ratio) else None
+
+
 def judge(cell: Cell, n_logs: int) -> list[dict[str, Any]]:
     """Return for value and gain how often both intervals hold, and how wide they are in units of the normal one."""
     drawn_from = world(cell)
@@ -104,9 +109,9 @@ def judge(cell: Cell, n_logs: int) -> list[dict[str, Any]]:
             **{name: getattr(cell, name) for name in Cell.__annotations__},
             "quantity": quantity,
             "coverage": float(np.mean([found[i] for _, found in told])),
-            "ratio": float(np.median(wide[:, i])),
+            "ratio": finite(np.median(wide[:, i])),
             "default_coverage": default[quantity]["coverage"],
-            "default_ratio": default[quantity]["ratio"],
+            "default_ratio": finite(default[quantity]["ratio"] or np.inf),
             "normal_coverage": default[quantity]["normal_coverage"],
         }
         for i, quantity in enumerate(QUANTITIES[:2])
@@ -117,7 +122,7 @@ def main() -> None:
     """Print a line per cell and quantity."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=10)
-    parser.add_argument("--logs", type=int, default=500)
+    parser.add_argument("--logs", type=int, default=200)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
     warnings.simplefilter("ignore", OffsetTreeWarning)
@@ -127,7 +132,7 @@ def main() -> None:
         for each in judge(cell, options.logs):
             found.append(each)
             print(
-                f"{each['coverage']:.3f} {each['ratio']:6.2f}, default {each['default_coverage']:.3f} "
+                f"{each['coverage']:.3f} {each['ratio'] or 0:6.2f}, default {each['default_coverage']:.3f} "
                 f"{each['default_ratio'] or 0:6.2f}, normal {each['normal_coverage']:.3f}  {each['quantity']:<16}"
                 f"{cell.rewards}, k {cell.n_actions}, {cell.logging}, {cell.policy}, n {cell.n_rows}",
                 flush=True,

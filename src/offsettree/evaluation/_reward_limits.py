@@ -14,6 +14,7 @@ Numbers = NDArray[np.float64]
 COLUMNS = ("low", "high", "unseen_low", "unseen_high", "tail_low", "tail_high", "freedom")  # one entry per log
 # A deviation whose square is nearly all of their sum is not left out by the jackknife: nothing would be left.
 LEAST_REST = 1e-9
+ROUNDING = 1e-9
 EXACT = 1e-6  # a smaller share is rounding: rewards take two values
 
 
@@ -72,13 +73,15 @@ def _mean_deviation(side: Numbers) -> tuple[float, float]:
 
     Large rewards are rarer than the log can show, so the mean falls short. If deviations are equal nothing is added.
     """
-    squares = side * side
-    total = float(squares.sum())
-    if total == 0:
-        return 0.0, 0.0
-    mean, rest = float(squares @ side) / total, total - squares
-    may_leave = rest > LEAST_REST * total
-    return mean, max(0.0, float((squares * (side - mean))[may_leave] @ (1 / rest[may_leave])))
+    squares, largest = side * side, float(side.max())
+    total = float(side @ side)
+    mean = float(squares @ side) / (total or 1.0)
+    if mean >= (1 - ROUNDING) * largest:  # all are equal, or there is none
+        return mean, 0.0
+    rest = total - squares
+    if total - largest**2 <= LEAST_REST * total:
+        rest[squares.argmax()] = np.inf
+    return mean, max(0.0, float(squares @ ((side - mean) / rest)))
 
 
 def unseen_reward(end: Any, mean: Any, off: Any, n_differing: Any, is_range: bool) -> Any:
