@@ -12,16 +12,20 @@ import numpy as np
 from _coverage_grid import N_GROUPS, Cell, World
 from numpy.typing import NDArray
 
-from offsettree.evaluation._claims import LogSums, RewardLimits, missing_weight, unseen_reward
+from offsettree.evaluation._claims import LogSums, missing_weight
 from offsettree.evaluation._kernels_moments import N_SUMS, add_moments
+from offsettree.evaluation._reward_limits import COLUMNS, RewardLimits, freedom, unseen_reward
 
 __all__ = ["METHODS", "Drawn", "draw"]
 
 METHODS = ("snips", "ips", "doubly_robust")
-AMOUNTS = ("one", "exponential", "log-normal", "Pareto", "log-normal 0.8", "gamma")
+AMOUNTS = (
+    "one", "exponential", "log-normal", "Pareto", "log-normal 0.8", "gamma", "log-normal 1.3", "log-normal 0.7",
+    "log-normal 1.1", "Weibull 0.6", "Pareto 4",
+)  # fmt: skip
 N_FOLDS = 5
 PULL = 2.0  # rows' worth, of an action's mean on that of its group
-N_FACTS = 16
+N_FACTS = 18
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,15 @@ def _gathered(
     ends = (smallest, highest) if reward_range is None else reward_range
     low, high = (np.broadcast_to(end, len(facts)) for end in ends)
     with np.errstate(invalid="ignore", divide="ignore"):
-        up, down = (np.where(facts[:, i] > 0, facts[:, i + 1] / facts[:, i], 0.0) for i in (12, 14))
-    logged = values[:, 0, 1]
-    unseen_low, unseen_high = unseen_reward(low, logged, -down, n_below), unseen_reward(high, logged, up, n_above)
-    known = RewardLimits(low, high, unseen_low, unseen_high, reward_range is not None)
+        up, down = (np.where(facts[:, i] > 0, facts[:, i + 1] / facts[:, i], 0.0) for i in (12, 15))
+    logged, is_range = values[:, 0, 1], reward_range is not None
+    limits = [low, high]
+    for more_down, more_up in ((0.0, 0.0), np.maximum(facts[:, [17, 14]], 0.0).T):
+        limits.append(unseen_reward(low, logged, -down - more_down, n_below, is_range))
+        limits.append(unseen_reward(high, logged, up + more_up, n_above, is_range))
+    both = ((highest - logged, n_below), (logged - smallest, n_above))
+    limits.append(np.minimum(*(freedom(n, away, facts[:, 12] + facts[:, 15], m) for away, m in both)))
+    known = RewardLimits(**dict(zip(COLUMNS, limits, strict=True)), is_range=is_range)
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.where(squares > 0, total**2 / squares, 0.0)
         spread = np.sqrt(np.maximum(squares - total**2 / n, 0))
@@ -122,19 +131,34 @@ def _amount(kind: int) -> Any:
         return np.exp(0.8 * np.random.standard_normal())
     if kind == 5:
         return np.random.gamma(0.5)
+    if kind in (6, 7, 8):
+        return np.exp((1.3, 0.7, 1.1)[kind - 6] * np.random.standard_normal())
+    if kind == 9:
+        return np.random.weibull(0.6)
+    if kind == 10:
+        return (1 - np.random.random()) ** (-1 / 4)
     return 1.0
 
 
 @numba.njit(cache=True)
 def _add_extremes(reward: Any, sums: Any) -> None:
-    """Write the sums of squares and of cubes of what rewards are above their mean, then of what they are below it."""
+    """Write, of rewards above their mean and then of those below, what `RewardLimits.of` makes of deviations.
+
+    These are the sums of squares and of cubes, and what the jackknife adds to their ratio.
+    """
     mean = reward.mean()
     sums[:] = 0
     for each in reward:
         off = each - mean
-        side = 0 if off > 0 else 2
+        side = 0 if off > 0 else 3
         sums[side] += off * off
         sums[side + 1] += off * off * abs(off)
+    for each in reward:
+        off = each - mean
+        side = 0 if off > 0 else 3
+        rest = sums[side] - off * off
+        if rest > 1e-9 * sums[side]:
+            sums[side + 2] += off * off * (abs(off) - sums[side + 1] / sums[side]) / rest
 
 
 @numba.njit(cache=True)

@@ -5,8 +5,8 @@ fall into `N_GROUPS` groups of equal chance. In group g the logging policy's fav
 has rank j in it if it is j places further (cyclically); propensities and policies are given by rank.
 
 Settings of an interval were first tried on `TUNING`, which shares neither rates, sizes, numbers of actions nor seeds
-with `GRID`; those of today on 220 cells of `GRID` with another seed. `GRID` judges: docs/evaluation.md says what of it
-had been seen before.
+with `GRID`; then on 220 cells of `GRID` with another seed; what is assumed of unseen amounts of money on `MONEY`, of
+other tails, sizes and seeds. `GRID` judges: docs/evaluation.md says what of it had been seen before.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gamma
 
-__all__ = ["GOALS", "GRID", "N_GROUPS", "TUNING", "Cell", "World", "cells", "world"]
+__all__ = ["GOALS", "GRID", "MONEY", "N_GROUPS", "TUNING", "Cell", "World", "cells", "world"]
 
 N_GROUPS = 20
 LEAST_PROPENSITY = 0.01
@@ -51,6 +52,12 @@ REWARDS: dict[str, tuple[float, str, tuple[float, float] | None]] = {
     "99 %": (0.99, "one", (0.0, 1.0)),
     "money, 10 % earn, log-normal (sigma 0.8)": (0.1, "log-normal 0.8", None),
     "money, 20 % earn, gamma": (0.2, "gamma", None),
+    # For tuning what is assumed of amounts not seen.
+    "money, 10 % earn, log-normal (sigma 1.3)": (0.1, "log-normal 1.3", None),
+    "money, 3 % earn, log-normal (sigma 0.7)": (0.03, "log-normal 0.7", None),
+    "money, 8 % earn, log-normal (sigma 1.1)": (0.08, "log-normal 1.1", None),
+    "money, 20 % earn, Weibull (shape 0.6)": (0.2, "Weibull 0.6", None),
+    "money, 8 % earn, Pareto (index 4)": (0.08, "Pareto 4", None),
 }
 GRID: dict[str, Any] = {
     "seed": 14,
@@ -63,12 +70,21 @@ GRID: dict[str, Any] = {
 }
 TUNING: dict[str, Any] = {
     "seed": 41,
-    "rewards": list(REWARDS)[9:],
+    "rewards": list(REWARDS)[9:15],
     "n_actions": (3, 30),
     "logging": ("uniform", "greedy", "spread"),
     "policies": ("deterministic", "stochastic", "near the log"),
     "n_rows": (500, 5_000),
     "differs": (True, False),
+}
+MONEY: dict[str, Any] = {
+    "seed": 77,
+    "rewards": list(REWARDS)[15:],
+    "n_actions": (4, 30),
+    "logging": ("uniform", "greedy", "spread"),
+    "policies": ("deterministic", "stochastic", "near the log"),
+    "n_rows": (200, 500, 2_000),
+    "differs": (False,),
 }
 
 
@@ -139,7 +155,8 @@ def world(cell: Cell) -> World:
         rarer = np.minimum(cell.share * factor / factor.mean(), 0.95)
         chance = rarer if earn <= 0.5 else 1 - rarer
     mean_amount = {"one": 1.0, "exponential": 1.0, "log-normal": np.exp(0.5), "Pareto": 1.5}
-    mean_amount |= {"log-normal 0.8": np.exp(0.32), "gamma": 0.5}
+    mean_amount |= {"log-normal 0.8": np.exp(0.32), "gamma": 0.5, "Weibull 0.6": gamma(1 + 1 / 0.6), "Pareto 4": 4 / 3}
+    mean_amount |= {f"log-normal {sigma}": np.exp(sigma**2 / 2) for sigma in (0.7, 1.1, 1.3)}
     policy = _policy(cell.policy, rank, propensity)
     return World(propensity, policy, (rank == 0) * 1.0, chance, amounts, float(mean_amount[amounts]), reward_range)
 

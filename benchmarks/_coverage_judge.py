@@ -11,8 +11,9 @@ from _coverage_grid import Cell, World, world
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from offsettree.evaluation._claims import Claims, LogSums, RewardLimits, claims_of
+from offsettree.evaluation._claims import Claims, LogSums, claims_of
 from offsettree.evaluation._mid_p import FEW_INFORMATIVE, find_ends, p_values
+from offsettree.evaluation._reward_limits import COLUMNS, RewardLimits
 
 __all__ = ["QUANTITIES", "judge"]
 
@@ -22,10 +23,11 @@ FOR_WIDTHS = 50  # logs
 QUANTITIES = ("value", "gain on the log", "gain on another")
 
 
-def judge(cell: Cell, n_logs: int, count_missing: bool = True) -> list[dict[str, Any]]:
+def judge(cell: Cell, n_logs: int, count_missing: bool = True, correct_tails: bool = True) -> list[dict[str, Any]]:
     """Return how the intervals of a cell fare, a record for each method and quantity.
 
-    Without `count_missing` they are made as if no weight were missing from a log.
+    Without `count_missing` they are made as if no weight were missing from a log; without `correct_tails` as if a few
+    amounts showed the whole tail of amounts.
     """
     drawn_from = world(cell)
     counts: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
@@ -35,6 +37,9 @@ def judge(cell: Cell, n_logs: int, count_missing: bool = True) -> list[dict[str,
         drawn = draw(cell, drawn_from, size, part)
         if not count_missing:
             drawn = _without_missing(drawn)
+        if not correct_tails:
+            low, high, none = drawn.known.unseen_low, drawn.known.unseen_high, np.full_like(drawn.known.freedom, np.inf)
+            drawn = replace(drawn, known=replace(drawn.known, tail_low=low, tail_high=high, freedom=none))
         for key, facts in _facts(drawn, drawn_from, cell.n_rows).items():
             counts.setdefault(key, []).append(facts)
         done, part = done + size, part + 1
@@ -114,9 +119,7 @@ def _joined(parts: list[Claims]) -> Claims:
     """Put claims below each other."""
     columns = {name: np.concatenate([vars(each)[name] for each in parts]) for name in vars(parts[0]) if name != "known"}
     known = [vars(each.known) for each in parts]
-    ranges = {
-        name: np.concatenate([each[name] for each in known]) for name in ("low", "high", "unseen_low", "unseen_high")
-    }
+    ranges = {name: np.concatenate([each[name] for each in known]) for name in COLUMNS}
     return Claims(**columns, known=RewardLimits(**ranges, is_range=known[0]["is_range"]))
 
 

@@ -5,7 +5,7 @@ the value of a policy, of its gain on what was logged, and of its gain on anothe
 robust with a reward model fitted on other folds. Cells that miss a goal are drawn again, ten times as many logs; those
 judge. What is done is kept in a file of records: a run that was stopped goes on.
 
-    python benchmarks/coverage_grid.py [--grid judging|tuning] [--records FILE ...] [--part 0/2] [--json FILE]
+    python benchmarks/coverage_grid.py [--grid judging|tuning|money] [--records FILE ...] [--part 0/2] [--json FILE]
 
 Several processes share the work if each is given its part and a file of its own, named first; one that is given all
 files and no part then does the rest, and sums up.
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from _coverage_draws import METHODS
-from _coverage_grid import GOALS, GRID, TUNING, Cell, cells
+from _coverage_grid import GOALS, GRID, MONEY, TUNING, Cell, cells
 from _coverage_grid import MOST_ROWS as LONGEST
 from _coverage_judge import QUANTITIES, judge
 from _problems import write_figures
@@ -47,14 +47,15 @@ def records_of(
     kept: list[Path],
     n_logs: int,
     known: dict[str, list[dict[str, Any]]],
-    count_missing: bool = True,
+    once: bool = False,
+    **how: bool,
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the records of all cells; those that miss a goal once more, of more logs, the graver misses first."""
 
     def judged(cell: Cell, logs: int) -> list[dict[str, Any]]:
         key = f"{cell} {logs}"
         if key not in known:
-            known[key] = judge(cell, logs, count_missing)
+            known[key] = judge(cell, logs, **how)
             if kept:
                 with kept[0].open("a", encoding="utf-8") as file:
                     file.write(json.dumps([key, known[key]]) + "\n")
@@ -68,6 +69,8 @@ def records_of(
         if found:
             least = min(record["coverage"] for record in records if misses(record))
             missing.append((least - any(found), cell))
+    if once:
+        return
     for _, cell in sorted(missing, key=lambda each: each[0]):
         yield judged(cell, int(n_logs * GOALS["logs again"] / GOALS["logs"]))
 
@@ -121,29 +124,34 @@ def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Print what misses a goal as it is found, and a line per method and quantity."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--grid", choices=("judging", "tuning"), default="judging")
+    parser.add_argument("--grid", choices=("judging", "tuning", "money"), default="judging")
     parser.add_argument("--logs", type=int, default=GOALS["logs"])
     parser.add_argument("--records", type=Path, nargs="+", default=[], help="keep what is done here, and go on from it")
     parser.add_argument("--share", type=float, default=1.0, help="of the cells, from the beginning: 0.34 is a third")
-    parser.add_argument("--only", default="", help="cells whose description has this text, such as near the log")
+    parser.add_argument("--every", type=int, default=1, help="draw every so many-th cell")
+    parser.add_argument("--only", nargs="+", default=[], help="cells whose description has these texts, such as money")
     parser.add_argument("--without-missing", action="store_true", help="as if no weight were missing from a log")
+    parser.add_argument("--without-tails", action="store_true", help="as if few amounts showed the whole tail")
     parser.add_argument("--done", action="store_true", help="draw nothing: sum up the records that there are")
     parser.add_argument("--again", action="store_true", help="draw no new cell: only those again that missed a goal")
+    parser.add_argument("--once", action="store_true", help="draw nothing again, whatever goal was missed")
     parser.add_argument("--note", default="", help="what is to be said beside the figures")
     parser.add_argument("--part", default="0/1", help="of the cells, such as 0/2 and 1/2")
     parser.add_argument("--json", type=Path, help="write the summary to this file")
     options = parser.parse_args()
-    grid = GRID if options.grid == "judging" else TUNING
+    grid = {"judging": GRID, "tuning": TUNING, "money": MONEY}[options.grid]
     part, n_parts = map(int, options.part.split("/"))
     started, found = time.perf_counter(), []
     known: dict[str, list[dict[str, Any]]] = {}
     for file in options.records:
         if file.exists():
             known |= dict(json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
-    todo = [c for c in _some(cells(grid), options.share)[part::n_parts] if options.only in str(c)]
+    mixed = _some(cells(grid)[:: options.every], options.share)
+    todo = [c for c in mixed[part::n_parts] if all(text in str(c) for text in options.only)]
     if options.again:
         todo = [c for c in todo if f"{c} {options.logs}" in known]
-    drawn = records_of(todo, options.records, options.logs, known, not options.without_missing)
+    how = {"count_missing": not options.without_missing, "correct_tails": not options.without_tails}
+    drawn = records_of(todo, options.records, options.logs, known, options.once, **how)
     for records in known.values() if options.done else drawn:
         found += records
         for r in records:

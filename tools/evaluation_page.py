@@ -6,8 +6,10 @@ python tools/evaluation_page.py [--check]
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
@@ -20,16 +22,17 @@ def figures() -> str:
     """Return the text between the markers."""
     coverage = json.loads((ROOT / "benchmarks/results/interval_coverage.json").read_text(encoding="utf-8"))
     grid = json.loads((ROOT / "benchmarks/results/coverage_grid.json").read_text(encoding="utf-8"))
+    likelihood = json.loads((ROOT / "benchmarks/results/coverage_likelihood.json").read_text(encoding="utf-8"))
     costs = json.loads((ROOT / "benchmarks/results/evaluation.json").read_text(encoding="utf-8"))
-    return "\n".join([*_grid(grid), "", *_coverage(coverage), "", *_costs(costs)]) + "\n"
+    parts = [_grid(grid), _likelihood(likelihood), _coverage(coverage), _costs(costs)]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
 def _grid(found: dict[str, Any]) -> list[str]:
     caption = (
         f"The default interval, 95 %, {found['logs']:,} logs in each of {found['cells']:,} of {found['all_cells']:,} "
         "cells of the grid (ten times as many where a goal was missed and there was time). Printed by `python "
-        "benchmarks/coverage_grid.py`; --share 0.34 is the first third of the cells, which has some of everything. "
-        + found["note"]
+        f"benchmarks/coverage_grid.py`. {found['note']}"
     )
     heads = ["", "cells", "least coverage", "median", "below 93 %", "normal: least", "below 93 %", "much to see: cells"]
     heads += ["above 97 %", "width / normal (cells)", "and much to see", "false better", "false worse"]
@@ -43,32 +46,55 @@ def _grid(found: dict[str, Any]) -> list[str]:
         ]
         shown += ["", ""] if each["quantity"] == "value" else [_percent(each["better"]), _percent(each["worse"])]
         rows.append(f"| {' | '.join(shown)} |")
-    rows += ["", *_failing(found["failing"])]
+    rows += ["", *_failing(found["failing"], {_key(each): each for each in found["again"]})]
     return rows
 
 
-def _failing(failing: list[dict[str, Any]]) -> list[str]:
-    """List the cells that miss a goal; those that cover too much are counted."""
+def _key(record: dict[str, Any]) -> tuple[Any, ...]:
+    names = ("rewards", "n_actions", "logging", "policy", "n_rows", "differs", "method", "quantity")
+    return tuple(record[name] for name in names)
+
+
+def _failing(failing: list[dict[str, Any]], again: dict[tuple[Any, ...], dict[str, Any]]) -> list[str]:
+    """List the records that miss a goal, and how they fared when drawn again; those that cover too much are counted."""
     too_much = [each for each in failing if each["misses"] == ["covers too much"]]
     others = [each for each in failing if each not in too_much]
     near = sum(each["policy"] == "near the log" for each in too_much)
     rows = [
         f"{len(too_much)} times the interval covers too much (above 97 %), {near} of them of a policy near the log, "
         f"{sum('money' in each['rewards'] and each['policy'] != 'near the log' for each in too_much)} of money. "
-        + ("No other goal is missed." if not others else "Other goals missed:"),
+        + ("No other goal is missed." if not others else "Other goals missed, and the same drawn again, corrected:"),
     ]
     if others:
-        rows += [
-            "",
-            "| rewards | actions, logging, policy, rows | of | logs | covers | better, worse | normal covers |",
-        ]
-        rows.append("|---|---|---|---|---|---|---|")
+        heads = ["rewards", "actions, logging, policy, rows", "of", *("logs", "covers", "better") * 2]
+        rows += ["", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for each in others:
         where = f"{each['n_actions']}, {each['logging']}, {each['policy']}, {each['n_rows']:,}"
         shown = [each["rewards"], where if each["differs"] else where + ", nothing differs"]
-        shown += [f"{METHODS[each['method']]}, {each['quantity']}", f"{each['n_logs']:,}", _percent(each["coverage"])]
-        shown += [f"{_percent(each['better'])}, {_percent(each['worse'])}", _percent(each["normal_coverage"])]
+        shown.append(f"{METHODS[each['method']]}, {each['quantity']}")
+        for drawn in (each, again[_key(each)]):
+            better = "" if each["quantity"] == "value" else _percent(drawn["better"])
+            shown += [f"{drawn['n_logs']:,}", _percent(drawn["coverage"]), better]
         rows.append(f"| {' | '.join(shown)} |")
+    return rows
+
+
+def _likelihood(found: dict[str, Any]) -> list[str]:
+    heads = ["SNIPS, 95 %", "cells", "coverage: mean", "least", "below 93 %", "width / normal (median)"]
+    caption = (
+        f"Empirical likelihood beside the default, {found['logs']:,} logs in every {found['every']}th cell of the grid "
+        "(not those of 10,000 rows or of equal rewards); so few logs tell a coverage to within 3 %. Printed by "
+        f"`python benchmarks/coverage_likelihood.py --every {found['every']}`."
+    )
+    rows = [caption, "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for quantity in ("value", "gain on the log"):
+        lines = [each for each in found["figures"] if each["quantity"] == quantity]
+        for name, prefix in (("mid-P", "default_"), ("empirical likelihood", ""), ("normal", "normal_")):
+            covered = [each[f"{prefix}coverage"] for each in lines]
+            wide = [each.get(f"{prefix}ratio", 1.0) for each in lines]
+            shown = [f"{quantity}, {name}", f"{len(lines)}", _percent(mean(covered)), _percent(min(covered))]
+            shown += [f"{sum(each < 0.93 for each in covered)}", f"{median(each or math.inf for each in wide):.2f}"]
+            rows.append(f"| {' | '.join(shown)} |")
     return rows
 
 

@@ -66,3 +66,41 @@ def test_the_share_matters_to_a_difference_only_where_few_rewards_tell(monkeypat
             widths[n_rows, share] = each.high - each.low
     assert widths[300, 1.0] > 1.1 * widths[300, 0.5]
     assert widths[20_000, 1.0] == pytest.approx(widths[20_000, 0.5], rel=1e-3)
+
+
+def test_values_allow_for_amounts_that_few_rewards_do_not_show() -> None:
+    reward = np.append(np.zeros(80), [1.0, 1.0, 2.0, 3.0, 9.0])
+    known = RewardLimits.of(reward, None)
+    off = np.maximum(reward - reward.mean(), 0)
+    ratio = (off**3).sum() / (off**2).sum()
+    without = [(np.delete(off, i) ** 3).sum() / (np.delete(off, i) ** 2).sum() for i in np.flatnonzero(off)]
+    jackknifed = reward.mean() + ratio + (ratio - np.array(without)).sum()
+    assert known.tail_high[0] == pytest.approx(max(jackknifed, jackknifed + (9 - jackknifed) / 6))
+    assert known.tail_high[0] > reward.max() > known.unseen_high[0]
+    assert RewardLimits.of(reward, (0.0, 10.0)).tail_high[0] == 10
+    # Satterthwaite: of the variance, the part that is due to how the five differ has four degrees of freedom.
+    share = 1 - reward.sum() ** 2 / (5 * (reward**2).sum())
+    assert known.freedom[0] == pytest.approx(4 / share**2)
+    mirrored = RewardLimits.of(-reward, None)
+    assert (mirrored.tail_low[0], mirrored.freedom[0]) == pytest.approx((-known.tail_high[0], known.freedom[0]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 50), st.integers(1, 2000), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
+def test_nothing_is_added_for_rewards_of_two_kinds(n_ones: int, n_zeros: int, low: float, step: float) -> None:
+    known = RewardLimits.of(low + step * np.repeat([1.0, 0.0], [n_ones, n_zeros]), None)
+    assert known.freedom[0] == np.inf
+    assert known.tail_low[0] == pytest.approx(known.unseen_low[0], rel=1e-9, abs=1e-6 * step)
+    assert known.tail_high[0] == pytest.approx(known.unseen_high[0], rel=1e-9, abs=1e-6 * step)
+
+
+def test_student_widens_the_interval_of_a_value_but_not_of_a_difference() -> None:
+    log = a_log(300, 0, 0.05)
+    log["reward"] = log["reward"] * np.random.default_rng(0).lognormal(size=300)
+    found, plain = parts(valued(log, baseline=1)), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mid_p, "_by_student", lambda chance, freedom: chance)
+        plain = parts(valued(log, baseline=1))
+    for each, other in zip(found[:2], plain[:2], strict=True):
+        assert 1 < (each.high - each.low) / (other.high - other.low) < 1.3
+    assert (found[2].low, found[2].high) == (plain[2].low, plain[2].high)

@@ -7,7 +7,7 @@ import sys
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from offsettree.facts import Facts
 from offsettree.logs import LogColumns, LoggedData, read_columns
 from offsettree.workflow.comparison import Comparison, best_constant, compare_with_constant, with_doubts
 from offsettree.workflow.facts import propensity_note
+from offsettree.workflow.holdout import group_codes
 from offsettree.workflow.leaks import find_leaks
 
 __all__ = [
@@ -55,6 +56,8 @@ class Contender:
         Remarks on the log from reading it.
     doubts : list of str
         Reasons not to trust any verdict on this log: features that leak the outcome, poorly estimated propensities.
+    group : array of shape (n_rows,) or None
+        The number of each row's group; None if rows are independent.
     """
 
     name: str
@@ -63,11 +66,21 @@ class Contender:
     log: LoggedData
     notes: list[str]
     doubts: list[str]
+    group: NDArray[np.intp] | None
 
     @property
     def described(self) -> str:
         """The name for use in a sentence."""
         return f"always {self.name!r}" if self.policy is None else self.name
+
+
+class _Rows(NamedTuple):
+    """The last four fields of a `Contender`, from reading the log for it."""
+
+    log: LoggedData
+    notes: list[str]
+    doubts: list[str]
+    group: NDArray[np.intp] | None
 
 
 def contenders(given: list[str], loaded: dict[str, Any], options: argparse.Namespace) -> list[Contender]:
@@ -84,16 +97,15 @@ def contenders(given: list[str], loaded: dict[str, Any], options: argparse.Names
     """
     found: dict[str, Contender] = {}
     for name, policy in loaded.items():
-        log, notes, doubts = _read_for(policy, Path(name), options)
-        found[name] = Contender(name, policy, policy.predict(log.X), log, notes, doubts)
+        rows = _read_for(policy, Path(name), options)
+        found[name] = Contender(name, policy, policy.predict(rows.log.X), *rows)
     labels = [name for name in given if name not in loaded]
     if labels:
         first = next(iter(found.values()), None)
-        rows, notes, doubts = _read_alone(options) if first is None else (first.log, first.notes, first.doubts)
+        rows = _read_alone(options) if first is None else _Rows(first.log, first.notes, first.doubts, first.group)
         for name in labels:
-            label = find_label(name, rows.actions, options.log)
-            always = np.full(len(rows), label, dtype=rows.action.dtype)
-            found[name] = Contender(name, None, always, rows, notes, doubts)
+            label = find_label(name, rows.log.actions, options.log)
+            found[name] = Contender(name, None, np.full(len(rows.log), label, dtype=rows.log.action.dtype), *rows)
     return [found[name] for name in given]
 
 
@@ -121,7 +133,7 @@ def known_columns(policy: Any) -> dict[str, Any]:
     return known | ({"propensity": propensity} if isinstance(propensity, float) else {})
 
 
-def _read_for(policy: Any, path: Path, options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
+def _read_for(policy: Any, path: Path, options: argparse.Namespace) -> _Rows:
     """Read the columns that the policy needs; their names are those of its training unless options say otherwise."""
     arguments = log_arguments(options, known_columns(policy))
     encoder = encoder_for(policy, path)
@@ -130,25 +142,33 @@ def _read_for(policy: Any, path: Path, options: argparse.Namespace) -> tuple[Log
         arguments["types"] = column_types(options, options.log, encoder)
     if options.propensity_estimated:
         arguments["propensity"] = None
-    log = read_columns(options.log, without_propensity=options.propensity_estimated, **arguments)
-    leaks = find_leaks(log.X, log.action, log.reward)
-    rows, notes, doubts = _with_propensity(encoder.encode(log.X, where=options.log), log, options)
-    return rows, notes, [*leaks, *doubts]
+    log = _read(options, arguments)
+    rows = _with_propensity(encoder.encode(log.X, where=options.log), log, options)
+    return rows._replace(doubts=[*find_leaks(log.X, log.action, log.reward), *rows.doubts])
 
 
-def _read_alone(options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
+def _read_alone(options: argparse.Namespace) -> _Rows:
     """Read a log for constant actions only, which need no particular columns."""
-    log = read_columns(options.log, without_propensity=options.propensity_estimated, **log_arguments(options))
+    log = _read(options, log_arguments(options))
     X = log.X if hasattr(log.X, "toarray") else TableEncoder.learn([log.X]).encode(log.X)
     return _with_propensity(X, log, options)
 
 
-def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
-    """Return the rows, notes on their propensities, and reasons not to trust these."""
+def _read(options: argparse.Namespace, arguments: dict[str, Any]) -> LogColumns:
+    beside = [] if options.group is None else [options.group]
+    without = options.propensity_estimated
+    return read_columns(options.log, without_propensity=without, beside=beside, group=options.group, **arguments)
+
+
+def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> _Rows:
+    """Return the rows and their groups; with estimated propensities, notes on them and reasons not to trust them."""
+    group = None
+    if options.group is not None:
+        group = group_codes(log.beside[options.group], len(log.action), f"column {options.group!r}")
     if log.propensity is not None:
-        return LoggedData(X, log.action, log.reward, log.propensity), [], []
+        return _Rows(LoggedData(X, log.action, log.reward, log.propensity), [], [], group)
     found = estimate_propensity(X, log.action, random_state=options.seed)
-    return LoggedData(X, log.action, log.reward, found), [propensity_note(found)], list(found.warnings)
+    return _Rows(LoggedData(X, log.action, log.reward, found), [propensity_note(found)], list(found.warnings), group)
 
 
 def evaluation_arguments(options: argparse.Namespace, policy: Any, log: LoggedData) -> dict[str, Any]:
@@ -174,7 +194,7 @@ def evaluate_one(contender: Contender, arguments: dict[str, Any], baseline: Any 
     policy = contender.policy if contender.policy is not None else contender.decisions
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
-        estimate = evaluate(policy, **contender.log.arrays(), baseline=baseline, **arguments)
+        estimate = evaluate(policy, **contender.log.arrays(), baseline=baseline, group=contender.group, **arguments)
     return with_doubts(estimate, contender.doubts)
 
 
@@ -195,5 +215,6 @@ def compare_saved(
             action, picked_on = named.decisions[0].item(), "named"
         else:
             action, picked_on = best_constant(log), "these rows"
-    found = compare_with_constant(contender.policy, contender.decisions, log, action, **arguments)
+    group = contender.group
+    found = compare_with_constant(contender.policy, contender.decisions, log, action, group=group, **arguments)
     return replace(found, picked_here=picked_on == "these rows").doubted(contender.doubts), picked_on

@@ -37,6 +37,12 @@ def add_evaluation_options(command: argparse.ArgumentParser) -> Any:
         metavar="ACTION|POLICY",
         help="what to compare with: an action, always taken, or a policy file",
     )
+    group.add_argument(
+        "--group",
+        metavar="COL",
+        help="rows with the same value in COL, such as a customer, may be correlated: intervals treat these groups, "
+        "not rows, as independent (default: all rows are independent)",
+    )
     group.add_argument("--method", choices=METHODS, default="snips", help="estimator of the value (default: snips)")
     group.add_argument("--interval", choices=INTERVALS, help=f"kind of confidence interval (default: {INTERVALS[0]})")
     group.add_argument(

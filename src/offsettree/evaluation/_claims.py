@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.evaluation._diagnostics import WeightSums
+from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._terms import Terms
 
-__all__ = ["Claims", "LogSums", "RewardLimits", "claims_of", "missing_weight", "sums_of", "unseen_reward"]
+__all__ = ["Claims", "LogSums", "RewardLimits", "claims_of", "missing_weight", "sums_of"]
 
 Numbers = NDArray[np.float64]
 BY_CHANCE = 2.0  # standard errors by which the mean weight may fall below 1 by chance
@@ -43,61 +44,6 @@ _PICKS = np.array(
     ],
     dtype=np.float64,
 )
-
-
-@dataclass(frozen=True)
-class RewardLimits:
-    """The range of rewards of each log, and the extreme rewards assumed for a row not seen (`unseen_reward`).
-
-    Without a stated range (`is_range` is False) the extremes of the log stand in.
-    """
-
-    low: Numbers
-    high: Numbers
-    unseen_low: Numbers
-    unseen_high: Numbers
-    is_range: bool
-
-    @classmethod
-    def of(cls, reward: Numbers, reward_range: tuple[float, float] | None) -> Self:
-        """Compute the limits from all rewards of a log."""
-        smallest, largest = float(reward.min()), float(reward.max())
-        low, high = (smallest, largest) if reward_range is None else reward_range
-        off = reward - reward.mean()
-        unit = float(np.abs(off).max()) or 1.0  # cubes must not overflow
-        off /= unit
-        sides = [np.maximum(-off, 0.0), np.maximum(off, 0.0)]
-        squares, cubes = [float(side @ side) for side in sides], [float((side * side) @ side) for side in sides]
-        differing = (np.count_nonzero(reward < largest), np.count_nonzero(reward > smallest))
-        unseen_low, unseen_high = (
-            unseen_reward(end, reward.mean(), sign * unit * cube / (square or 1.0), n)
-            for end, sign, square, cube, n in zip((low, high), (-1, 1), squares, cubes, differing, strict=True)
-        )
-        low_, high_, unseen_low_, unseen_high_ = np.array([[low], [high], [unseen_low], [unseen_high]])
-        return cls(low_, high_, unseen_low_, unseen_high_, reward_range is not None)
-
-    def of_logs(self, log: NDArray[np.intp]) -> RewardLimits:
-        """Return the limits of the given logs; a single entry is broadcast to all."""
-        low, high, unseen_low, unseen_high = (
-            (each[log] if len(each) > 1 else np.broadcast_to(each, len(log)))
-            for each in (self.low, self.high, self.unseen_low, self.unseen_high)
-        )
-        return RewardLimits(low, high, unseen_low, unseen_high, self.is_range)
-
-    @property
-    def has_width(self) -> bool:
-        """Whether rewards can differ. If not, nothing bounds the reward of an unseen row."""
-        return bool((self.high > self.low).all())
-
-
-def unseen_reward(end: Any, mean: Any, off: Any, n_differing: Any) -> Any:
-    """Return an extreme reward assumed for an unseen row, on one side of the mean.
-
-    `off` is the mean deviation on that side, weighted by squared deviations: adding one row of that size corrects an
-    interval's end for skewness. The fewer rewards differ, the nearer the result is to the end of the range. With
-    two distinct rewards it is the extreme that was seen.
-    """
-    return mean + off + (end - mean - off) / (1 + n_differing)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaincc, ndtr, ndtri
+from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
 
 from offsettree.evaluation._claims import Claims, LogSums, RewardLimits, claims_of, sums_of
 from offsettree.evaluation._intervals import normal_intervals
@@ -152,7 +152,8 @@ def p_values(claims: Claims, theta: Numbers) -> Numbers:
 
     It is the probability that a sum of the rows' scores, each multiplied by an exponential variable, is on the other
     side of 0; a mixture over the unseen row that supports the claim most, or least. The sum's distribution is
-    approximated by a shifted gamma distribution with the same three cumulants.
+    approximated by a shifted gamma distribution with the same three cumulants. For a value, whose variance depends on
+    how the few rare rewards differ, the quantile is then read as one of Student's distribution.
     """
     first, second = _claimed_values(claims, theta)
     mean, variance, third = _cumulants(claims, claims.first - first, second - claims.second)
@@ -162,7 +163,15 @@ def p_values(claims: Claims, theta: Numbers) -> Numbers:
     supporting = _supporting_share(claims, variance, np.maximum(support, -contradiction))
     for jump, share in ((support, supporting), (contradiction, 1 - supporting)):
         answer += share * _chance_above_zero(mean + jump, variance + jump**2, third + 2 * jump**3)
-    return answer
+    return _by_student(answer, np.where(claims.is_difference, np.inf, claims.known.freedom))
+
+
+def _by_student(chance: Numbers, freedom: Numbers) -> Numbers:
+    """Return the chances that Student's distribution gives to the normal quantiles of these."""
+    few = np.isfinite(freedom) & (chance > 0) & (chance < 1)
+    if not few.any():
+        return chance
+    return np.where(few, stdtr(np.where(few, freedom, 1.0), ndtri(np.where(few, chance, 0.5))), chance)
 
 
 def _supporting_share(claims: Claims, variance: Numbers, largest: Numbers) -> Numbers:
@@ -195,13 +204,12 @@ def _cumulants(claims: Claims, first: Numbers, second: Numbers) -> tuple[Numbers
 
 def _unseen_row(claims: Claims, theta: Numbers, first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
     """Return the scores of an unseen row that supports the claim most, and of one that contradicts it most."""
-    known, zero = claims.known, claims.from_zero
+    known, zero, gap = claims.known, claims.from_zero, claims.is_difference
+    low, high = np.where(gap, known.unseen_low, known.tail_low), np.where(gap, known.unseen_high, known.tail_high)
     base = np.where(zero, theta / claims.unit, 0.0)
     rows = [-base]
     for weight, value in ((claims.above, first), (claims.below, second)):
-        rows += [
-            weight * (reward - np.where(zero, 0.0, value)) - base for reward in (known.unseen_low, known.unseen_high)
-        ]
+        rows += [weight * (reward - np.where(zero, 0.0, value)) - base for reward in (low, high)]
     score = SIGNS * np.stack(rows)
     return np.maximum(score.max(axis=0), 0.0), np.minimum(score.min(axis=0), 0.0)
 

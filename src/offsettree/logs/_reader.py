@@ -80,6 +80,9 @@ class Reader(ABC):
         names = self.file_names()
         return names + [name for name in self.sources[0].partition if name not in names]
 
+    def refuse_spread(self, wanted: Sequence[str]) -> None:  # noqa: B027 - tables have one value per row and column
+        """Refuse columns that this format does not hold as one value per row."""
+
     def chunks(self, columns: Sequence[str] | None, chunk_rows: int) -> Iterator[Chunk]:
         """Read all files, in chunks of one file each."""
         names = self.names()

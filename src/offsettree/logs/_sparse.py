@@ -93,6 +93,20 @@ class SparseReader(Reader):
         """Return the three columns of the log, then the features."""
         return [*ROLES, *(self.places() if self.is_wide else self.kinds())]
 
+    def refuse_spread(self, wanted: Sequence[str]) -> None:
+        """Refuse columns of a sparse matrix, and text of which every value is a feature of its own."""
+        for name in wanted:
+            if name in self.kinds():
+                why = f"is one of more than {MOST_COLUMNS:,} features, read as a sparse matrix" if self.is_wide else ""
+            else:
+                values = [each for each in self.kinds() if each.startswith(f"{name}=")]
+                why = f"is spread over one feature per value ({values[0]}, ...)" if values else ""
+            if why:
+                raise LogError(
+                    f"a column to group or to split by must hold one value per row; in {self.sources[0]} {name!r} "
+                    f"{why}. Write it as a number, as in name:7, or write the log as CSV or Parquet."
+                )
+
     def tables(self, source: Source, columns: list[str] | None) -> Iterator[pa.Table]:
         """Not used: `chunks` reads the rows itself."""
         raise NotImplementedError

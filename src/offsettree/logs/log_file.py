@@ -112,6 +112,7 @@ class LogFile:
         if isinstance(features, str):
             features = [features]
         given = [name for name in (action, reward, propensity) if isinstance(name, str)]
+        self.reader.refuse_spread(beside)
         check_columns([*given, *(features or []), *beside], names, where)
         roles = {"action": action, "reward": reward, "propensity": propensity}
         roles |= {role: name for role, name in self.reader.roles.items() if roles[role] is None}
@@ -140,6 +141,11 @@ class LogFile:
             raise LogError(
                 f"features must be known before the decision; {leak[0]!r} is the log's action, reward or propensity. "
                 "Take it out of features."
+            )
+        if group in taken:
+            raise LogError(
+                f"group must tell apart what rows belong to, such as customers; {group!r} is the log's action, reward "
+                "or propensity. Name another column."
             )
         if without_propensity:
             self.propensity = None

@@ -175,8 +175,8 @@ def group_codes(values: Any, n_rows: int, name: str = "group") -> NDArray[np.int
     found, code = np.unique(codes, return_inverse=True)
     if len(found) < 2:
         raise LogError(
-            f"{name} must have at least two groups, one to learn from and one to hold out; all {n_rows:,} rows are in "
-            "one. Give a column such as the customer's number, or leave it out to hold out random rows."
+            f"{name} must have at least two groups; all {n_rows:,} rows are in one. Give a column such as the "
+            "customer's number, or give none if rows are independent."
         )
     return code.astype(np.intp)
 
