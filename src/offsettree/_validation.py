@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree.exceptions import (
     ActionError,
     LogError,
+    OffsetTreeWarning,
     ParameterError,
     PropensityError,
     RewardError,
@@ -38,11 +40,21 @@ __all__ = [
     "refuse_scoring_without_log",
     "some_labels",
     "unique_labels",
+    "warn_caller",
 ]
 
 LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
 DEEPEST_CALL = 12  # of a fit within scikit-learn's tools, such as that of a pipeline's last step
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
+
+
+def warn_caller(text: str | Warning, category: type[Warning] = OffsetTreeWarning) -> None:
+    """Warn at the line outside of this package that led here."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("offsettree."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 def as_random_state(random_state: Any) -> np.random.RandomState:

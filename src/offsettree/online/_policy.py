@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import SGDClassifier
 from sklearn.utils.metadata_routing import UNUSED
 
-from offsettree._available import Available
 from offsettree._features import Features, as_one_row, check_features, check_numbers, count_rows, is_frame
 from offsettree._validation import check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.exceptions import FeatureError, ParameterError
+from offsettree.logs import CheckedLog
 from offsettree.online._kernel_calls import KernelCalls
 from offsettree.online._layout import KINDS, LARGEST, WIDTH
 
@@ -124,7 +124,7 @@ class OnlinePolicy(KernelCalls, BasePolicy):
                 X = self._start(X, numbers=numbers)
             self._refuse_changes()
             self._cache_row_checks()
-            log = self._check_log(
+            log = self._judge(
                 X,
                 action,
                 reward,
@@ -134,7 +134,7 @@ class OnlinePolicy(KernelCalls, BasePolicy):
                 checked=is_first,
                 numbers=numbers,
             )
-            X, position, gain, chance, _ = reversed(log)
+            X, position, gain, chance, _ = log.parts()
             if not numbers and self._can_check_afterwards(X):
                 self._learn_then_check(X, position, gain, chance)
             else:
@@ -213,21 +213,14 @@ class OnlinePolicy(KernelCalls, BasePolicy):
     def _ready(self) -> None:
         """Decide by the weights that learn, whatever was the case at the last decision: there is nothing to keep."""
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
-        if available is not None:
+    def _fit(self, log: CheckedLog) -> None:
+        if log.available is not None:
             raise ParameterError(
                 f"available must be None for {type(self).__name__}, which assumes that all actions are available. Use "
                 "OffsetTree, whose partial_fit takes a mask."
             )
-        self._start_model(X)
-        self._learn(X, action, reward, propensity)
+        self._start_model(log.X)
+        self._learn(*log.parts()[:4])
 
     def _start(self, X: Features, *, numbers: bool = True) -> Features:
         """Create an empty model for rows of this form, and return the rows checked."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +18,9 @@ from offsettree._validation import (
     encode_actions,
     find_actions,
     unique_labels,
+    warn_caller,
 )
-from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning
+from offsettree.exceptions import FeatureError, LogError
 from offsettree.logs import LoggedData
 from offsettree.reductions._nodes import may_assume_finite
 
@@ -156,9 +156,7 @@ class _Leak:
     def warn(self, name: str, n_rows: int) -> None:
         if n_rows < FEW_ROWS or not self._varies or self._columns is None or not len(self._columns):
             return
-        warnings.warn(
+        warn_caller(
             f"column {self._columns[0]} of X equals the {name} in every row. It will not be known when a decision is "
-            "taken: leave it out of X.",
-            OffsetTreeWarning,
-            stacklevel=6,
+            "taken: leave it out of X."
         )

@@ -55,8 +55,8 @@ def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verb
     with _scratch_folder(folder) as scratch:
         log, finite = _route(policy, chunks, scratch, is_shown=is_shown)
         offset = _settle(policy, log, random)
-        warn_if_one_sided(count_votes(log, offset), stacklevel=4)
-        warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_, stacklevel=4)
+        warn_if_one_sided(count_votes(log, offset))
+        warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_)
         seeds = policy._node_seeds(random)
         below = rows_below(policy.tree_, log.counts)
         progress = Progress(log.n_rows, asked_for=True) if is_shown else None

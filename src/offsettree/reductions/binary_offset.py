@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 
-from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError
 from offsettree.learners import default_classifier
+from offsettree.logs import CheckedLog
 from offsettree.models import Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
@@ -83,14 +83,8 @@ class BinaryOffset(BasePolicy):
         self.actions = actions
         self.random_state = random_state
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
+        X, action, reward, propensity, available = log.parts()
         if len(self.actions_) != 2:
             raise ActionError(
                 f"BinaryOffset chooses between two actions; got {len(self.actions_)}. Use OffsetTree for more."

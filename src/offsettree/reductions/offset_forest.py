@@ -17,6 +17,7 @@ from offsettree._validation import is_number
 from offsettree.base import BasePolicy, snips
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.logs import CheckedLog
 from offsettree.models import Contests, Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._binned_log import BinnedLog
@@ -148,14 +149,8 @@ class OffsetForest(BasePolicy):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
+        X, action, reward, propensity, available = log.parts()
         self._check_parameters()
         random = check_random_state(self.random_state)
         offset = resolve_offset(self.offset, X, reward, random, propensity)

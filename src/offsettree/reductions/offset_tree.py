@@ -18,7 +18,7 @@ from offsettree._features import Features, count_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, default_classifier
-from offsettree.logs import LoggedData
+from offsettree.logs import CheckedLog, LoggedData
 from offsettree.models import Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._binned_log import BinnedLog
@@ -191,14 +191,9 @@ class OffsetTree(BasePolicy):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
+        X, action, reward, propensity, available = log.parts()
+        del log  # here and below: what is used up makes room
         if self.node_models not in ("separate", "shared"):
             raise ParameterError(f"node_models must be 'separate' or 'shared'; got {self.node_models!r}.")
         if not isinstance(self.max_rounds, int | np.integer) or self.max_rounds < 1:
@@ -224,11 +219,11 @@ class OffsetTree(BasePolicy):
         if is_native(learner.estimator, self.path_filter) and self.node_models == "separate":
             own_vote = votes.signed()
             del votes
-            log = BinnedLog.make(X, action, own_vote, available=available)
-            del X, action, own_vote, available  # the log has what it needs of them
-            scale = choose_leaf_scale(log, learner.estimator, random)
-            training = log.training(self.tree_, learner.estimator, scale, seeds)
-            del log  # here and below: the policy itself may be large, and takes the place of what is used up
+            binned = BinnedLog.make(X, action, own_vote, available=available)
+            del X, action, own_vote, available  # the binned log has what it needs of them
+            scale = choose_leaf_scale(binned, learner.estimator, random)
+            training = binned.training(self.tree_, learner.estimator, scale, seeds)
+            del binned  # the policy itself may be large, and takes its place
             grown = training.grow(effective_n_jobs(self.n_jobs))
             del training
             self.estimators_, self.node_rows_ = grown.joined()
@@ -370,8 +365,8 @@ class OffsetTree(BasePolicy):
         """
         with self._all_or_nothing():
             first = "tree_" not in self.__dict__
-            log = self._check_log(X, action, reward, propensity, available, first=first)
-            X, position, gain, chance, sets = log[::-1]
+            log = self._judge(X, action, reward, propensity, available, first=first)
+            X, position, gain, chance, sets = log.parts()
             share = check_growing(self.node_models, self.path_filter, self.offset, self.reward_model)
             random = check_random_state(self.random_state)
             if first:
@@ -381,7 +376,7 @@ class OffsetTree(BasePolicy):
                 self.node_rows_ = np.zeros(self.tree_.n_nodes, dtype=np.int64)
             votes = Votes.cast(gain, chance, self.offset_)
             if first:
-                votes.warn_if_one_sided(stacklevel=3)
+                votes.warn_if_one_sided()
             memory = self._memory or Memory.of_fit(self._node_seeds(random), self.estimators_)
             self.estimators_, self._memory = teach_chunk(
                 self.tree_, self._learner(), self.estimators_, memory, X, position, votes, share, sets

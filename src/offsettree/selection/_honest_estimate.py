@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._validation import warn_caller
 from offsettree.evaluation import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.evaluation import _diagnostics as diagnostics
 from offsettree.evaluation._claims import RewardLimits
@@ -17,7 +17,7 @@ from offsettree.evaluation._interval_methods import within
 from offsettree.evaluation._intervals import normal_intervals
 from offsettree.evaluation._mid_p import mid_p_intervals, widened_by
 from offsettree.evaluation._terms import Terms
-from offsettree.exceptions import LogError, OffsetTreeWarning
+from offsettree.exceptions import LogError
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Log
 
@@ -136,7 +136,7 @@ def honest_estimate(
     spreads = _resampled_spreads(groups, valued, [groups.sum_terms(each) for each in choice_terms], rule, random)
     serious = _doubts(log, sums)
     for text in serious:
-        warnings.warn(text, OffsetTreeWarning, stacklevel=4)
+        warn_caller(text)
     estimate = Estimate(
         **vars(_widened(value, spreads[0], limits)),
         level=float(level),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from offsettree.exceptions import LogError, OffsetTreeWarning
+from offsettree._validation import warn_caller
+from offsettree.exceptions import LogError
 from offsettree.selection.results import SearchResults
 
 __all__ = ["all_failed_error", "new_row", "warn_of_left_out", "write_reasons"]
@@ -37,11 +37,9 @@ def warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
     """Warn of candidates that were left out for lack of time."""
     left_out = [f"{row['name']} ({row['reason']})" for row in results if row["outcome"] == "left out"]
     if left_out:
-        warnings.warn(
+        warn_caller(
             f"time_budget={time_budget:g} s was too short for {len(left_out)} of {len(results)} candidates: "
-            f"{'; '.join(left_out)}. Give more time, or fewer candidates.",
-            OffsetTreeWarning,
-            stacklevel=4,
+            f"{'; '.join(left_out)}. Give more time, or fewer candidates."
         )
 
 
