@@ -145,9 +145,9 @@ def _read_alone(options: argparse.Namespace) -> tuple[LoggedData, list[str], lis
 def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
     """Return the rows, notes on their propensities, and reasons not to trust these."""
     if log.propensity is not None:
-        return LoggedData(X, log.action, log.reward, log.propensity), [], []
+        return log.logged(X), [], []
     found = estimate_propensity(X, log.action, random_state=options.seed)
-    return LoggedData(X, log.action, log.reward, found), [propensity_note(found)], list(found.warnings)
+    return log.logged(X, found.propensity), [propensity_note(found)], list(found.warnings)
 
 
 def evaluation_arguments(options: argparse.Namespace, policy: Any, log: LoggedData) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def evaluate_one(contender: Contender, arguments: dict[str, Any], baseline: Any 
     policy = contender.policy if contender.policy is not None else contender.decisions
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
-        estimate = evaluate(policy, **contender.log.arrays(), baseline=baseline, **arguments)
+        estimate = evaluate(policy, **contender.log.judged(), baseline=baseline, **arguments)
     return with_doubts(estimate, contender.doubts)
 
 

@@ -142,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
-    from offsettree.logs import LoggedData, read_columns
+    from offsettree.logs import read_columns
     from offsettree.policy_file import save
     from offsettree.workflow import learn_policy
     from offsettree.workflow.facts import learned_facts
@@ -156,11 +156,8 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
         **log_arguments(options),
     )
     refuse_wide(found.X, options.log)
-    estimated = options.propensity_estimated
-    propensity = 1.0 if estimated or found.propensity is None else found.propensity
-    log = LoggedData(found.X, found.action, found.reward, propensity)
     learned = learn_policy(
-        log,
+        found.logged(),
         learner=options.learner,
         base=options.base,
         offset=_offset(options.offset),
@@ -170,7 +167,7 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
         refit=options.refit,
         distilled=options.distill,
         reward_range=None if options.reward_range is None else tuple(options.reward_range),
-        estimated_propensity=estimated,
+        estimated_propensity=options.propensity_estimated,
         method=options.method,
         interval=options.interval,
         level=options.level,

@@ -81,10 +81,17 @@ class CheckedLog:
 
     @classmethod
     def of(
-        cls, X: Features, columns: Columns, actions: NDArray[Any], reward_range: Sequence[float], available: Any
+        cls,
+        X: Features,
+        columns: Columns,
+        actions: NDArray[Any],
+        reward_range: Sequence[float],
+        available: Any = None,
+        *,
+        first_row: int = 0,
     ) -> Self:
-        """Make a log of judged features and columns; `available` is judged here."""
-        position = encode_actions(columns.action, actions)
+        """Make a log of judged features and columns; `available` is judged here. Rows count from `first_row` on."""
+        position = encode_actions(columns.action, actions, first_row=first_row)
         sets = None if available is None else check_available_to_log(available, position, actions)
         return cls(X, position, columns.reward, columns.propensity, actions, sets, check_range(reward_range))
 

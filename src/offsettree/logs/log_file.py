@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from offsettree._features import Features
-from offsettree._validation import is_number
+from offsettree._validation import bad_propensities, is_number
 from offsettree.exceptions import LogError, PropensityError
 from offsettree.logs._other_columns import (
     alike_but_for_blanks,
@@ -23,6 +23,7 @@ from offsettree.logs._other_columns import (
     useless,
 )
 from offsettree.logs.guess import guess_columns
+from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import Path, open_reader
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ class LogColumns(NamedTuple):
     notes: tuple[str, ...]
     roles: dict[str, str | float | None]
     beside: dict[str, Any] = {}  # noqa: RUF012 - of a tuple, and never changed
+
+    def logged(self, X: Features = None, propensity: NDArray[np.float64] | None = None) -> LoggedData:
+        """Return the log, with other features or propensities if given; 1 stands for those that are unknown."""
+        known = self.propensity if propensity is None else propensity
+        known = np.ones(len(self.reward)) if known is None else known
+        return LoggedData.of_judged(self.X if X is None else X, self.action, self.reward, known)
 
 
 class LogFile:
@@ -245,9 +252,9 @@ def _joined(pieces: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def _checked_constant(propensity: Any) -> float:
-    if not is_number(propensity) or not 0 < propensity <= 1:
+    if not is_number(propensity) or bad_propensities(np.array([propensity], dtype=np.float64)) is not None:
         raise PropensityError(
             f"propensity must be a column or one number in (0, 1]; got {propensity!r}. Percentages must be divided "
             "by 100."
         )
-    return float(propensity)
+    return min(float(propensity), 1.0)

@@ -12,7 +12,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.utils.metadata_routing import UNUSED
 
 from offsettree._features import Features, as_one_row, check_features, check_numbers, count_rows, is_frame
-from offsettree._validation import check_range, find_actions
+from offsettree._validation import LEAST_PROPENSITY, check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.logs import CheckedLog
@@ -91,7 +91,7 @@ class OnlinePolicy(KernelCalls, BasePolicy):
                 and type(reward) in NUMBERS
                 and type(propensity) in NUMBERS
                 and low <= reward <= high
-                and 1e-300 < propensity <= 1
+                and LEAST_PROPENSITY < propensity <= 1
                 and (row := self._row_for_kernel(x)) is not None
                 and (model := self._model).weights.flags.writeable
                 and self._kernels.learn_one(

@@ -128,7 +128,7 @@ def _route(policy: Any, chunks: Iterable[LoggedData], scratch: Path, *, is_shown
             checked = intake.take(chunk)
             if intake.n_rows == len(chunk):
                 writer.open(checked.X.shape[1], _count_rows(chunks))
-            writer.add(*checked)
+            writer.add(checked.position, checked.scaled, checked.propensity, checked.X)
             del chunk, checked  # before the next is made
             if is_shown and time.monotonic() - shown > SECONDS:
                 shown = time.monotonic()

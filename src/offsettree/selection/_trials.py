@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from offsettree._features import take_rows
-from offsettree.base import BasePolicy
+from offsettree.base import BasePolicy, is_ours
 from offsettree.evaluation._reward_models import Predictions, predict_rewards
 from offsettree.evaluation._targets import certain, row_blocks
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
@@ -53,7 +53,7 @@ class Log(CheckedLog):
         return self._fit_in_place(clone(policy))
 
     def _fit_in_place(self, policy: BasePolicy) -> BasePolicy:
-        if _is_ours(type(policy).fit):
+        if is_ours(policy.fit):
             return policy._fit_checked(self)
         return policy.fit(
             self.X,
@@ -74,16 +74,11 @@ class Log(CheckedLog):
 
     def decide(self, policy: BasePolicy) -> NDArray[np.intp]:
         """Return the positions of the actions that a policy chooses among the available ones."""
-        if not _is_ours(type(policy)._positions):
+        if not is_ours(policy._positions):
             sets = self.available
             return policy._positions(self.X) if sets is None else policy._positions_among(self.X, sets.mask)
         X = policy._checked(self.X, numbers=policy._must_look_at(self))
         return policy._choose(X) if self.available is None else policy._choose_among(X, self.available)
-
-
-def _is_ours(method: Any) -> bool:
-    """Tell whether a method of a policy is that of this package; what others define takes what it always took."""
-    return bool(method.__module__.startswith("offsettree."))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate, evaluate
 from offsettree.evaluation._groups import check_group, folds_by_group
 from offsettree.evaluation._reward_models import predict_rewards
@@ -17,7 +18,8 @@ from offsettree.evaluation._targets import certain
 from offsettree.evaluation._terms import MODEL_METHODS
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import OffsetTreeWarning
-from offsettree.logs import LoggedData
+from offsettree.logs import CheckedLog, LoggedData
+from offsettree.policy import Policy
 from offsettree.reductions import ConstantPolicy
 
 __all__ = ["Comparison", "best_constant", "compare_with_constant", "with_doubts"]
@@ -93,9 +95,9 @@ def best_constant(log: LoggedData) -> Any:
     'b'
     """
     low, high = float(log.reward.min()), float(log.reward.max())
-    policy = ConstantPolicy(reward_range=(low, high if high > low else low + 1.0), actions=log.actions)
-    no_features = np.zeros((len(log), 1))
-    return policy.fit(no_features, log.action, reward=log.reward, propensity=log.propensity).action_
+    reward_range = low, high if high > low else low + 1.0
+    checked = CheckedLog.of(np.zeros((len(log), 1)), log.columns, log.actions, reward_range)
+    return ConstantPolicy(reward_range=reward_range, actions=log.actions)._fit_checked(checked).action_
 
 
 def compare_with_constant(
@@ -129,13 +131,30 @@ def compare_with_constant(
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimates hold them as well
-        estimate = evaluate(policy, **log.arrays(), method=method, **settings)
-        against_constant = evaluate(decisions, **log.arrays(), method=method, baseline=action, **settings)
-        constant = evaluate(action, **log.arrays(), method=method, **settings)
+        asked = _Decided(policy, decisions) if isinstance(policy, Policy) else policy
+        estimate = evaluate(asked, **log.judged(), method=method, **settings)
+        against_constant = evaluate(decisions, **log.judged(), method=method, baseline=action, **settings)
+        constant = evaluate(action, **log.judged(), method=method, **settings)
     doubts = tuple(text for text in constant.serious or against_constant.serious if text not in estimate.serious)
     same = bool((decisions == action).all())
     gain: Any = against_constant.difference
     return Comparison(estimate, action, constant, gain, doubts, same)
+
+
+class _Decided:
+    """A policy that has decided on the rows of a log: it is not asked again, and does not look at them again."""
+
+    def __init__(self, policy: Policy, decisions: NDArray[Any]) -> None:
+        self._policy, self._decisions = policy, decisions
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
+
+    def _positions(self, X: Any) -> NDArray[np.intp]:
+        return _positions(self._decisions, self._policy.actions_)
+
+    def _checked(self, X: Any) -> Any:
+        return self._policy._checked(X, **({"numbers": False} if isinstance(self._policy, BasePolicy) else {}))
 
 
 def _predicted_rewards(
