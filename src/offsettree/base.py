@@ -40,7 +40,7 @@ from offsettree._validation import (
     warn_caller,
 )
 from offsettree.exceptions import FeatureError, LogError, ParameterError
-from offsettree.logs import CheckedLog, Columns, judge_columns, with_log_or_parts
+from offsettree.logs.checked_log import CheckedLog, judge_columns, with_log_or_parts
 from offsettree.policy import Policy, Prepared
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class BasePolicy(BaseEstimator, Policy):
         refuse_scoring_without_log()
         with self._all_or_nothing():
             # No reference is held here, so that _fit can free what it no longer needs.
-            log = [self._judge(X, action, reward, propensity, available)]
+            log = [self._judge(X, action, reward, propensity, available=available)]
             self._fit(log.pop())
             self._prepare_anew()  # another thread that decided meanwhile may have flattened what was there before
         return self
@@ -124,7 +124,8 @@ class BasePolicy(BaseEstimator, Policy):
     def _must_look_at(self, log: CheckedLog) -> bool:
         """Tell whether the features of a judged log may hold what this policy refuses."""
         is_taken = log.is_finite or takes_missing(self._learner(), sparse=is_sparse(log.X))
-        return self._largest_size is not None or not is_taken
+        is_unknown = isinstance(log.X, np.ndarray) and log.X.dtype == object  # as `evaluate` may be given it
+        return self._largest_size is not None or is_unknown or not is_taken
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -142,21 +143,11 @@ class BasePolicy(BaseEstimator, Policy):
         check_learner(self._learner(), self._learner_kind, "estimator")
 
     def _judge(
-        self,
-        X: Features,
-        action: ArrayLike | Columns | None,
-        reward: ArrayLike | None,
-        propensity: ArrayLike | None,
-        available: Any = None,
-        *,
-        first: bool = True,
-        names_expected: bool = True,
-        checked: bool = False,
-        numbers: bool = True,
+        self, X: Features, *columns: Any, available: Any = None, first: bool = True, checked: bool = False, **how: bool
     ) -> CheckedLog:
-        """Judge a log. The `first` one fixes columns and actions for later ones.
+        """Judge a log: action, reward and propensity, and X as `how` says to `_checked` unless it is `checked`.
 
-        `checked` says that X has been checked already; `numbers=False` skips the check of an array's values.
+        The `first` log fixes features and actions for later ones.
         """
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
@@ -164,11 +155,11 @@ class BasePolicy(BaseEstimator, Policy):
         if first:
             X = check_features(self, X, learner=self._learner(), reset=True, within=self._largest_size)
         elif not checked:
-            X = self._checked(X, names_expected=names_expected, numbers=numbers)
-        columns = judge_columns(action, reward, propensity, count_rows(X))
-        check_reward_within(columns.reward, self.reward_range)
-        actions = find_actions(columns.action, self.actions) if first else self.actions_
-        return self._noted(CheckedLog.of(X, columns, actions, self.reward_range, available), first=first)
+            X = self._checked(X, **how)
+        judged = judge_columns(count_rows(X), *columns)
+        check_reward_within(judged.reward, self.reward_range)
+        actions = find_actions(judged.action, self.actions) if first else self.actions_
+        return self._noted(CheckedLog.of(X, judged, actions, self.reward_range, available), first=first)
 
     def _noted(self, log: CheckedLog, *, first: bool = True) -> CheckedLog:
         """Note what must be known of a log after learning from it."""
@@ -200,7 +191,7 @@ class BasePolicy(BaseEstimator, Policy):
         number of rows it stands for. `available` is as in `fit`.
         """
         check_is_fitted(self)
-        columns = judge_columns(action, reward, propensity, count_rows(X))
+        columns = judge_columns(count_rows(X), action, reward, propensity)
         logged = encode_actions(columns.action, self.actions_)
         weight = check_weight(sample_weight, len(logged)) / columns.propensity
         if available is None:

@@ -145,9 +145,10 @@ def _read_alone(options: argparse.Namespace) -> tuple[LoggedData, list[str], lis
 def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> tuple[LoggedData, list[str], list[str]]:
     """Return the rows, notes on their propensities, and reasons not to trust these."""
     if log.propensity is not None:
-        return log.logged(X), [], []
+        return LoggedData(X, log.columns), [], []
     found = estimate_propensity(X, log.action, random_state=options.seed)
-    return log.logged(X, found.propensity), [propensity_note(found)], list(found.warnings)
+    rows = LoggedData(X, log.columns._replace(propensity=found.propensity))
+    return rows, [propensity_note(found)], list(found.warnings)
 
 
 def evaluation_arguments(options: argparse.Namespace, policy: Any, log: LoggedData) -> dict[str, Any]:

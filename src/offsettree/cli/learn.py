@@ -142,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
-    from offsettree.logs import read_columns
+    from offsettree.logs import LoggedData, read_columns
     from offsettree.policy_file import save
     from offsettree.workflow import learn_policy
     from offsettree.workflow.facts import learned_facts
@@ -157,7 +157,7 @@ def _learn_in_memory(options: argparse.Namespace) -> dict[str, Any]:
     )
     refuse_wide(found.X, options.log)
     learned = learn_policy(
-        found.logged(),
+        LoggedData(found.X, found.columns),
         learner=options.learner,
         base=options.base,
         offset=_offset(options.offset),

@@ -55,7 +55,7 @@ class Log:
     ) -> Log:
         """Check the arrays of a log against each other and against the policies."""
         X, n_rows = rows_of(X)
-        labels, rewards, chances = judge_columns(action, reward, propensity, n_rows)
+        labels, rewards, chances = judge_columns(n_rows, action, reward, propensity)
         space, logged = find_space(labels, actions, policies)
         sets = None if available is None else check_available_to_log(available, logged, space)
         columns = table_columns(labels, actions)

@@ -1,7 +1,7 @@
 """Logs of decisions, real and simulated, in memory and in files."""
 
 from offsettree.encoding import TableEncoder
-from offsettree.logs.checked_log import CheckedLog, Columns, judge_columns, with_log_or_parts
+from offsettree.logs.checked_log import CheckedLog, Columns, judge_columns
 from offsettree.logs.guess import ColumnGuess, guess_columns
 from offsettree.logs.log_file import LogColumns, read_columns
 from offsettree.logs.log_scan import LogFacts, LogScan
@@ -24,6 +24,5 @@ __all__ = [
     "read_columns",
     "scan_tables",
     "simulate_log",
-    "with_log_or_parts",
     "write_table",
 ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from offsettree._available import Available, check_available_to_log
 from offsettree._features import Features, take_rows
@@ -28,16 +28,9 @@ class Columns(NamedTuple):
     propensity: NDArray[np.float64]
 
 
-def judge_columns(
-    action: ArrayLike | Columns | None,
-    reward: ArrayLike | None,
-    propensity: ArrayLike | None,
-    n_rows: int,
-    *,
-    copy: bool = False,
-) -> Columns:
+def judge_columns(n_rows: int, action: Any, reward: Any, propensity: Any, *, copy: bool = False) -> Columns:
     """Judge the columns of a log, wherever it comes from; columns that have been judged come as `action`, alone."""
-    if isinstance(action, Columns):
+    if isinstance(action, Columns) and len(action.reward) == n_rows:
         return action
     return Columns(
         check_actions(action, n_rows),
@@ -48,47 +41,20 @@ def judge_columns(
 
 @dataclass(frozen=True)
 class CheckedLog:
-    """A log judged for a policy, or for several with the same actions and range of rewards.
+    """A log judged for a policy, or for several with the same actions and range of rewards."""
 
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features), CSR matrix or frame
-        The features as learners see them; without infinity.
-    position : array of shape (n_rows,)
-        The position of each row's action in `actions`.
-    reward : array of shape (n_rows,)
-        The rewards as logged, within `reward_range`.
-    propensity : array of shape (n_rows,)
-        All in (0, 1].
-    actions : array of shape (n_actions,)
-        The labels.
-    available : Available, optional
-        The actions available in each row, the logged one among them; None is all.
-    reward_range : (float, float), default=(0.0, 1.0)
-        Smallest and largest possible reward.
-    is_finite : bool, default=False
-        Whether X is known to be without missing values.
-    """
-
-    X: Features
-    position: NDArray[np.intp]
-    reward: NDArray[np.float64]
+    X: Features  # as learners see them, without infinity
+    position: NDArray[np.intp]  # of each row's action in `actions`
+    reward: NDArray[np.float64]  # as logged, within `reward_range`
     propensity: NDArray[np.float64]
-    actions: NDArray[Any]
-    available: Available | None = None
+    actions: NDArray[Any]  # the labels
+    available: Available | None = None  # None is all
     reward_range: tuple[float, float] = (0.0, 1.0)
-    is_finite: bool = False
+    is_finite: bool = False  # whether X is known to be without missing values
 
     @classmethod
     def of(
-        cls,
-        X: Features,
-        columns: Columns,
-        actions: NDArray[Any],
-        reward_range: Sequence[float],
-        available: Any = None,
-        *,
-        first_row: int = 0,
+        cls, X: Features, columns: Columns, actions: Any, reward_range: Any, available: Any = None, first_row: int = 0
     ) -> Self:
         """Make a log of judged features and columns; `available` is judged here. Rows count from `first_row` on."""
         position = encode_actions(columns.action, actions, first_row=first_row)

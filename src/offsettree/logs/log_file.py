@@ -22,8 +22,8 @@ from offsettree.logs._other_columns import (
     same_as_action,
     useless,
 )
+from offsettree.logs.checked_log import Columns
 from offsettree.logs.guess import guess_columns
-from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import Path, open_reader
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ class LogColumns(NamedTuple):
     roles: dict[str, str | float | None]
     beside: dict[str, Any] = {}  # noqa: RUF012 - of a tuple, and never changed
 
-    def logged(self, X: Features = None, propensity: NDArray[np.float64] | None = None) -> LoggedData:
-        """Return the log, with other features or propensities if given; 1 stands for those that are unknown."""
-        known = self.propensity if propensity is None else propensity
-        known = np.ones(len(self.reward)) if known is None else known
-        return LoggedData.of_judged(self.X if X is None else X, self.action, self.reward, known)
+    @property
+    def columns(self) -> Columns:
+        """The columns beside X, which were judged as they were read; 1 stands for unknown propensities."""
+        known = np.ones(len(self.reward)) if self.propensity is None else self.propensity
+        return Columns(self.action, self.reward, known)
 
 
 class LogFile:

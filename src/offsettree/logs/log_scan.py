@@ -109,7 +109,7 @@ class LogScan:
             seen.update(np.unique(parts.action).tolist() if parts.action.dtype.kind != "O" else parts.action.tolist())
             if len(seen) > MOST_ACTIONS:
                 refuse_ids(len(seen), n_rows, self.file.action, chunk.source, list(seen))
-            yield parts.logged()
+            yield LoggedData(parts.X, parts.columns)
 
     def _features(self, chunk: Chunk) -> Features:
         if chunk.X is not None:

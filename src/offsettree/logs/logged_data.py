@@ -51,21 +51,15 @@ class LoggedData:
     notes: tuple[str, ...] = ()
 
     def __init__(
-        self, X: Features, action: ArrayLike | Columns, reward: ArrayLike | None, propensity: ArrayLike | None
+        self, X: Features, action: ArrayLike, reward: ArrayLike | None = None, propensity: ArrayLike | None = None
     ) -> None:
         self.X = _as_features(X)
         n_rows = count_rows(self.X)
         if n_rows == 0:
             raise LogError("the log is empty: X has no rows.")
-        labels, self.reward, self.propensity = judge_columns(action, reward, propensity, n_rows, copy=True)
-        self.action = labels.astype(str) if labels.dtype.kind == "O" else labels
-
-    @staticmethod
-    def of_judged(
-        X: Features, action: NDArray[Any], reward: NDArray[np.float64], propensity: NDArray[np.float64]
-    ) -> LoggedData:
-        """Make a log of columns that have been judged, such as some rows of another log."""
-        return LoggedData(X, Columns(action, reward, propensity), None, None)
+        labels, self.reward, self.propensity = judge_columns(n_rows, action, reward, propensity, copy=True)
+        # By way of objects, so that no more room is taken than the longest label of these rows needs.
+        self.action = labels.astype(object).astype(str) if labels.dtype.kind in "OU" else labels
 
     @classmethod
     def from_frame(cls, frame: Features, *, action: str, reward: str, propensity: str) -> Self:
@@ -198,7 +192,7 @@ class LoggedData:
                 f"rows must be positions below {len(self)}, or {len(self)} truth values, one per row; {error}"
             ) from None
         columns = (column[chosen] for column in (self.action, self.reward, self.propensity))
-        return LoggedData.of_judged(take_rows(self.X, chosen), *columns)
+        return LoggedData(take_rows(self.X, chosen), Columns(*columns))
 
     def split(
         self, test_size: float = 0.25, random_state: int | np.random.RandomState | None = None
@@ -240,11 +234,6 @@ class LoggedData:
     def judged(self) -> dict[str, Any]:
         """Return the parts as `arrays` does, for this package's own policies, which do not judge them again."""
         return {"X": self.X, "action": self.columns}
-
-    def replaced(self, X: Features, propensity: NDArray[np.float64] | None = None) -> LoggedData:
-        """Return the log with other features and, if given, other propensities."""
-        known = self.propensity if propensity is None else propensity
-        return LoggedData.of_judged(X, self.action, self.reward, known)
 
     @property
     def actions(self) -> NDArray[Any]:

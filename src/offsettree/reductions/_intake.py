@@ -120,20 +120,17 @@ class _Leak:
 
     def __init__(self) -> None:
         self._columns: NDArray[np.intp] | None = None
-        self._first: float | None = None
-        self._varies = False
+        self._ends = np.inf, -np.inf
 
     def look(self, X: NDArray[np.float32], values: NDArray[np.float64]) -> None:
-        if self._first is None:
-            self._first = float(values[0])
-        self._varies = self._varies or bool((values != self._first).any())
+        self._ends = min(self._ends[0], float(values.min())), max(self._ends[1], float(values.max()))
         if self._columns is None:
             head = slice(0, FEW_ROWS)
             self._columns = np.flatnonzero((X[head] == values[head, np.newaxis]).all(axis=0))
         self._columns = np.array([j for j in self._columns if np.array_equal(X[:, j], values)], dtype=np.intp)
 
     def warn(self, name: str, n_rows: int) -> None:
-        if n_rows < FEW_ROWS or not self._varies or self._columns is None or not len(self._columns):
+        if n_rows < FEW_ROWS or self._ends[0] == self._ends[1] or self._columns is None or not len(self._columns):
             return
         warn_caller(
             f"column {self._columns[0]} of X equals the {name} in every row. It will not be known when a decision is "

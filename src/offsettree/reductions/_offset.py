@@ -57,10 +57,6 @@ class Votes:
         weight /= propensity
         return cls(reward >= offset, weight, total, squares)
 
-    def warn_if_one_sided(self) -> None:
-        """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
-        warn_if_one_sided(self.tally())
-
     def tally(self) -> Tally:
         """Count the votes."""
         heard = self.weight > 0
@@ -135,7 +131,7 @@ class Tally(NamedTuple):
 
 
 def warn_if_one_sided(tally: Tally) -> None:
-    """Tell what `Votes.warn_if_one_sided` tells, of votes that have been counted."""
+    """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
     if tally.n_rows < 100:
         return
     if not tally.n_heard:

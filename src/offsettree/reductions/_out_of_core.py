@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +59,12 @@ def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verb
         warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_)
         seeds = policy._node_seeds(random)
         below = rows_below(policy.tree_, log.counts)
-        progress = Progress(log.n_rows, asked_for=True) if is_shown else None
+        with Progress(log.n_rows, asked_for=True) if is_shown else nullcontext() as progress:
 
-        def told(n_rows: int) -> None:
-            if progress is not None:
-                progress.advance(n_rows, "training")
+            def told(n_rows: int) -> None:
+                if progress is not None:
+                    progress.advance(n_rows, "training")
 
-        try:
             if is_native(learner.estimator, policy.path_filter):
                 native = _native(policy, log, learner.estimator, offset, seeds, random)
                 trained = lead_all_up(native, below, policy.n_jobs, told)
@@ -74,9 +73,6 @@ def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verb
             else:
                 contests = RoutedContests(log, policy.tree_, learner, offset, seeds, finite)
                 _note(policy, lead_all_up(contests, below, policy.n_jobs, told), seeds)
-        finally:
-            if progress is not None:
-                progress.close()
 
 
 def _check_parameters(policy: Any) -> None:

@@ -17,7 +17,7 @@ from offsettree.logs import CheckedLog
 from offsettree.models import Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
-from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
+from offsettree.reductions._offset import Votes, resolve_offset, warn_if_one_sided, warn_of_unlogged
 from offsettree.topology import ActionTree
 
 __all__ = ["BinaryOffset"]
@@ -94,7 +94,7 @@ class BinaryOffset(BasePolicy):
         offset = resolve_offset(self.offset, X, reward, random, propensity)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
-        votes.warn_if_one_sided()
+        warn_if_one_sided(votes.tally())
         warn_of_unlogged(action, self.actions_)
         rows = votes.audible()
         if available is not None:

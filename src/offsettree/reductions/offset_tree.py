@@ -28,7 +28,7 @@ from offsettree.reductions._ladder import Ladder, share_kept
 from offsettree.reductions._leaf_scale import choose_leaf_scale
 from offsettree.reductions._native import NativeContests, flatten_native, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds
-from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
+from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_if_one_sided, warn_of_unlogged
 from offsettree.reductions._out_of_core import fit_out_of_core
 from offsettree.reductions._partial import Memory, check_growing, teach_chunk, teaches_chunks, warn_of_short_start
 from offsettree.reductions._reward_models import check_reward_model
@@ -192,8 +192,6 @@ class OffsetTree(BasePolicy):
         self.random_state = random_state
 
     def _fit(self, log: CheckedLog) -> None:
-        X, action, reward, propensity, available = log.parts()
-        del log  # here and below: what is used up makes room
         if self.node_models not in ("separate", "shared"):
             raise ParameterError(f"node_models must be 'separate' or 'shared'; got {self.node_models!r}.")
         if not isinstance(self.max_rounds, int | np.integer) or self.max_rounds < 1:
@@ -207,12 +205,14 @@ class OffsetTree(BasePolicy):
         random = check_random_state(self.random_state)
         learner = NodeLearner(self._learner())
         if self.reward_model is not None:
-            self._fit_robustly(X, action, reward, propensity, available, random)
+            self._fit_robustly(log, random)
             return
-        offset = self._settle(X, action, reward, propensity, random)
+        offset = self._settle(log, random)
+        X, action, reward, propensity, available = log.parts()
+        del log  # here and below: what is used up makes room
         votes = Votes.cast(reward, propensity, offset)
         del reward, propensity, offset  # which may be as large as the votes
-        votes.warn_if_one_sided()
+        warn_if_one_sided(votes.tally())
         warn_of_unlogged(action, self.actions_)
         seeds = self._node_seeds(random)
         self._memory = None
@@ -240,18 +240,11 @@ class OffsetTree(BasePolicy):
                 self.tree_, learner, X, action, votes, int(seeds[0]), self.max_rounds, available
             )
 
-    def _fit_robustly(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None,
-        random: np.random.RandomState,
-    ) -> None:
+    def _fit_robustly(self, log: CheckedLog, random: np.random.RandomState) -> None:
         check_robust(self.node_models, self.path_filter)
         check_reward_model(self.reward_model)
-        self._settle(X, action, reward, propensity, random)
+        self._settle(log, random)
+        X, action, reward, propensity, available = log.parts()
         n_actions = len(self.actions_)
         estimates = CrossFit.make(self.reward_model, X, action, reward, propensity, n_actions, random, self.n_jobs)
         self._fit_to(estimates, random, available)
@@ -365,18 +358,18 @@ class OffsetTree(BasePolicy):
         """
         with self._all_or_nothing():
             first = "tree_" not in self.__dict__
-            log = self._judge(X, action, reward, propensity, available, first=first)
+            log = self._judge(X, action, reward, propensity, available=available, first=first)
             X, position, gain, chance, sets = log.parts()
             share = check_growing(self.node_models, self.path_filter, self.offset, self.reward_model)
             random = check_random_state(self.random_state)
             if first:
                 warn_of_short_start(self.tree, self.offset, len(position))
-                self._settle(X, position, gain, chance, random)
+                self._settle(log, random)
                 self.estimators_ = [ConstantClassifier()] * self.tree_.n_nodes
                 self.node_rows_ = np.zeros(self.tree_.n_nodes, dtype=np.int64)
             votes = Votes.cast(gain, chance, self.offset_)
             if first:
-                votes.warn_if_one_sided()
+                warn_if_one_sided(votes.tally())
             memory = self._memory or Memory.of_fit(self._node_seeds(random), self.estimators_)
             self.estimators_, self._memory = teach_chunk(
                 self.tree_, self._learner(), self.estimators_, memory, X, position, votes, share, sets
@@ -385,15 +378,9 @@ class OffsetTree(BasePolicy):
             self._prepare_anew()
         return self
 
-    def _settle(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        random: np.random.RandomState,
-    ) -> float | NDArray[np.float64]:
+    def _settle(self, log: CheckedLog, random: np.random.RandomState) -> float | NDArray[np.float64]:
         """Settle the tree and the offset by the rows of a log; return the offset, or that of each row."""
+        X, action, reward, propensity, _ = log.parts()
         n_actions = len(self.actions_)
         self.tree_ = tree_from(
             self.tree,

@@ -21,6 +21,7 @@ from offsettree.models import Scores
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._flatten_rewards import flatten_reward_regression
 from offsettree.reductions._nodes import may_assume_finite, node_settings
+from offsettree.reductions._reward_models import rows_by_action
 
 __all__ = ["RewardRegression"]
 
@@ -112,12 +113,9 @@ class RewardRegression(BasePolicy):
             union = append_indicator(X, action, n_actions, "action")
             self.estimators_ = [_train_regressor(template, union, reward, seeds[0], self._mean_reward, finite)]
             return
-        order = np.argsort(action, kind="stable")
-        ends = np.cumsum(np.bincount(action, minlength=n_actions))
-        rows_of = np.split(order, ends[:-1])
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, self._mean_reward, finite)
-            for rows, seed in zip(rows_of, seeds, strict=True)
+            for rows, seed in zip(rows_by_action(action, n_actions), seeds, strict=True)
         )
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:

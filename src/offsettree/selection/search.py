@@ -253,9 +253,8 @@ class PolicySearch(BasePolicy):
             reward = np.clip(low + (high - low) * reward, low, high)  # rounding may leave the range
         random = check_random_state(self.random_state)
         whole = Log(X, position, reward, propensity, self.actions_, available, (low, high), is_finite(X))
-        group, moment = getattr(self, "_split_by", (None, None))
-        split = RowSplit.of(group, moment, len(position))
-        compared, split = self._sample_to_compare_on(whole, split, random)
+        by: tuple[Any, Any] = getattr(self, "_split_by", (None, None))
+        compared, split = self._sample_to_compare_on(whole, RowSplit.of(*by, len(position)), random)
         candidates = read_candidates(self.candidates, sparse=is_sparse(X))
         candidates = prepare_candidates(candidates, self.actions_, (low, high), self.n_jobs, random)
         fold = split.folds(compared.position, self.cv, random)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate, evaluate
 from offsettree.evaluation._groups import check_group, folds_by_group
+from offsettree.evaluation._labels import known_positions
 from offsettree.evaluation._reward_models import predict_rewards
 from offsettree.evaluation._targets import certain
 from offsettree.evaluation._terms import MODEL_METHODS
@@ -141,20 +142,21 @@ def compare_with_constant(
     return Comparison(estimate, action, constant, gain, doubts, same)
 
 
+@dataclass(frozen=True)
 class _Decided:
     """A policy that has decided on the rows of a log: it is not asked again, and does not look at them again."""
 
-    def __init__(self, policy: Policy, decisions: NDArray[Any]) -> None:
-        self._policy, self._decisions = policy, decisions
+    policy: Policy
+    decisions: NDArray[Any]
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._policy, name)
+        return getattr(self.policy, name)
 
     def _positions(self, X: Any) -> NDArray[np.intp]:
-        return _positions(self._decisions, self._policy.actions_)
+        return known_positions(self.decisions, self.policy.actions_, "policy")
 
     def _checked(self, X: Any) -> Any:
-        return self._policy._checked(X, **({"numbers": False} if isinstance(self._policy, BasePolicy) else {}))
+        return self.policy._checked(X, **({"numbers": False} if isinstance(self.policy, BasePolicy) else {}))
 
 
 def _predicted_rewards(
@@ -169,7 +171,7 @@ def _predicted_rewards(
     known = all(each.dtype.kind == space.dtype.kind and np.isin(each, space).all() for each in labels)
     if n_rows * len(space) > MOST_PREDICTIONS or not known:  # then `evaluate` fits models of its own
         return {}
-    logged, chosen, always = (_positions(each, space) for each in labels)
+    logged, chosen, always = (known_positions(each, space, "policy") for each in labels)
     random = np.random.RandomState(random_state)
     targets = [certain(taken, logged, len(space)) for taken in (chosen, np.repeat(always, n_rows))]
     folds = folds_by_group(n_rows, random, check_group(group, n_rows))
@@ -179,8 +181,3 @@ def _predicted_rewards(
     table[row, chosen] = of_policy.on_policy
     table[:, always[0]] = of_constant.on_policy
     return {"reward_model": table, "actions": space}
-
-
-def _positions(labels: NDArray[Any], space: NDArray[Any]) -> NDArray[np.intp]:
-    order = np.argsort(space)
-    return np.asarray(order[np.searchsorted(space[order], labels)], dtype=np.intp)

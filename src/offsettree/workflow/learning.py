@@ -200,9 +200,9 @@ def _encoded(
         encoders = (_accept_infinity_as(of_all, TableEncoder.learn([_rows_of(X, held.train)])), of_all)
         X = encoders[0].encode(X)
     if not estimated_propensity:
-        return log.replaced(X), encoders, None
+        return LoggedData(X, log.columns), encoders, None
     found = estimate_propensity(X, log.action, random_state=random_state)
-    return log.replaced(X, found.propensity), encoders, found
+    return LoggedData(X, log.columns._replace(propensity=found.propensity)), encoders, found
 
 
 def _evaluation_settings(common: dict[str, Any], interval: str | None, held: HoldOut) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _refit(
     """Train a copy on all rows; return it, the encoded rows, and warnings. Of a search, train the chosen candidate."""
     X = held.features if encoders is None else encoders[1].encode(held.features)
     again: BasePolicy = clone(getattr(policy, "best_policy_", policy))
-    return again, X, _fit(again, log.replaced(X, propensity))
+    return again, X, _fit(again, LoggedData(X, log.columns._replace(propensity=propensity)))
 
 
 def range_of(low: float, high: float) -> tuple[float, float]:
