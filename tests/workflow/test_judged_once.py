@@ -112,6 +112,13 @@ def test_from_a_file_to_a_policy_file(judged: Counter[str], file: Path, learner:
     assert judged == {"reward": N, "propensity": N, "action": N}
 
 
+def test_estimated_propensities_are_not_judged(judged: Counter[str], file: Path) -> None:
+    arguments = ["--action=mail", "--reward=visited", "--propensity-estimated", "--learner=constant", "--seed=0"]
+    assert main(["learn", str(file), *arguments, "-o", str(file.with_name("policy.ot"))]) == 0
+    assert judged.pop("X") <= 2 * N
+    assert judged == {"reward": N, "action": N}
+
+
 def test_from_a_file_to_the_best_of_several_policies(judged: Counter[str], file: Path, tmp_path: Path) -> None:
     search = PolicySearch(CANDIDATES, cv=3, nested=False, random_state=0)
     log = LoggedData.read(file, **COLUMNS)

@@ -146,7 +146,7 @@ def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> tu
     """Return the rows, notes on their propensities, and reasons not to trust these."""
     if log.propensity is not None:
         return LoggedData(X, log.columns), [], []
-    found = estimate_propensity(X, log.action, random_state=options.seed)
+    found = estimate_propensity(X, log.columns, random_state=options.seed)
     rows = LoggedData(X, log.columns._replace(propensity=found.propensity))
     return rows, [propensity_note(found)], list(found.warnings)
 

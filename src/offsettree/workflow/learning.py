@@ -201,7 +201,7 @@ def _encoded(
         X = encoders[0].encode(X)
     if not estimated_propensity:
         return LoggedData(X, log.columns), encoders, None
-    found = estimate_propensity(X, log.action, random_state=random_state)
+    found = estimate_propensity(X, log.columns, random_state=random_state)
     return LoggedData(X, log.columns._replace(propensity=found.propensity)), encoders, found
 
 
