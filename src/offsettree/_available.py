@@ -167,8 +167,9 @@ def check_available(available: Any, n_rows: int, actions: NDArray[Any], n_wanted
     return sets
 
 
-def check_available_to_log(sets: Available, position: NDArray[np.intp], actions: NDArray[Any]) -> None:
-    """Refuse a log in which an unavailable action was taken."""
+def check_available_to_log(available: Any, position: NDArray[np.intp], actions: NDArray[Any]) -> Available:
+    """Check the mask of a log, in which the action that was taken must be available, and return it."""
+    sets = check_available(available, len(position), actions)
     missing = ~sets.has(position)
     if missing.any():
         row = int(missing.argmax())
@@ -177,6 +178,7 @@ def check_available_to_log(sets: Available, position: NDArray[np.intp], actions:
             f"excludes ({int(missing.sum()):,} such rows in all). Correct the mask: its columns are in the order of "
             f"actions_, {some_labels(actions)}."
         )
+    return sets
 
 
 def check_available_for_one(available: Any, actions: NDArray[Any]) -> Available:

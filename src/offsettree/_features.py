@@ -171,8 +171,8 @@ def check_features(
     as it is, for learners that know what to do with nominal columns. NaN and infinity are refused where the learner
     says it cannot take them. Without `names_expected`, an array need not have the names of the fitted frame;
     `as_frame` tells whether the fitted X was left as a frame, and None leaves the question open. Rows are counted
-    from `first_row` on. Where numbers must not be larger than some size, `within` is that. Without `numbers` those of
-    an array are not looked at.
+    from `first_row` on. Where numbers must not be larger than some size, `within` is that. Without `numbers` the values
+    are not looked at: they have been, or will be.
     """
     if not reset and _is_plain(estimator, X, names_expected=names_expected):
         if not numbers:
@@ -197,7 +197,8 @@ def check_features(
         as_frame = bool(other) or may_pick_columns(learner)
     if is_frame(X) and as_frame:
         X = _with_remedy(validate_data, estimator, X, reset=reset, skip_check_array=True)
-        _refuse_infinity(X)
+        if numbers:
+            _refuse_infinity(X)
         return X
     as_array = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     if names_expected or is_frame(X):
@@ -205,8 +206,8 @@ def check_features(
     else:
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
-    if not numbers and type(X) is np.ndarray:
-        return X
+    if not numbers:
+        return _canonical(X)
     allow_nan = takes_missing(learner, sparse=is_sparse(X))
     names = getattr(estimator, "feature_names_in_", None)
     return check_numbers(X, names, allow_nan=allow_nan, first_row=first_row, within=within)
@@ -233,19 +234,26 @@ def check_numbers(
     within: float | None = None,
 ) -> Features:
     """Return an array or a CSR matrix whose numbers may be used: none infinite, entries in order and in their place."""
-    if is_sparse(X):
-        check_sparse(X)
-    if is_sparse(X) and not X.has_canonical_format:
-        X = X.copy()  # the caller's stays as it is
-        X.sum_duplicates()
-    if is_sparse(X) and X.indices.dtype == np.int64 and max(*X.shape, X.nnz) < 2**31:
-        # Many learners take 32-bit indices only, and these fit.
-        X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    X = _canonical(X)
     if within is not None and _are_within(X, within):
         return X
     _check_finite(X, names, allow_nan=allow_nan, first_row=first_row)
     if within is not None:
         _refuse_huge(X, within)
+    return X
+
+
+def _canonical(X: Features) -> Features:
+    """Return a CSR matrix with its entries in order, each once, and indices as small as they can be; others as is."""
+    if not is_sparse(X):
+        return X
+    check_sparse(X)
+    if not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
+    if X.indices.dtype == np.int64 and max(*X.shape, X.nnz) < 2**31:
+        # Many learners take 32-bit indices only, and these fit.
+        X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     return X
 
 

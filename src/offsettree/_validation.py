@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -16,15 +17,19 @@ from offsettree._messages import Parameter
 from offsettree.exceptions import (
     ActionError,
     LogError,
+    OffsetTreeWarning,
     ParameterError,
     PropensityError,
     RewardError,
 )
 
 __all__ = [
-    "LARGEST_WHOLE",
+    "LEAST_PROPENSITY",
     "as_float",
     "as_random_state",
+    "bad_propensities",
+    "bad_rewards",
+    "bad_whole_numbers",
     "check_actions",
     "check_labels",
     "check_n_jobs",
@@ -37,14 +42,27 @@ __all__ = [
     "encode_actions",
     "find_actions",
     "is_number",
+    "propensity_remedy",
     "refuse_scoring_without_log",
     "some_labels",
     "unique_labels",
+    "warn_caller",
 ]
 
+LEAST_PROPENSITY = 1e-300  # below, the weight 1 / propensity is infinite
+MOST_PROPENSITY = 1 + 1e-6  # probabilities are often float32, or were printed and read again
 LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
 DEEPEST_CALL = 12  # of a fit within scikit-learn's tools, such as that of a pipeline's last step
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
+
+
+def warn_caller(text: str | Warning, category: type[Warning] = OffsetTreeWarning) -> None:
+    """Warn at the line outside of this package that led here."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("offsettree."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 def as_random_state(random_state: Any) -> np.random.RandomState:
@@ -73,7 +91,7 @@ def check_reward(reward: ArrayLike | None, n_rows: int, *, copy: bool = True) ->
             "sklearn.set_config(enable_metadata_routing=True) so that it is passed along.",
         )
     values = _as_column(reward, n_rows, "reward", RewardError, copy=copy)
-    bad = ~np.isfinite(values)
+    bad = bad_rewards(values)
     if bad.any():
         row = int(bad.argmax())
         raise RewardError(
@@ -81,6 +99,11 @@ def check_reward(reward: ArrayLike | None, n_rows: int, *, copy: bool = True) ->
             "Drop rows whose outcome was never observed; do not count them as zero unless it was zero."
         )
     return values
+
+
+def bad_rewards(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which numbers cannot be rewards."""
+    return ~np.isfinite(values)
 
 
 def refuse_scoring_without_log() -> None:
@@ -168,21 +191,32 @@ def check_propensity(propensity: ArrayLike | None, n_rows: int, *, copy: bool = 
     if np.ndim(propensity) == 0:
         propensity = np.broadcast_to(np.asarray(propensity), n_rows)
     values = _as_column(propensity, n_rows, "propensity", PropensityError, copy=copy)
-    # 1e-6 above 1: probabilities are often float32, or were printed and read again.
-    # Below 1e-300 the weight 1 / propensity is infinite.
-    if len(values) > 0 and not (values.min() > 1e-300 and values.max() <= 1 + 1e-6):  # so NaN is found as well
-        bad = ~((values > 1e-300) & (values <= 1 + 1e-6))
+    bad = bad_propensities(values)
+    if bad is not None:
         row = int(bad.argmax())
-        remedy = {
-            "nan": "Drop rows whose propensity was not recorded, or estimate it.",
-            "0.0": "Drop rows that the logging policy could not have produced.",
-        }.get(str(values[row]), "Percentages must be divided by 100.")
-        if 0 < values[row] < 1:
-            remedy = "So small a number has no inverse: nobody can have drawn the action with such a probability."
         raise PropensityError(
-            f"propensity must be in (0, 1]; row {row} has {values[row]} ({_count(bad.sum(), 'row')} in all). {remedy}"
+            f"propensity must be in (0, 1]; row {row} has {values[row]} ({_count(bad.sum(), 'row')} in all). "
+            f"{propensity_remedy(values[row])}"
         )
     return np.minimum(values, 1.0) if values.max(initial=0.0) > 1 else values
+
+
+def bad_propensities(values: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+    """Return which numbers cannot be propensities; None where all can."""
+    if not len(values) or (values.min() > LEAST_PROPENSITY and values.max() <= MOST_PROPENSITY):  # so NaN is bad, too
+        return None
+    return ~((values > LEAST_PROPENSITY) & (values <= MOST_PROPENSITY))
+
+
+def propensity_remedy(value: float) -> str:
+    """Return what to do about a number that cannot be a propensity."""
+    if np.isnan(value):
+        return "Drop rows whose propensity was not recorded, or have it estimated."
+    if value <= 0:
+        return "Drop rows that the logging policy could not have produced."
+    if value < 1:
+        return "So small a number has no inverse: nobody can have drawn the action with such a probability."
+    return "Percentages must be divided by 100."
 
 
 def check_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
@@ -291,14 +325,13 @@ def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[np.int64]:
     if missing.any():
         row = int(missing.argmax())
         raise ActionError(f"{what} is missing in row {row} ({_count(missing.sum(), 'row')} in all). Drop such rows.")
-    odd = ~(np.isfinite(values) & (values == np.round(values)))
+    odd, large = bad_whole_numbers(values)
     if odd.any():
         row = int(odd.argmax())
         raise ActionError(
             f"{what} must be integers or strings, not continuous numbers (Unknown label type); row {row} has "
             f"{values[row]} ({_count(odd.sum(), 'row')} in all). Name the actions, or number them."
         )
-    large = np.abs(values) > LARGEST_WHOLE
     if large.any():
         row = int(large.argmax())
         raise ActionError(
@@ -306,6 +339,11 @@ def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[np.int64]:
             f"apart; row {row} has {values[row]} ({_count(large.sum(), 'row')} in all). Pass integers or strings."
         )
     return values.astype(np.int64)
+
+
+def bad_whole_numbers(values: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which floats are not whole, and which are too large to tell from their neighbours."""
+    return ~(np.isfinite(values) & (values == np.round(values))), np.abs(values) > LARGEST_WHOLE
 
 
 def find_actions(action: NDArray[Any], actions: ArrayLike | None, least: int = 2) -> NDArray[Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,13 +15,7 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._available import (
-    Available,
-    certain,
-    check_available,
-    check_available_to_log,
-    rank_by_choosing,
-)
+from offsettree._available import certain, check_available_to_log, rank_by_choosing
 from offsettree._features import (
     Features,
     as_floats,
@@ -36,18 +30,17 @@ from offsettree._features import (
 from offsettree._fingerprint import Fingerprint, remember_rows
 from offsettree._traits import check_learner, take_over_input_tags, takes_missing
 from offsettree._validation import (
-    check_actions,
     check_n_jobs,
-    check_propensity,
     check_range,
-    check_reward,
     check_reward_within,
     check_weight,
     encode_actions,
     find_actions,
     refuse_scoring_without_log,
+    warn_caller,
 )
-from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning, ParameterError
+from offsettree.exceptions import FeatureError, LogError, ParameterError
+from offsettree.logs.checked_log import CheckedLog, judge_columns, with_log_or_parts
 from offsettree.policy import Policy, Prepared
 from offsettree.reading import CannotFlatten
 
@@ -55,11 +48,11 @@ if TYPE_CHECKING:
     from offsettree.models import Model
     from offsettree.reading import ColumnSpace
 
-__all__ = ["BasePolicy", "snips"]
+__all__ = ["BasePolicy", "is_ours", "snips"]
 
 
 class BasePolicy(BaseEstimator, Policy):
-    """Checks the log once, then hands it to `_fit` with actions as positions and rewards scaled to [0, 1].
+    """Judges a log once, then hands it to `_fit` as a `CheckedLog`.
 
     A subclass has the parameters `estimator`, `reward_range` and `actions`, and defines `_fit` and `_choose`; or, to be
     flattened and decide by flat arrays, `_as_model`, with `_ask` and its like for learners that cannot be. To
@@ -113,11 +106,27 @@ class BasePolicy(BaseEstimator, Policy):
         """
         refuse_scoring_without_log()
         with self._all_or_nothing():
-            log = self._check_log(X, action, reward, propensity, available)
-            # No references are held here, so that _fit can free what it no longer needs.
-            self._fit(log.pop(), log.pop(), log.pop(), log.pop(), log.pop())
+            # No reference is held here, so that _fit can free what it no longer needs.
+            log = [self._judge(X, action, reward, propensity, available=available)]
+            self._fit(log.pop())
             self._prepare_anew()  # another thread that decided meanwhile may have flattened what was there before
         return self
+
+    def _fit_checked(self, log: CheckedLog) -> Self:
+        """Do as `fit`, on a log that was judged for a policy with the same actions and range of rewards."""
+        with self._all_or_nothing():
+            self._check_settings()
+            learner, size, numbers = self._learner(), self._largest_size, self._must_look_at(log)
+            X = check_features(self, log.X, learner=learner, reset=True, within=size, numbers=numbers)
+            self._fit(self._noted(replace(log, X=X)))
+            self._prepare_anew()
+        return self
+
+    def _must_look_at(self, log: CheckedLog) -> bool:
+        """Tell whether the features of a judged log may hold what this policy refuses."""
+        is_taken = log.is_finite or takes_missing(self._learner(), sparse=is_sparse(log.X))
+        is_unknown = isinstance(log.X, np.ndarray) and log.X.dtype == object  # as `evaluate` may be given it
+        return self._largest_size is not None or is_unknown or not is_taken
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -129,52 +138,42 @@ class BasePolicy(BaseEstimator, Policy):
             self.__dict__ = before
             raise
 
-    def _check_log(
-        self,
-        X: Features,
-        action: ArrayLike | None,
-        reward: ArrayLike | None,
-        propensity: ArrayLike | None,
-        available: Any = None,
-        *,
-        first: bool = True,
-        names_expected: bool = True,
-        checked: bool = False,
-        numbers: bool = True,
-    ) -> list[Any]:
-        """Return the arguments of `_fit`, in reverse. The `first` log fixes columns and actions for later ones.
+    def _check_settings(self) -> None:
+        check_range(self.reward_range)
+        check_n_jobs(getattr(self, "n_jobs", None))
+        check_learner(self._learner(), self._learner_kind, "estimator")
 
-        `checked` says that X has been checked already; `numbers=False` skips the check of an array's values.
+    def _judge(
+        self, X: Features, *columns: Any, available: Any = None, first: bool = True, checked: bool = False, **how: bool
+    ) -> CheckedLog:
+        """Judge a log: action, reward and propensity, and X as `how` says to `_checked` unless it is `checked`.
+
+        The `first` log fixes features and actions for later ones.
         """
         if hasattr(X, "arrays") and hasattr(X, "propensity"):
             raise LogError("fit takes the parts of a log, not the log itself: write fit(**log.arrays()).")
-        low, high = check_range(self.reward_range)
-        check_n_jobs(getattr(self, "n_jobs", None))
-        check_learner(self._learner(), self._learner_kind, "estimator")
+        self._check_settings()
         if first:
             X = check_features(self, X, learner=self._learner(), reset=True, within=self._largest_size)
         elif not checked:
-            X = self._checked(X, names_expected=names_expected, numbers=numbers)
-        n_rows = count_rows(X)
-        labels = check_actions(action, n_rows)
-        reward = check_reward(reward, n_rows, copy=False)
-        propensity = check_propensity(propensity, n_rows, copy=False)
-        check_reward_within(reward, self.reward_range)
+            X = self._checked(X, **how)
+        judged = judge_columns(count_rows(X), *columns)
+        check_reward_within(judged.reward, self.reward_range)
+        actions = find_actions(judged.action, self.actions) if first else self.actions_
+        return self._noted(CheckedLog.of(X, judged, actions, self.reward_range, available), first=first)
+
+    def _noted(self, log: CheckedLog, *, first: bool = True) -> CheckedLog:
+        """Note what must be known of a log after learning from it."""
         if first:
-            self.actions_ = find_actions(labels, self.actions)
+            self.actions_ = log.actions
             # For `decide` with a mapping: the columns and dtypes of the fitted frame; None if learners get arrays.
-            self._frame_like = take_rows(X, np.arange(0)) if is_frame(X) else None
-        position = encode_actions(labels, self.actions_)
-        sets = None
-        if available is not None:
-            sets = check_available(available, n_rows, self.actions_)
-            check_available_to_log(sets, position, self.actions_)
-        _warn_of_leaks(X, reward, propensity)
+            self._frame_like = take_rows(log.X, np.arange(0)) if is_frame(log.X) else None
+        _warn_of_leaks(log.X, log.reward, log.propensity)
         if self._remembers_rows:
-            self._trained_on = remember_rows(X, reward, None if first else self._trained_on)
+            self._trained_on = remember_rows(log.X, log.reward, None if first else self._trained_on)
         if first:
             self._prepare_anew()
-        return [sets, propensity, reward if (low, high) == (0, 1) else (reward - low) / (high - low), position, X]
+        return log
 
     def score(
         self,
@@ -193,15 +192,13 @@ class BasePolicy(BaseEstimator, Policy):
         number of rows it stands for. `available` is as in `fit`.
         """
         check_is_fitted(self)
-        n_rows = count_rows(X)
-        logged = encode_actions(check_actions(action, n_rows), self.actions_)
-        reward = check_reward(reward, n_rows)
-        propensity = check_propensity(propensity, n_rows)
-        weight = check_weight(sample_weight, n_rows) / propensity
+        columns = judge_columns(count_rows(X), action, reward, propensity)
+        logged = encode_actions(columns.action, self.actions_)
+        weight = check_weight(sample_weight, len(logged)) / columns.propensity
         if available is None:
-            return snips(self._positions(X) == logged, reward, weight)
-        check_available_to_log(check_available(available, n_rows, self.actions_), logged, self.actions_)
-        return snips(self._positions_among(X, available) == logged, reward, weight)
+            return snips(self._positions(X) == logged, columns.reward, weight)
+        check_available_to_log(available, logged, self.actions_)
+        return snips(self._positions_among(X, available) == logged, columns.reward, weight)
 
     @property
     def compiled_(self) -> Any:
@@ -339,15 +336,13 @@ class BasePolicy(BaseEstimator, Policy):
         return self._default_learner() if self.estimator is None else self.estimator
 
     @abstractmethod
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None,
-    ) -> None:
-        """Learn from a checked log: `action` holds positions in `actions_`, `reward` is scaled to [0, 1]."""
+    def _fit(self, *args: Any, **kwargs: Any) -> None:
+        """Learn from a log: a subclass defines ``_fit(self, log)``, and is handed a `CheckedLog`."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "_fit" in cls.__dict__:
+            cls._fit = with_log_or_parts(cls.__dict__["_fit"])  # type: ignore[method-assign]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -364,12 +359,15 @@ def _warn_of_leaks(X: Features, reward: NDArray[np.float64], propensity: NDArray
         return  # in so few rows it may be chance
     for name, values in (("reward", reward), ("propensity", propensity)):
         if values.strides != (0,) and (values != values[0]).any() and (column := equal_column(X, values)) is not None:
-            warnings.warn(
+            warn_caller(
                 f"{column} of X equals the {name} in every row. It will not be known when a decision is taken: "
-                "leave it out of X.",
-                OffsetTreeWarning,
-                stacklevel=4,
+                "leave it out of X."
             )
+
+
+def is_ours(method: Callable[..., Any]) -> bool:
+    """Tell whether a policy's method is of this package, and trusts a judged log; others get the parts, as ever."""
+    return method.__module__.startswith("offsettree.")
 
 
 def snips(matched: NDArray[np.bool_], reward: NDArray[np.float64], weight: NDArray[np.float64]) -> float:

@@ -166,9 +166,10 @@ def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> _R
     if options.group is not None:
         group = group_codes(log.beside[options.group], len(log.action), f"column {options.group!r}")
     if log.propensity is not None:
-        return _Rows(LoggedData(X, log.action, log.reward, log.propensity), [], [], group)
-    found = estimate_propensity(X, log.action, random_state=options.seed)
-    return _Rows(LoggedData(X, log.action, log.reward, found), [propensity_note(found)], list(found.warnings), group)
+        return _Rows(LoggedData(X, log.columns), [], [], group)
+    found = estimate_propensity(X, log.columns, random_state=options.seed)
+    rows = LoggedData(X, log.columns._replace(propensity=found.propensity))
+    return _Rows(rows, [propensity_note(found)], list(found.warnings), group)
 
 
 def evaluation_arguments(options: argparse.Namespace, policy: Any, log: LoggedData) -> dict[str, Any]:
@@ -194,7 +195,7 @@ def evaluate_one(contender: Contender, arguments: dict[str, Any], baseline: Any 
     policy = contender.policy if contender.policy is not None else contender.decisions
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
-        estimate = evaluate(policy, **contender.log.arrays(), baseline=baseline, group=contender.group, **arguments)
+        estimate = evaluate(policy, **contender.log.judged(), baseline=baseline, group=contender.group, **arguments)
     return with_doubts(estimate, contender.doubts)
 
 

@@ -160,11 +160,8 @@ def _learn_in_memory(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]
         **log_arguments(options),
     )
     refuse_wide(found.X, options.log)
-    estimated = options.propensity_estimated
-    propensity = 1.0 if estimated or found.propensity is None else found.propensity
-    log = LoggedData(found.X, found.action, found.reward, propensity)
     learned = learn_policy(
-        log,
+        LoggedData(found.X, found.columns),
         learner=options.learner,
         base=options.base,
         offset=_offset(options.offset),
@@ -174,7 +171,7 @@ def _learn_in_memory(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]
         refit=options.refit,
         distilled=options.distill,
         reward_range=None if options.reward_range is None else tuple(options.reward_range),
-        estimated_propensity=estimated,
+        estimated_propensity=options.propensity_estimated,
         method=options.method,
         interval=options.interval,
         level=options.level,

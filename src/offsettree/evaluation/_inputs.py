@@ -9,20 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._available import Available, check_available, check_available_to_log
+from offsettree._available import Available, check_available_to_log
 from offsettree._features import Features, count_rows, is_frame, is_sparse
 from offsettree._messages import Parameter
-from offsettree._validation import (
-    check_actions,
-    check_propensity,
-    check_range,
-    check_reward,
-    check_reward_within,
-    is_number,
-)
+from offsettree._validation import check_range, check_reward_within, is_number
 from offsettree.evaluation._labels import find_space, table_columns
 from offsettree.evaluation._terms import METHODS
 from offsettree.exceptions import FeatureError, LogError, ParameterError
+from offsettree.logs import judge_columns
 from offsettree.reductions import check_reward_model
 
 __all__ = ["GUARANTEED", "INTERVALS", "Log", "check_settings", "find_range", "is_table", "rows_of"]
@@ -62,14 +56,9 @@ class Log:
     ) -> Log:
         """Check the arrays of a log against each other and against the policies."""
         X, n_rows = rows_of(X)
-        labels = check_actions(action, n_rows)
-        rewards = check_reward(reward, n_rows, copy=False)
-        chances = check_propensity(propensity, n_rows, copy=False)
+        labels, rewards, chances = judge_columns(n_rows, action, reward, propensity)
         space, logged = find_space(labels, actions, policies)
-        sets = None
-        if available is not None:
-            sets = check_available(available, n_rows, space)
-            check_available_to_log(sets, logged, space)
+        sets = None if available is None else check_available_to_log(available, logged, space)
         columns = table_columns(labels, actions)
         return cls(X, logged, rewards, chances, space, columns, sets, _unit(rewards, chances))
 

@@ -6,6 +6,7 @@ from offsettree.evaluation._diagnostics import FEW_DIFFERING, FEW_EFFECTIVE_ROWS
 from offsettree.evaluation._groups import check_group, folds_by_group, sum_by_group
 from offsettree.evaluation._interval_methods import within
 from offsettree.evaluation._intervals import normal_intervals
+from offsettree.evaluation._labels import known_positions
 from offsettree.evaluation._mid_p import mid_p_intervals, separate_mid_p_intervals, widened_by
 from offsettree.evaluation._reward_models import Predictions, predict_rewards
 from offsettree.evaluation._targets import certain, row_blocks
@@ -25,6 +26,7 @@ __all__ = [
     "diagnostics",
     "estimate_terms",
     "folds_by_group",
+    "known_positions",
     "mid_p_intervals",
     "normal_intervals",
     "predict_rewards",

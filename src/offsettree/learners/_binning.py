@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
@@ -20,8 +19,9 @@ from offsettree._features import (
     refuse_dates,
     take_rows,
 )
+from offsettree._validation import warn_caller
 from offsettree.encoding.frame_indicators import factorise
-from offsettree.exceptions import FeatureError, OffsetTreeWarning
+from offsettree.exceptions import FeatureError
 
 __all__ = ["Bins", "rows_looked_at", "tables"]
 
@@ -132,12 +132,10 @@ def _warn_if_wide(X: Features) -> None:
     n_rows, n_columns = X.shape
     n_bytes, n_own = n_rows * n_columns, X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     if n_bytes > max(MANY_CODES, n_own):
-        warnings.warn(
+        warn_caller(
             f"X is sparse and takes {n_own / 1e6:,.0f} MB, but a histogram tree holds one byte per row and column, "
             f"here {n_rows:,} x {n_columns:,}: {n_bytes / 1e6:,.0f} MB, and time to match. For text and the like, give "
-            "a linear estimator, such as SGDClassifier() or LogisticRegression(), which keeps X sparse.",
-            OffsetTreeWarning,
-            stacklevel=5,
+            "a linear estimator, such as SGDClassifier() or LogisticRegression(), which keeps X sparse."
         )
 
 

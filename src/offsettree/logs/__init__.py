@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 from offsettree.encoding import TableEncoder
 from offsettree.logs._other_columns import alike_but_for_blanks
+from offsettree.logs.checked_log import CheckedLog, Columns, judge_columns
 from offsettree.logs.guess import ColumnGuess, guess_columns
 from offsettree.logs.log_file import LogColumns, read_columns
 from offsettree.logs.log_scan import LogFacts, LogScan
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from offsettree.logs._source import Source, line_blocks, open_stream
 
 __all__ = [
+    "CheckedLog",
     "ColumnGuess",
+    "Columns",
     "FileStart",
     "LogColumns",
     "LogFacts",
@@ -31,6 +34,7 @@ __all__ = [
     "TableEncoder",
     "alike_but_for_blanks",
     "guess_columns",
+    "judge_columns",
     "line_blocks",
     "open_stream",
     "read_columns",

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offsettree._messages import Message, Parameter
-from offsettree._validation import LARGEST_WHOLE
+from offsettree._validation import bad_propensities, bad_rewards, bad_whole_numbers, propensity_remedy
 from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs._reader import Chunk
 from offsettree.logs._tables import as_numerals
@@ -39,7 +39,7 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
         return np.asarray(column.to_numpy())
     if pa.types.is_floating(kind):
         values = np.asarray(column.to_numpy(), dtype=np.float64)
-        odd = ~(np.isfinite(values) & (values == np.round(values)))
+        odd, large = bad_whole_numbers(values)
         if odd.any():
             row = int(odd.argmax())
             raise ActionError(
@@ -47,7 +47,7 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
                 "actions, or give the column that does: ",
                 Parameter("action"),
             )
-        if (large := np.abs(values) > LARGEST_WHOLE).any():
+        if large.any():
             row = int(large.argmax())
             raise ActionError(
                 f"{_at(chunk, name, row)} must be a whole number up to 2**53, or a name: beyond, numbers with a "
@@ -72,7 +72,7 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
 def rewards_of(chunk: Chunk, name: str) -> NDArray[np.float64]:
     """Return the rewards as finite numbers."""
     values = _floats(chunk, name, "reward", RewardError)
-    bad = ~np.isfinite(values)
+    bad = bad_rewards(values)
     if bad.any():
         row = int(bad.argmax())
         raise RewardError(
@@ -86,21 +86,13 @@ def rewards_of(chunk: Chunk, name: str) -> NDArray[np.float64]:
 def propensities_of(chunk: Chunk, name: str) -> NDArray[np.float64]:
     """Return the propensities, all in (0, 1]."""
     values = _floats(chunk, name, "propensity", PropensityError)
-    # As check_propensity has it: 1e-6 above 1 is rounding, below 1e-300 the weight is infinite.
-    bad = ~((values > 1e-300) & (values <= 1 + 1e-6))
-    if bad.any():
+    bad = bad_propensities(values)
+    if bad is not None:
         row = int(bad.argmax())
         value = values[row]
-        remedy = (
-            "Drop rows whose propensity was not recorded, or have it estimated."
-            if np.isnan(value)
-            else "Drop rows that the logging policy could not have produced."
-            if value <= 0
-            else "Percentages must be divided by 100."
-        )
         raise PropensityError(
             f"{_at(chunk, name, row)} must be a probability in (0, 1]; it is "
-            f"{'missing' if np.isnan(value) else value} ({_rows(bad.sum())}; {COUNTED}). {remedy}"
+            f"{'missing' if np.isnan(value) else value} ({_rows(bad.sum())}; {COUNTED}). {propensity_remedy(value)}"
         )
     return np.minimum(values, 1.0)
 
@@ -170,7 +162,7 @@ def _floats(chunk: Chunk, name: str, role: str, error: type[LogError]) -> NDArra
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         column = _read_numerals(chunk, name, role, error)
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    return np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)  # a copy, to be written to
 
 
 def _read_numerals(chunk: Chunk, name: str, role: str, error: type[LogError]) -> pa.ChunkedArray:

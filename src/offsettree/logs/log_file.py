@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from offsettree._features import Features
 from offsettree._messages import Parameter
-from offsettree._validation import is_number
+from offsettree._validation import bad_propensities, is_number
 from offsettree.exceptions import LogError, PropensityError
 from offsettree.logs._other_columns import (
     alike_but_for_blanks,
@@ -23,6 +23,7 @@ from offsettree.logs._other_columns import (
     same_as_action,
     useless,
 )
+from offsettree.logs.checked_log import Columns
 from offsettree.logs.guess import guess_columns
 from offsettree.logs.readers import Path, open_reader
 
@@ -63,6 +64,12 @@ class LogColumns(NamedTuple):
     notes: tuple[str, ...]
     roles: dict[str, str | float | None]
     beside: dict[str, Any] = {}  # noqa: RUF012 - of a tuple, and never changed
+
+    @property
+    def columns(self) -> Columns:
+        """The columns beside X, which were judged as they were read; 1 stands for unknown propensities."""
+        known = np.ones(len(self.reward)) if self.propensity is None else self.propensity
+        return Columns(self.action, self.reward, known)
 
 
 class LogFile:
@@ -254,9 +261,9 @@ def _joined(pieces: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def _checked_constant(propensity: Any) -> float:
-    if not is_number(propensity) or not 0 < propensity <= 1:
+    if not is_number(propensity) or bad_propensities(np.array([propensity], dtype=np.float64)) is not None:
         raise PropensityError(
             f"propensity must be a column or one number in (0, 1]; got {propensity!r}. Percentages must be divided "
             "by 100."
         )
-    return float(propensity)
+    return min(float(propensity), 1.0)

@@ -113,8 +113,7 @@ class LogScan:
             seen.update(np.unique(parts.action).tolist() if parts.action.dtype.kind != "O" else parts.action.tolist())
             if len(seen) > MOST_ACTIONS:
                 refuse_ids(len(seen), n_rows, self.file.action, chunk.source, list(seen))
-            # With without_propensity=True, 1 is a placeholder for the unknown propensities.
-            yield self.of(parts.X, parts.action, parts.reward, 1.0 if parts.propensity is None else parts.propensity)
+            yield self.of(parts.X, parts.columns)
 
     def _features(self, chunk: Chunk) -> Features:
         if chunk.X is not None:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
 from offsettree._messages import Parameter
-from offsettree._validation import check_actions, check_propensity, check_reward
 from offsettree.exceptions import FeatureError, LogError
+from offsettree.logs.checked_log import Columns, judge_columns
 from offsettree.logs.log_file import read_columns
 from offsettree.logs.log_scan import LogScan
 from offsettree.logs.readers import CHUNK_ROWS, Path
@@ -50,14 +50,16 @@ class LoggedData:
     feature_names: list[str] | None = None
     notes: tuple[str, ...] = ()
 
-    def __init__(self, X: Features, action: ArrayLike, reward: ArrayLike, propensity: ArrayLike) -> None:
+    def __init__(
+        self, X: Features, action: ArrayLike, reward: ArrayLike | None = None, propensity: ArrayLike | None = None
+    ) -> None:
         self.X = _as_features(X)
         n_rows = count_rows(self.X)
         if n_rows == 0:
             raise LogError("the log is empty: X has no rows.")
-        self.action = _as_labels(check_actions(action, n_rows))
-        self.reward = check_reward(reward, n_rows)
-        self.propensity = check_propensity(propensity, n_rows)
+        labels, self.reward, self.propensity = judge_columns(n_rows, action, reward, propensity, copy=True)
+        # By way of objects, so that no more room is taken than the longest label of these rows needs.
+        self.action = labels.astype(object).astype(str) if labels.dtype.kind in "OU" else labels
 
     @classmethod
     def from_frame(cls, frame: Features, *, action: str, reward: str, propensity: str) -> Self:
@@ -146,7 +148,9 @@ class LoggedData:
             cost=cost,
             **options,
         )
-        log = cls(parts.X, parts.action, parts.reward, parts.propensity)  # type: ignore[arg-type]
+        known = parts.propensity
+        columns = parts.action if known is None else Columns(parts.action, parts.reward, known)
+        log = cls(parts.X, columns, parts.reward, known)
         log.feature_names, log.notes = parts.feature_names, parts.notes
         return log
 
@@ -183,7 +187,8 @@ class LoggedData:
             raise IndexError(
                 f"rows must be positions below {len(self)}, or {len(self)} truth values, one per row; {error}"
             ) from None
-        return LoggedData(take_rows(self.X, chosen), self.action[chosen], self.reward[chosen], self.propensity[chosen])
+        columns = (column[chosen] for column in (self.action, self.reward, self.propensity))
+        return LoggedData(take_rows(self.X, chosen), Columns(*columns))
 
     def split(
         self, test_size: float = 0.25, random_state: int | np.random.RandomState | None = None
@@ -216,6 +221,16 @@ class LoggedData:
         return {"X": self.X, "action": self.action, "reward": self.reward, "propensity": self.propensity}
 
     @property
+    def columns(self) -> Columns:
+        """The columns beside X, which were judged when the log was made."""
+        labels = self.action.astype(object) if self.action.dtype.kind == "U" else self.action
+        return Columns(labels, self.reward, self.propensity)
+
+    def judged(self) -> dict[str, Any]:
+        """Return the parts as `arrays` does, for this package's own policies, which do not judge them again."""
+        return {"X": self.X, "action": self.columns}
+
+    @property
     def actions(self) -> NDArray[Any]:
         """The labels that occur, sorted."""
         return np.unique(self.action)
@@ -240,7 +255,3 @@ def _as_features(X: Features) -> Features:
     if array.ndim != 2:
         raise FeatureError(f"X must be a table of rows and features; got an array of shape {array.shape}.")
     return array
-
-
-def _as_labels(action: NDArray[Any]) -> NDArray[Any]:
-    return action.astype(str) if action.dtype.kind == "O" else action

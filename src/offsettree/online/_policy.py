@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import SGDClassifier
 from sklearn.utils.metadata_routing import UNUSED
 
-from offsettree._available import Available
 from offsettree._features import Features, as_one_row, check_features, check_numbers, count_rows, is_frame
-from offsettree._validation import check_range, find_actions
+from offsettree._validation import LEAST_PROPENSITY, check_range, find_actions
 from offsettree.base import BasePolicy
 from offsettree.exceptions import FeatureError, ParameterError
+from offsettree.logs import CheckedLog
 from offsettree.online._kernel_calls import KernelCalls
 from offsettree.online._layout import KINDS, LARGEST, WIDTH
 
@@ -91,7 +91,7 @@ class OnlinePolicy(KernelCalls, BasePolicy):
                 and type(reward) in NUMBERS
                 and type(propensity) in NUMBERS
                 and low <= reward <= high
-                and 1e-300 < propensity <= 1
+                and LEAST_PROPENSITY < propensity <= 1
                 and (row := self._row_for_kernel(x)) is not None
                 and (model := self._model).weights.flags.writeable
                 and self._kernels.learn_one(
@@ -108,15 +108,7 @@ class OnlinePolicy(KernelCalls, BasePolicy):
                 raise FeatureError(f"learn takes one row; got {count_rows(row)}. Use partial_fit for many.")
             return self._learn_checked(row, [action], [reward], [propensity], names_expected=False)
 
-    def _learn_checked(
-        self,
-        X: Features,
-        action: ArrayLike | None,
-        reward: ArrayLike | None,
-        propensity: ArrayLike | None,
-        *,
-        names_expected: bool,
-    ) -> Self:
+    def _learn_checked(self, X: Features, *columns: Any, names_expected: bool) -> Self:
         with self._all_or_nothing():
             is_first = "_model" not in self.__dict__
             numbers = not _is_plain(X)
@@ -124,23 +116,14 @@ class OnlinePolicy(KernelCalls, BasePolicy):
                 X = self._start(X, numbers=numbers)
             self._refuse_changes()
             self._cache_row_checks()
-            log = self._check_log(
-                X,
-                action,
-                reward,
-                propensity,
-                first=False,
-                names_expected=names_expected,
-                checked=is_first,
-                numbers=numbers,
-            )
-            X, position, gain, chance, _ = reversed(log)
-            if not numbers and self._can_check_afterwards(X):
-                self._learn_then_check(X, position, gain, chance)
+            how = {"names_expected": names_expected, "numbers": numbers}
+            rows = self._judge(X, *columns, first=False, checked=is_first, **how).parts()[:4]
+            if not numbers and self._can_check_afterwards(rows[0]):
+                self._learn_then_check(*rows)
             else:
                 if not numbers:
-                    self._check_values(X)
-                self._learn(X, position, gain, chance)
+                    self._check_values(rows[0])
+                self._learn(*rows)
         return self
 
     def _can_check_afterwards(self, X: NDArray[Any]) -> bool:
@@ -148,17 +131,11 @@ class OnlinePolicy(KernelCalls, BasePolicy):
         size = sum(array.nbytes for array in self._model if array is not None)
         return getattr(self._model, "scales", None) is not None and 4 * size <= X.nbytes
 
-    def _learn_then_check(
-        self,
-        X: NDArray[Any],
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-    ) -> None:
+    def _learn_then_check(self, X: NDArray[Any], *columns: Any) -> None:
         """Learn from unchecked rows; if the model then shows a bad value, restore it and refuse the rows."""
         self._make_writable()
         before = [None if array is None else array.copy() for array in self._model]
-        self._learn(X, action, reward, propensity)
+        self._learn(X, *columns)
         # A value too large makes a scale too small, and NaN makes the totals NaN.
         smallest_scale = np.float32(1) / np.float32(self._largest_size)
         if np.isfinite(self._model.totals).all() and self._model.scales.min() >= smallest_scale:
@@ -213,21 +190,14 @@ class OnlinePolicy(KernelCalls, BasePolicy):
     def _ready(self) -> None:
         """Decide by the weights that learn, whatever was the case at the last decision: there is nothing to keep."""
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
-        if available is not None:
+    def _fit(self, log: CheckedLog) -> None:
+        if log.available is not None:
             raise ParameterError(
                 f"available must be None for {type(self).__name__}, which assumes that all actions are available. Use "
                 "OffsetTree, whose partial_fit takes a mask."
             )
-        self._start_model(X)
-        self._learn(X, action, reward, propensity)
+        self._start_model(log.X)
+        self._learn(*log.parts()[:4])
 
     def _start(self, X: Features, *, numbers: bool = True) -> Features:
         """Create an empty model for rows of this form, and return the rows checked."""

@@ -105,17 +105,13 @@ def progressive_validation(
     step = _compiled_step if isinstance(policy, OnlinePolicy) else _plain_step
     n_rows = count_rows(X)
     shown = sys.stderr.isatty() if progress is None else progress
-    bar = Progress(n_rows, asked_for=True) if shown else None
     parts = []
-    try:
+    with Progress(n_rows, asked_for=True) if shown else nullcontext() as bar:
         for first in range(0, n_rows, CHUNK):
             rows = slice(first, min(first + CHUNK, n_rows))
             parts.append(step(learner, policy, X, truth, rows))
             if bar is not None:
                 bar.advance(rows.stop - rows.start, f"{rows.stop:,} rows")
-    finally:
-        if bar is not None:
-            bar.close()
     action = np.concatenate([part[0] for part in parts])
     propensity = np.concatenate([part[1] for part in parts])
     reward = truth.reward(action)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from offsettree._available import pieces
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.exceptions import OffsetTreeWarning
+from offsettree.logs import CheckedLog
 from offsettree.reductions._reward_models import RewardModel
 from offsettree.reductions.reward_boosting import RewardBoosting
 
@@ -28,22 +29,26 @@ class BoostedRewards(RewardModel):
         self.policy = RewardBoosting(n_folds=N_FOLDS, actions=np.arange(n_actions), random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OffsetTreeWarning)
-            self.policy.fit(X, action, reward=reward, propensity=1.0)
+            certain = np.broadcast_to(1.0, len(action))
+            self.policy._fit_checked(CheckedLog(X, action, reward, certain, np.arange(n_actions)))
 
     def predict(self, X: Features, actions: NDArray[np.intp]) -> NDArray[np.float64]:
         """See `RewardModel`."""
         predicted = np.empty((count_rows(X), len(actions)))
         for rows in pieces(len(predicted), len(self.policy.actions_)):
-            predicted[rows] = self.policy.predict_rewards(_part(X, rows))[:, actions]
+            predicted[rows] = self._rewards(_part(X, rows))[:, actions]
         return predicted
 
     def predict_own(self, X: Features, action: NDArray[np.intp]) -> NDArray[np.float64]:
         """See `RewardModel`."""
         predicted = np.empty(len(action))
         for rows in pieces(len(predicted), len(self.policy.actions_)):
-            every = self.policy.predict_rewards(_part(X, rows))
+            every = self._rewards(_part(X, rows))
             predicted[rows] = every[np.arange(len(every)), action[rows]]
         return predicted
+
+    def _rewards(self, X: Features) -> NDArray[np.float64]:
+        return self.policy._rewards(self.policy._checked(X, numbers=False))
 
 
 def _part(X: Features, rows: slice) -> Features:

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import check_features, is_finite, is_frame, is_sparse
 from offsettree._fingerprint import Fingerprint, remember_rows
-from offsettree._traits import check_learner
-from offsettree._validation import (
-    check_actions,
-    check_n_jobs,
-    check_range,
-    check_reward_within,
-    encode_actions,
-    find_actions,
-    unique_labels,
-)
-from offsettree.exceptions import FeatureError, LogError, OffsetTreeWarning
-from offsettree.logs import LoggedData
+from offsettree._validation import check_reward_within, find_actions, unique_labels, warn_caller
+from offsettree.exceptions import FeatureError, LogError
+from offsettree.logs import CheckedLog, LoggedData
 from offsettree.reductions._nodes import may_assume_finite
 
-__all__ = ["Chunk", "Intake"]
+__all__ = ["Intake"]
 
 FEW_ROWS = 64  # too short to tell a slip from an accident
-
-
-class Chunk(NamedTuple):
-    """A chunk that has been checked: actions by code, rewards scaled to [0, 1], X as it is stored."""
-
-    code: NDArray[np.intp]
-    reward: NDArray[np.float64]
-    propensity: NDArray[np.float64]
-    X: NDArray[np.float32]
 
 
 class Intake:
@@ -44,9 +25,7 @@ class Intake:
     def __init__(self, policy: Any) -> None:
         self._policy = policy
         self._learner = policy._learner()
-        self._low, self._high = check_range(policy.reward_range)
-        check_n_jobs(policy.n_jobs)
-        check_learner(self._learner, "classifier", "estimator")
+        policy._check_settings()
         self._is_given = policy.actions is not None
         self._labels: NDArray[Any] = find_actions(np.empty(0), policy.actions) if self._is_given else np.empty(0)
         self._fingerprint: Fingerprint | None = None
@@ -54,8 +33,8 @@ class Intake:
         self.n_rows = 0
         self.finite = True  # so that the learner need not look again
 
-    def take(self, chunk: Any) -> Chunk:
-        """Check a chunk; the policy learns its columns from the first."""
+    def take(self, chunk: Any) -> CheckedLog:
+        """Check a chunk, whose actions become codes; the policy learns its columns from the first."""
         if not isinstance(chunk, LoggedData):
             raise LogError(
                 f"chunks must be logs, such as LoggedData(X, action, reward, propensity); after {self.n_rows:,} rows "
@@ -63,15 +42,15 @@ class Intake:
             )
         check_reward_within(chunk.reward, self._policy.reward_range, first_row=self.n_rows)
         X = self._as_stored(chunk.X)
-        code = self._encode(check_actions(chunk.action, len(chunk)))
-        for name, values in (("reward", chunk.reward), ("propensity", chunk.propensity)):
-            self._leaks[name].look(X, values)
-        self._fingerprint = remember_rows(X, chunk.reward, self._fingerprint)
+        columns = chunk.columns
+        self._meet(columns.action)
+        log = CheckedLog.of(X, columns, self._labels, self._policy.reward_range, first_row=self.n_rows)
+        for name, leak in self._leaks.items():
+            leak.look(X, getattr(log, name))
+        self._fingerprint = remember_rows(X, log.reward, self._fingerprint)
         self.finite = self.finite and may_assume_finite(self._learner, X)
         self.n_rows += len(chunk)
-        low, high = self._low, self._high
-        reward = chunk.reward if (low, high) == (0, 1) else (chunk.reward - low) / (high - low)
-        return Chunk(code, reward, chunk.propensity, X)
+        return log
 
     def finish(self) -> NDArray[np.intp]:
         """Let the policy know what all chunks have told; return the position of each code in its `actions_`."""
@@ -124,16 +103,16 @@ class Intake:
                 )
         return stored
 
-    def _encode(self, labels: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the codes of labels: positions where actions are given, else the order in which they came."""
-        if not self._is_given:
-            new = unique_labels(labels)
-            if not len(self._labels):
-                self._labels = new
-            elif new.dtype.kind == self._labels.dtype.kind or "U" not in (new.dtype.kind, self._labels.dtype.kind):
-                new = new[~np.isin(new, self._labels)]
-                self._labels = np.concatenate([self._labels, new]) if len(new) else self._labels
-        return encode_actions(labels, self._labels, first_row=self.n_rows)
+    def _meet(self, labels: NDArray[Any]) -> None:
+        """Note actions that have not come before, where they are not given: their codes are in that order."""
+        if self._is_given:
+            return
+        new = unique_labels(labels)
+        if not len(self._labels):
+            self._labels = new
+        elif new.dtype.kind == self._labels.dtype.kind or "U" not in (new.dtype.kind, self._labels.dtype.kind):
+            new = new[~np.isin(new, self._labels)]
+            self._labels = np.concatenate([self._labels, new]) if len(new) else self._labels
 
 
 class _Leak:
@@ -141,24 +120,19 @@ class _Leak:
 
     def __init__(self) -> None:
         self._columns: NDArray[np.intp] | None = None
-        self._first: float | None = None
-        self._varies = False
+        self._ends = np.inf, -np.inf
 
     def look(self, X: NDArray[np.float32], values: NDArray[np.float64]) -> None:
-        if self._first is None:
-            self._first = float(values[0])
-        self._varies = self._varies or bool((values != self._first).any())
+        self._ends = min(self._ends[0], float(values.min())), max(self._ends[1], float(values.max()))
         if self._columns is None:
             head = slice(0, FEW_ROWS)
             self._columns = np.flatnonzero((X[head] == values[head, np.newaxis]).all(axis=0))
         self._columns = np.array([j for j in self._columns if np.array_equal(X[:, j], values)], dtype=np.intp)
 
     def warn(self, name: str, n_rows: int) -> None:
-        if n_rows < FEW_ROWS or not self._varies or self._columns is None or not len(self._columns):
+        if n_rows < FEW_ROWS or self._ends[0] == self._ends[1] or self._columns is None or not len(self._columns):
             return
-        warnings.warn(
+        warn_caller(
             f"column {self._columns[0]} of X equals the {name} in every row. It will not be known when a decision is "
-            "taken: leave it out of X.",
-            OffsetTreeWarning,
-            stacklevel=6,
+            "taken: leave it out of X."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -19,7 +18,8 @@ from threadpoolctl import ThreadpoolController
 
 from offsettree._features import Features, count_rows, is_finite, is_frame, is_sparse, take_rows
 from offsettree._traits import check_learner, may_pick_columns, takes_missing, weight_keyword
-from offsettree.exceptions import OffsetTreeWarning, ParameterError
+from offsettree._validation import warn_caller
+from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, Template
 
 __all__ = [
@@ -93,10 +93,8 @@ def train_and_ask(
         if not isinstance(error, ValueError) or len(label) >= FEW_ROWS:
             error.add_note(f"The learner failed {where}, on {len(label):,} rows.")
             raise
-        warnings.warn(
-            f"the learner failed {where}, on {len(label)} rows ({error}); there the side with more weight always wins.",
-            OffsetTreeWarning,
-            stacklevel=2,
+        warn_caller(
+            f"the learner failed {where}, on {len(label)} rows ({error}); there the side with more weight always wins."
         )
         louder = LEFT if 2 * weight[label].sum() >= weight.sum() else 1 - LEFT
         classifier = ConstantClassifier(louder)

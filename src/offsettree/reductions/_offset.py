@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
@@ -14,8 +13,8 @@ from sklearn.utils import check_random_state
 from offsettree._features import Features
 from offsettree._messages import Message, Parameter
 from offsettree._traits import check_learner
-from offsettree._validation import is_number, some_labels
-from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
+from offsettree._validation import is_number, some_labels, warn_caller
+from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import Template
 
 __all__ = [
@@ -58,10 +57,6 @@ class Votes:
         weight[weight < ROUNDING] = 0.0
         weight /= propensity
         return cls(reward >= offset, weight, total, squares)
-
-    def warn_if_one_sided(self, stacklevel: int = 4) -> None:
-        """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
-        warn_if_one_sided(self.tally(), stacklevel + 1)
 
     def tally(self) -> Tally:
         """Count the votes."""
@@ -136,16 +131,14 @@ class Tally(NamedTuple):
         return mean * mean > DROWNED**2 * max(self.squares / self.n_rows - mean * mean, 0.0)
 
 
-def warn_if_one_sided(tally: Tally, stacklevel: int) -> None:
-    """Tell what `Votes.warn_if_one_sided` tells, of votes that have been counted."""
+def warn_if_one_sided(tally: Tally) -> None:
+    """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
     if tally.n_rows < 100:
         return
     if not tally.n_heard:
-        warnings.warn(
+        warn_caller(
             "every reward equals the offset, so that no row says anything and nothing can be learned: all contests "
-            "go to the left. Rewards that are all equal tell no action from another.",
-            OffsetTreeWarning,
-            stacklevel=stacklevel,
+            "go to the left. Rewards that are all equal tell no action from another."
         )
         return
     share = tally.n_for_own_side / tally.n_heard
@@ -157,7 +150,7 @@ def warn_if_one_sided(tally: Tally, stacklevel: int) -> None:
             Parameter("offset", "mean"),
             ", or a reward_range that the rewards fill.",
         )
-        warnings.warn(text, OffsetTreeWarning, stacklevel=stacklevel)
+        warn_caller(text)
 
 
 def resolve_offset(
@@ -214,16 +207,14 @@ def _predicted_rewards(
     return np.clip(predicted.ravel(), 0, 1)
 
 
-def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any], stacklevel: int = 4) -> None:
+def warn_of_unlogged(action: NDArray[np.intp], actions: NDArray[Any]) -> None:
     """Tell when some actions were never logged: a low reward of another may then speak for them."""
     unlogged = actions[np.bincount(action, minlength=len(actions)) == 0]
     if len(unlogged):
-        warnings.warn(
+        warn_caller(
             f"{len(unlogged)} of the {len(actions)} actions were never logged ({some_labels(unlogged)}): nothing is "
             "known of them. Where another action earned little its rows vote for the other side, so that they may be "
-            "chosen often. Leave out of actions=[...] what should not be.",
-            OffsetTreeWarning,
-            stacklevel=stacklevel,
+            "chosen often. Leave out of actions=[...] what should not be."
         )
 
 

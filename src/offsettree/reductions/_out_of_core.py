@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +55,16 @@ def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verb
     with _scratch_folder(folder) as scratch:
         log, finite = _route(policy, chunks, scratch, is_shown=is_shown)
         offset = _settle(policy, log, random)
-        warn_if_one_sided(count_votes(log, offset), stacklevel=4)
-        warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_, stacklevel=4)
+        warn_if_one_sided(count_votes(log, offset))
+        warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_)
         seeds = policy._node_seeds(random)
         below = rows_below(policy.tree_, log.counts)
-        progress = Progress(log.n_rows, asked_for=True) if is_shown else None
+        with Progress(log.n_rows, asked_for=True) if is_shown else nullcontext() as progress:
 
-        def told(n_rows: int) -> None:
-            if progress is not None:
-                progress.advance(n_rows, "training")
+            def told(n_rows: int) -> None:
+                if progress is not None:
+                    progress.advance(n_rows, "training")
 
-        try:
             if is_native(learner.estimator, policy.path_filter):
                 native = _native(policy, log, learner.estimator, offset, seeds, random)
                 trained = lead_all_up(native, below, policy.n_jobs, told)
@@ -74,9 +73,6 @@ def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verb
             else:
                 contests = RoutedContests(log, policy.tree_, learner, offset, seeds, finite)
                 _note(policy, lead_all_up(contests, below, policy.n_jobs, told), seeds)
-        finally:
-            if progress is not None:
-                progress.close()
 
 
 def _check_parameters(policy: Any) -> None:
@@ -128,7 +124,7 @@ def _route(policy: Any, chunks: Iterable[LoggedData], scratch: Path, *, is_shown
             checked = intake.take(chunk)
             if intake.n_rows == len(chunk):
                 writer.open(checked.X.shape[1], _count_rows(chunks))
-            writer.add(*checked)
+            writer.add(checked.position, checked.scaled, checked.propensity, checked.X)
             del chunk, checked  # before the next is made
             if is_shown and time.monotonic() - shown > SECONDS:
                 shown = time.monotonic()

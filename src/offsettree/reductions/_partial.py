@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 
 from offsettree._available import Available
 from offsettree._features import Features, take_rows
-from offsettree.exceptions import OffsetTreeWarning, ParameterError
+from offsettree._validation import warn_caller
+from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Template
 from offsettree.reductions._ladder import Contest, Ladder, climb, share_kept
 from offsettree.reductions._nodes import LEFT, checked_answers, may_assume_finite, node_settings
@@ -237,9 +237,7 @@ def warn_of_short_start(tree: Any, offset: Any, n_rows: int) -> None:
         if isinstance(value, str) and value in ("similar", "learned", "mean", "median")
     ]
     if settled and n_rows < FEW_ROWS:
-        warnings.warn(
+        warn_caller(
             f"{' and '.join(settled)} is settled by the first chunk, for good, and that has {n_rows} rows only. Begin "
-            "with a longer chunk, or name a tree and a number.",
-            OffsetTreeWarning,
-            stacklevel=3,
+            "with a longer chunk, or name a tree and a number."
         )

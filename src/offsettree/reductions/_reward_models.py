@@ -16,7 +16,7 @@ from offsettree.reductions._nodes import may_assume_finite, node_settings
 from offsettree.topology import Design
 from offsettree.topology.reward_models import fit_shrunken
 
-__all__ = ["LinearRewards", "RegressedRewards", "RewardModel", "check_reward_model"]
+__all__ = ["LinearRewards", "RegressedRewards", "RewardModel", "check_reward_model", "rows_by_action"]
 
 ROWS_AT_ONCE = 1 << 14
 BY_NAME = ("linear", "boosting")
@@ -99,7 +99,7 @@ class RegressedRewards(RewardModel):
         mean = float(reward.mean())
         self._models: list[Any] = []
         with node_settings(assume_finite=may_assume_finite(regressor, X)):
-            for rows, own_seed in zip(_rows_by_action(action, n_actions), seeds, strict=True):
+            for rows, own_seed in zip(rows_by_action(action, n_actions), seeds, strict=True):
                 if len(rows) == 0:
                     self._models.append(ConstantRegressor(mean))
                 else:
@@ -112,7 +112,7 @@ class RegressedRewards(RewardModel):
     def predict_own(self, X: Features, action: NDArray[np.intp]) -> NDArray[np.float64]:
         """See `RewardModel`."""
         predicted = np.empty(len(action))
-        for position, rows in enumerate(_rows_by_action(action, len(self._models))):
+        for position, rows in enumerate(rows_by_action(action, len(self._models))):
             if len(rows):
                 predicted[rows] = self._of(position, take_rows(X, rows))
         return predicted
@@ -127,7 +127,8 @@ class RegressedRewards(RewardModel):
         return np.clip(predicted.ravel(), 0, 1)
 
 
-def _rows_by_action(action: NDArray[np.intp], n_actions: int) -> list[NDArray[np.intp]]:
+def rows_by_action(action: NDArray[np.intp], n_actions: int) -> list[NDArray[np.intp]]:
+    """Return the rows of each action, in their order."""
     order = np.argsort(action, kind="stable")
     return np.split(order, np.cumsum(np.bincount(action, minlength=n_actions))[:-1])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from offsettree._available import Available
 from offsettree._features import Features, append_indicator, take_rows
+from offsettree._validation import warn_caller
 from offsettree.learners import ConstantClassifier
 from offsettree.learners.shared_contest import SharedContest
 from offsettree.reductions._contests import descend
@@ -65,11 +65,10 @@ def train_shared(
             if np.array_equal(before, policy):
                 break
         else:
-            warnings.warn(
+            warn_caller(
                 f"the shared classifier still changed the policy after max_rounds={max_rounds} rounds. "
                 "Raise max_rounds, or use node_models='separate', which needs no rounds.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
     return views, n_rows, n_rounds
 

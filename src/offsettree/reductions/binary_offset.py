@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 
-from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError
 from offsettree.learners import default_classifier
+from offsettree.logs import CheckedLog
 from offsettree.models import Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
-from offsettree.reductions._offset import Votes, resolve_offset, warn_of_unlogged
+from offsettree.reductions._offset import Votes, resolve_offset, warn_if_one_sided, warn_of_unlogged
 from offsettree.topology import ActionTree
 
 __all__ = ["BinaryOffset"]
@@ -83,14 +83,8 @@ class BinaryOffset(BasePolicy):
         self.actions = actions
         self.random_state = random_state
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
+        X, action, reward, propensity, available = log.parts()
         if len(self.actions_) != 2:
             raise ActionError(
                 f"BinaryOffset chooses between two actions; got {len(self.actions_)}. Use OffsetTree for more."
@@ -100,7 +94,7 @@ class BinaryOffset(BasePolicy):
         offset = resolve_offset(self.offset, X, reward, random, propensity)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
-        votes.warn_if_one_sided()
+        warn_if_one_sided(votes.tally())
         warn_of_unlogged(action, self.actions_)
         rows = votes.audible()
         if available is not None:

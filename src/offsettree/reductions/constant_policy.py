@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from offsettree._available import Available
 from offsettree._features import Features, count_rows
 from offsettree._validation import some_labels
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.logs import CheckedLog
 from offsettree.models import Constant
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._action_values import shrunken_values
@@ -83,14 +83,8 @@ class ConstantPolicy(BasePolicy):
         self.reward_range = reward_range
         self.actions = actions
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
+        _, action, reward, propensity, available = log.parts()
         if available is not None and (free := available.count() > 1).any():
             action, reward, propensity = action[free], reward[free], propensity[free]
         values = shrunken_values(action, reward, propensity, len(self.actions_))

@@ -97,7 +97,7 @@ def distill(
         random_state=random_state,
     )
     nothing = np.full(len(score), student.reward_range[0], dtype=np.float64)
-    checked = student._check_log(X, labels[score.argmax(axis=1)], nothing, 1.0)[-1]
+    checked = student._judge(X, labels[score.argmax(axis=1)], nothing, 1.0).X
     means, similarity = partial(_means, score), partial(_similarity, score, random)
     student.tree_ = tree_from(tree, labels, means, similarity, random)
     student._fit_to(_TeacherScores(checked, score), random)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from offsettree._available import Available, best_of, pieces
+from offsettree._available import best_of, pieces
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.base import BasePolicy
+from offsettree.logs import CheckedLog
 from offsettree.models import Scores
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._corrections import CorrectionForest, Errors, fit_corrections
@@ -116,14 +117,8 @@ class DoublyRobust(BasePolicy):
         low, high = self.reward_range
         return low + (high - low) * self._scaled_rewards(self._checked(X))
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
+        X, action, reward, propensity, available = log.parts()
         model = "linear" if self.reward_model is None else self.reward_model
         check_reward_model(model)
         random = check_random_state(self.random_state)

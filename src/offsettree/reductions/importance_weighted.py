@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree._traits import weight_keyword
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, Template, default_classifier
+from offsettree.logs import CheckedLog
 from offsettree.models import Model
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._classes_within import answers_within
@@ -102,14 +102,8 @@ class ImportanceWeighted(BasePolicy):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
+        X, action, reward, propensity, available = log.parts()
         if self.n_draws is not None and (not isinstance(self.n_draws, int | np.integer) or self.n_draws < 1):
             raise ParameterError(f"n_draws must be a whole number of at least 1, or None; got {self.n_draws!r}.")
         if not isinstance(self.all_pairs, bool | np.bool_):

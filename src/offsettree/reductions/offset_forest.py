@@ -17,6 +17,7 @@ from offsettree._validation import is_number
 from offsettree.base import BasePolicy, snips
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.logs import CheckedLog
 from offsettree.models import Contests, Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._binned_log import BinnedLog
@@ -25,7 +26,7 @@ from offsettree.reductions._ladder import Ladder, share_kept
 from offsettree.reductions._leaf_scale import choose_leaf_scale
 from offsettree.reductions._native import NativeContests, flatten_native, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds, releases_the_interpreter
-from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
+from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_if_one_sided, warn_of_unlogged
 from offsettree.reductions.offset_tree import OffsetTree
 from offsettree.topology import ActionTree, RewardModels, tree_from
 
@@ -148,20 +149,14 @@ class OffsetForest(BasePolicy):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
         self._check_parameters()
+        X, action, reward, propensity, _ = log.parts()
         random = check_random_state(self.random_state)
         offset = resolve_offset(self.offset, X, reward, random, propensity)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)
-        votes.warn_if_one_sided()
+        warn_if_one_sided(votes.tally())
         warn_of_unlogged(action, self.actions_)
         native = is_native(self._learner(), self.path_filter)
         k = len(self.actions_)
@@ -173,7 +168,7 @@ class OffsetForest(BasePolicy):
             tree_from(self.tree, self.actions_, means, models, random, self.randomize) for _ in range(self.n_trees)
         ]
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_trees)
-        train = self._trainer(X, action, votes, scored, random, available)
+        train = self._trainer(log, votes, scored, random)
         threads = native or releases_the_interpreter(self._learner())
         fitted = Parallel(n_jobs=self.n_jobs, prefer="threads" if threads else "processes")(
             delayed(train)(tree, seed) for tree, seed in zip(trees, seeds, strict=True)
@@ -182,37 +177,25 @@ class OffsetForest(BasePolicy):
             OffsetTree.assembled(self, tree, contests, n_rows)
             for tree, (contests, n_rows) in zip(trees, fitted, strict=True)
         ]
-        self.oob_value_ = self._out_of_bag(X, action, reward, propensity, seeds, available) if self.bootstrap else None
+        self.oob_value_ = self._out_of_bag(log, seeds) if self.bootstrap else None
 
     def _trainer(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        votes: Votes,
-        models: RewardModels | None,
-        random: np.random.RandomState,
-        available: Available | None,
+        self, log: CheckedLog, votes: Votes, models: RewardModels | None, random: np.random.RandomState
     ) -> Any:
         """Return the function that trains the contests of one tree from its seed."""
+        X, action, available = log.X, log.position, log.available
         learner = NodeLearner(self._learner())
         self.leaf_scale_ = None
         if is_native(learner.estimator, self.path_filter):
-            log = BinnedLog.make(X, action, votes.signed(), models, available)
-            self.leaf_scale_ = choose_leaf_scale(log, learner.estimator, random, COMMITTEE)
-            return partial(_train_native, log, learner.estimator, self.leaf_scale_, self.bootstrap)
+            binned = BinnedLog.make(X, action, votes.signed(), models, available)
+            self.leaf_scale_ = choose_leaf_scale(binned, learner.estimator, random, COMMITTEE)
+            return partial(_train_native, binned, learner.estimator, self.leaf_scale_, self.bootstrap)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
         share = share_kept(self.path_filter)
         return partial(_train_any, learner, X, action, votes, folds, share, self.bootstrap, available)
 
-    def _out_of_bag(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        seeds: NDArray[np.int64],
-        available: Available | None,
-    ) -> float | None:
+    def _out_of_bag(self, log: CheckedLog, seeds: NDArray[np.int64]) -> float | None:
+        X, action, reward, propensity, available = log.parts()
         left_out = [_draw(seed, len(action)) == 0 for seed in seeds]
         matched = np.empty(len(action), dtype=bool)
         for piece, rows in self._pieces(X):

@@ -18,7 +18,7 @@ from offsettree._features import Features, count_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, default_classifier
-from offsettree.logs import LoggedData
+from offsettree.logs import CheckedLog, LoggedData
 from offsettree.models import Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._binned_log import BinnedLog
@@ -28,7 +28,7 @@ from offsettree.reductions._ladder import Ladder, share_kept
 from offsettree.reductions._leaf_scale import choose_leaf_scale
 from offsettree.reductions._native import NativeContests, flatten_native, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds
-from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_of_unlogged
+from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_if_one_sided, warn_of_unlogged
 from offsettree.reductions._out_of_core import fit_out_of_core
 from offsettree.reductions._partial import Memory, check_growing, teach_chunk, teaches_chunks, warn_of_short_start
 from offsettree.reductions._reward_models import check_reward_model
@@ -191,14 +191,7 @@ class OffsetTree(BasePolicy):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
         if self.node_models not in ("separate", "shared"):
             raise ParameterError(f"node_models must be 'separate' or 'shared'; got {self.node_models!r}.")
         if not isinstance(self.max_rounds, int | np.integer) or self.max_rounds < 1:
@@ -212,23 +205,25 @@ class OffsetTree(BasePolicy):
         random = check_random_state(self.random_state)
         learner = NodeLearner(self._learner())
         if self.reward_model is not None:
-            self._fit_robustly(X, action, reward, propensity, available, random)
+            self._fit_robustly(log, random)
             return
-        offset = self._settle(X, action, reward, propensity, random)
+        offset = self._settle(log, random)
+        X, action, reward, propensity, available = log.parts()
+        del log  # here and below: what is used up makes room
         votes = Votes.cast(reward, propensity, offset)
         del reward, propensity, offset  # which may be as large as the votes
-        votes.warn_if_one_sided()
+        warn_if_one_sided(votes.tally())
         warn_of_unlogged(action, self.actions_)
         seeds = self._node_seeds(random)
         self._memory = None
         if is_native(learner.estimator, self.path_filter) and self.node_models == "separate":
             own_vote = votes.signed()
             del votes
-            log = BinnedLog.make(X, action, own_vote, available=available)
-            del X, action, own_vote, available  # the log has what it needs of them
-            scale = choose_leaf_scale(log, learner.estimator, random)
-            training = log.training(self.tree_, learner.estimator, scale, seeds)
-            del log  # here and below: the policy itself may be large, and takes the place of what is used up
+            binned = BinnedLog.make(X, action, own_vote, available=available)
+            del X, action, own_vote, available  # the binned log has what it needs of them
+            scale = choose_leaf_scale(binned, learner.estimator, random)
+            training = binned.training(self.tree_, learner.estimator, scale, seeds)
+            del binned  # the policy itself may be large, and takes its place
             grown = training.grow(effective_n_jobs(self.n_jobs))
             del training
             self.estimators_, self.node_rows_ = grown.joined()
@@ -245,18 +240,11 @@ class OffsetTree(BasePolicy):
                 self.tree_, learner, X, action, votes, int(seeds[0]), self.max_rounds, available
             )
 
-    def _fit_robustly(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None,
-        random: np.random.RandomState,
-    ) -> None:
+    def _fit_robustly(self, log: CheckedLog, random: np.random.RandomState) -> None:
         check_robust(self.node_models, self.path_filter)
         check_reward_model(self.reward_model)
-        self._settle(X, action, reward, propensity, random)
+        self._settle(log, random)
+        X, action, reward, propensity, available = log.parts()
         n_actions = len(self.actions_)
         estimates = CrossFit.make(self.reward_model, X, action, reward, propensity, n_actions, random, self.n_jobs)
         self._fit_to(estimates, random, available)
@@ -370,18 +358,18 @@ class OffsetTree(BasePolicy):
         """
         with self._all_or_nothing():
             first = "tree_" not in self.__dict__
-            log = self._check_log(X, action, reward, propensity, available, first=first)
-            X, position, gain, chance, sets = log[::-1]
+            log = self._judge(X, action, reward, propensity, available=available, first=first)
+            X, position, gain, chance, sets = log.parts()
             share = check_growing(self.node_models, self.path_filter, self.offset, self.reward_model)
             random = check_random_state(self.random_state)
             if first:
                 warn_of_short_start(self.tree, self.offset, len(position))
-                self._settle(X, position, gain, chance, random)
+                self._settle(log, random)
                 self.estimators_ = [ConstantClassifier()] * self.tree_.n_nodes
                 self.node_rows_ = np.zeros(self.tree_.n_nodes, dtype=np.int64)
             votes = Votes.cast(gain, chance, self.offset_)
             if first:
-                votes.warn_if_one_sided(stacklevel=3)
+                warn_if_one_sided(votes.tally())
             memory = self._memory or Memory.of_fit(self._node_seeds(random), self.estimators_)
             self.estimators_, self._memory = teach_chunk(
                 self.tree_, self._learner(), self.estimators_, memory, X, position, votes, share, sets
@@ -390,15 +378,9 @@ class OffsetTree(BasePolicy):
             self._prepare_anew()
         return self
 
-    def _settle(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        random: np.random.RandomState,
-    ) -> float | NDArray[np.float64]:
+    def _settle(self, log: CheckedLog, random: np.random.RandomState) -> float | NDArray[np.float64]:
         """Settle the tree and the offset by the rows of a log; return the offset, or that of each row."""
+        X, action, reward, propensity, _ = log.parts()
         n_actions = len(self.actions_)
         self.tree_ = tree_from(
             self.tree,

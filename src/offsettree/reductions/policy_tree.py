@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._available import Available, best_of
+from offsettree._available import best_of
 from offsettree._features import Features
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import Bins, HistogramTree
+from offsettree.logs import CheckedLog
 from offsettree.models import Scores
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._cross_fit import CrossFit
@@ -145,14 +146,8 @@ class PolicyTree(BasePolicy):
         check_is_fitted(self)
         return "\n".join(self.root_.lines())
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
+        X, action, reward, propensity, available = log.parts()
         self._check_parameters()
         check_reward_model(self.reward_model)
         warn_of_unlogged(action, self.actions_)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from offsettree._available import Available
 from offsettree._features import Features, is_frame
 from offsettree._validation import is_number
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
+from offsettree.logs import CheckedLog
 from offsettree.models import Boosted
 from offsettree.reading import CannotFlatten, ColumnSpace
 from offsettree.reductions._offset import warn_of_unlogged
@@ -147,17 +147,14 @@ class RewardBoosting(BasePolicy):
 
     def predict_rewards(self, X: Features) -> NDArray[np.float64]:
         """Return the predicted reward of every action, of shape (n_rows, n_actions), in the order of `actions_`."""
-        low, high = self.reward_range
-        return low + (high - low) * self._scaled_rewards(self._checked(X))
+        return self._rewards(self._checked(X))
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _rewards(self, X: Features) -> NDArray[np.float64]:
+        low, high = self.reward_range
+        return low + (high - low) * self._scaled_rewards(X)
+
+    def _fit(self, log: CheckedLog) -> None:
+        X, action, reward = log.X, log.position, log.scaled
         self._check_parameters(len(action))
         warn_of_unlogged(action, self.actions_)
         random = check_random_state(self.random_state)
@@ -166,25 +163,25 @@ class RewardBoosting(BasePolicy):
         self._unit = 1.0 if logistic or not spread > 1e-12 else spread
         self._logistic = logistic
         columns, codes, design = Columns.fit(X, random)
-        log = BoostedLog(
+        boosted = BoostedLog(
             codes,
             columns.bins.is_category,
             design,
             action.astype(np.int32),
             reward / self._unit,
-            _relative_weights(propensity) if self.importance_weighted else None,
+            _relative_weights(log.propensity) if self.importance_weighted else None,
             len(self.actions_),
             logistic,
         )
         self._bins = columns.bins
         if len(action) < FEWEST_ROWS or not spread > 1e-12:
-            final = fit_constant(log)
+            final = fit_constant(boosted)
         else:
             is_short = len(action) < SHORT and len(self.actions_) <= MOST_SHARES
             settings = self._settings(len(action))
             n_folds = self._folds(len(action))
             final = fit_stages(
-                log,
+                boosted,
                 n_folds,
                 settings,
                 DROPPED,
@@ -197,7 +194,7 @@ class RewardBoosting(BasePolicy):
         self.gain_, self.starts_ = final.gain, [stage.start for stage in final.stages]
         self._flat = flatten_stages(columns, final)
         if self._keeps_held_out:
-            self._held_out = HeldOut.of(final, log.action, logistic, self._unit)
+            self._held_out = HeldOut.of(final, boosted.action, logistic, self._unit)
         self.n_trees_ = len(self._flat.arrays["feature"])
 
     def _folds(self, n_rows: int) -> int:

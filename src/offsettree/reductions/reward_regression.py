@@ -10,15 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from offsettree._available import Available, best_of
+from offsettree._available import best_of
 from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor, Template, default_regressor
+from offsettree.logs import CheckedLog
 from offsettree.models import Scores
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._flatten_rewards import flatten_reward_regression
 from offsettree.reductions._nodes import may_assume_finite, node_settings
+from offsettree.reductions._reward_models import rows_by_action
 
 __all__ = ["RewardRegression"]
 
@@ -96,17 +98,10 @@ class RewardRegression(BasePolicy):
         low, high = self.reward_range
         return low + (high - low) * self._scaled_rewards(self._checked(X))
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
+    def _fit(self, log: CheckedLog) -> None:
         if not isinstance(self.per_action, bool | np.bool_):
             raise ParameterError(f"per_action must be True or False; got {self.per_action!r}.")
-        n_actions = len(self.actions_)
+        X, action, reward, n_actions = log.X, log.position, log.scaled, len(self.actions_)
         template = Template(self._learner())
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
         finite = may_assume_finite(self._learner(), X)
@@ -117,12 +112,9 @@ class RewardRegression(BasePolicy):
             union = append_indicator(X, action, n_actions, "action")
             self.estimators_ = [_train_regressor(template, union, reward, seeds[0], self._mean_reward, finite)]
             return
-        order = np.argsort(action, kind="stable")
-        ends = np.cumsum(np.bincount(action, minlength=n_actions))
-        rows_of = np.split(order, ends[:-1])
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, self._mean_reward, finite)
-            for rows, seed in zip(rows_of, seeds, strict=True)
+            for rows, seed in zip(rows_by_action(action, n_actions), seeds, strict=True)
         )
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._validation import warn_caller
 from offsettree.evaluation import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.evaluation.parts import (
     RewardLimits,
@@ -20,7 +20,7 @@ from offsettree.evaluation.parts import (
     widened_by,
     within,
 )
-from offsettree.exceptions import LogError, OffsetTreeWarning
+from offsettree.exceptions import LogError
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Log
 
@@ -139,7 +139,7 @@ def honest_estimate(
     spreads = _resampled_spreads(groups, valued, [groups.sum_terms(each) for each in choice_terms], rule, random)
     serious = _doubts(log, sums)
     for text in serious:
-        warnings.warn(text, OffsetTreeWarning, stacklevel=4)
+        warn_caller(text)
     estimate = Estimate(
         **vars(_widened(value, spreads[0], limits)),
         level=float(level),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from offsettree._messages import Message, Parameter
-from offsettree.exceptions import LogError, OffsetTreeWarning
+from offsettree._validation import warn_caller
+from offsettree.exceptions import LogError
 from offsettree.selection.results import SearchResults
 
 __all__ = ["all_failed_error", "new_row", "warn_of_left_out", "write_reasons"]
@@ -43,7 +43,7 @@ def warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:
             f" s was too short for {len(left_out)} of {len(results)} candidates: {'; '.join(left_out)}. Give more "
             "time, or fewer candidates.",
         )
-        warnings.warn(text, OffsetTreeWarning, stacklevel=4)
+        warn_caller(text)
 
 
 def all_failed_error(results: SearchResults) -> LogError:

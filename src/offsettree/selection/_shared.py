@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._validation import warn_caller
 from offsettree.evaluation.parts import Predictions
 from offsettree.reductions import RewardBoosting
 from offsettree.reductions.boosting import HeldOut
@@ -31,7 +32,7 @@ class SharedModel(NamedTuple):
     def warn(self) -> None:
         """Issue the warnings of the fit, once the policy is chosen."""
         for each in self.warnings:
-            warnings.warn(each.message, each.category, stacklevel=5)
+            warn_caller(each.message, each.category)
 
     def predict(self, rows: NDArray[np.intp], logged: NDArray[np.intp], chosen: NDArray[np.intp]) -> Predictions:
         """Return the held-out predicted rewards of the logged and of the chosen actions in some rows."""

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from offsettree._available import Available
-from offsettree._features import Features, take_rows
-from offsettree.base import BasePolicy
+from offsettree._features import take_rows
+from offsettree.base import BasePolicy, is_ours
 from offsettree.evaluation.parts import (
     MODEL_METHODS,
     Predictions,
@@ -23,6 +22,7 @@ from offsettree.evaluation.parts import (
     predict_rewards,
     row_blocks,
 )
+from offsettree.logs import CheckedLog
 from offsettree.reductions import RewardBoosting
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import now
@@ -43,19 +43,8 @@ Part = tuple[NDArray[np.intp], NDArray[np.intp]]  # training rows, test rows
 
 
 @dataclass(frozen=True)
-class Log:
-    """A checked log, with unscaled rewards; `position` is the index of each row's action in `actions`.
-
-    `available` masks the actions available in each row; None is all.
-    """
-
-    X: Features
-    position: NDArray[np.intp]
-    reward: NDArray[np.float64]
-    propensity: NDArray[np.float64]
-    actions: NDArray[Any]
-    available: Available | None = None
-    reward_range: tuple[float, float] = (0.0, 1.0)
+class Log(CheckedLog):
+    """A checked log that candidates learn from and decide on."""
 
     @property
     def unseen_effect(self) -> float:
@@ -70,6 +59,8 @@ class Log:
         return self._fit_in_place(clone(policy))
 
     def _fit_in_place(self, policy: BasePolicy) -> BasePolicy:
+        if is_ours(policy.fit):
+            return policy._fit_checked(self)
         return policy.fit(
             self.X,
             self.actions[self.position],
@@ -87,23 +78,13 @@ class Log:
         del learner.__dict__["_keeps_held_out"]
         return SharedModel(place, learner, held_out, held_out.choose(self.available), self.reward_range)
 
-    def take(self, rows: NDArray[np.intp]) -> Log:
-        """Return the log of some rows."""
-        return Log(
-            take_rows(self.X, rows),
-            self.position[rows],
-            self.reward[rows],
-            self.propensity[rows],
-            self.actions,
-            None if self.available is None else self.available.take(rows),
-            self.reward_range,
-        )
-
     def decide(self, policy: BasePolicy) -> NDArray[np.intp]:
         """Return the positions of the actions that a policy chooses among the available ones."""
-        if self.available is None:
-            return policy._positions(self.X)
-        return policy._positions_among(self.X, self.available.mask)
+        if not is_ours(policy._positions):
+            sets = self.available
+            return policy._positions(self.X) if sets is None else policy._positions_among(self.X, sets.mask)
+        X = policy._checked(self.X, numbers=policy._must_look_at(self))
+        return policy._choose(X) if self.available is None else policy._choose_among(X, self.available)
 
 
 @dataclass(frozen=True)
@@ -254,8 +235,9 @@ def _predictions(
         return dict(zip(chosen, of_test, strict=True))
     on_logged = np.empty(len(rest.reward))
     on_policy = {place: np.empty(len(rest.reward)) for place in chosen}
+    X = model._checked(rest.X, numbers=model._must_look_at(rest))
     for rows in row_blocks(np.arange(len(rest.reward)), n_actions):
-        rewards = model.predict_rewards(take_rows(rest.X, rows))
+        rewards = model._rewards(take_rows(X, rows))
         here = np.arange(len(rows))
         on_logged[rows] = rewards[here, rest.position[rows]]
         for place, answers in chosen.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -11,17 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from offsettree._available import Available
-from offsettree._features import Features, is_sparse
+from offsettree._features import Features, is_finite, is_sparse
 from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
 from offsettree._traits import tags_of
-from offsettree._validation import check_range, is_number
+from offsettree._validation import check_range, is_number, warn_caller
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.parts import MODEL_METHODS
-from offsettree.exceptions import OffsetTreeWarning, ParameterError
+from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
+from offsettree.logs import CheckedLog
 from offsettree.reductions import check_reward_model
 from offsettree.selection._honest_estimate import honest_estimate
 from offsettree.selection._outcomes import all_failed_error, new_row, warn_of_left_out, write_reasons
@@ -246,32 +245,27 @@ class PolicySearch(BasePolicy):
             return self.best_policy_.decide(x, available)
         return super().decide(x, available)
 
-    def _fit(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        available: Available | None = None,
-    ) -> None:
-        self._check_parameters(len(action))
+    def _fit(self, log: CheckedLog) -> None:
+        X, position, reward, propensity, available = log.parts()
+        self._check_parameters(len(position))
         budget = Budget(self.time_budget)
         low, high = check_range(self.reward_range)
         if (low, high) != (0, 1):
             reward = np.clip(low + (high - low) * reward, low, high)  # rounding may leave the range
         random = check_random_state(self.random_state)
-        whole = Log(X, action, reward, propensity, self.actions_, available, (low, high))
-        log, split = self._sample_to_compare_on(whole, RowSplit.of(*self._split_by, len(action)), random)
+        whole = Log(X, position, reward, propensity, self.actions_, available, (low, high), is_finite(X))
+        by: tuple[Any, Any] = getattr(self, "_split_by", (None, None))
+        compared, split = self._sample_to_compare_on(whole, RowSplit.of(*by, len(position)), random)
         candidates = read_candidates(self.candidates, sparse=is_sparse(X))
         candidates = prepare_candidates(candidates, self.actions_, (low, high), self.n_jobs, random)
-        fold = split.folds(log.position, self.cv, random)
+        fold = split.folds(compared.position, self.cv, random)
         rule = Rule.of(float(self.simpler_within), reward)
         rungs = plan_race(fold, random, in_haste=self.time_budget is not None, is_rare=rule.is_rare)
         rungs = split.separate(rungs, fold, random)
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
         shares = split.group is None and split.rank is None
-        race = Race(candidates, log, scoring, rule, results, budget, len(action), self.level, shares=shares)
+        race = Race(candidates, compared, scoring, rule, results, budget, len(position), self.level, shares=shares)
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
             self.best_policy_, best = self._refit(candidates, race, whole, progress)
@@ -347,7 +341,7 @@ class PolicySearch(BasePolicy):
             f"that fold, because {reason}."
         )
         if self.nested and self.cv > 2:
-            warnings.warn(f"estimate_: {text}", OffsetTreeWarning, stacklevel=4)
+            warn_caller(f"estimate_: {text}")
         return None, (text,)
 
     def _choose(self, X: Features) -> NDArray[np.intp]:

@@ -11,11 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._messages import Message
+from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate, evaluate
 from offsettree.evaluation.estimate import Interval
-from offsettree.evaluation.parts import MODEL_METHODS, certain, check_group, folds_by_group, predict_rewards
+from offsettree.evaluation.parts import (
+    MODEL_METHODS,
+    certain,
+    check_group,
+    folds_by_group,
+    known_positions,
+    predict_rewards,
+)
 from offsettree.exceptions import OffsetTreeWarning
-from offsettree.logs import LoggedData
+from offsettree.logs import CheckedLog, LoggedData
+from offsettree.policy import Policy
 from offsettree.reductions import ConstantPolicy
 
 __all__ = ["Comparison", "best_constant", "compare_with_constant", "with_doubts"]
@@ -92,9 +101,9 @@ def best_constant(log: LoggedData) -> Any:
     'b'
     """
     low, high = float(log.reward.min()), float(log.reward.max())
-    policy = ConstantPolicy(reward_range=(low, high if high > low else low + 1.0), actions=log.actions)
-    no_features = np.zeros((len(log), 1))
-    return policy.fit(no_features, log.action, reward=log.reward, propensity=log.propensity).action_
+    reward_range = low, high if high > low else low + 1.0
+    checked = CheckedLog.of(np.zeros((len(log), 1)), log.columns, log.actions, reward_range)
+    return ConstantPolicy(reward_range=reward_range, actions=log.actions)._fit_checked(checked).action_
 
 
 def compare_with_constant(
@@ -128,13 +137,31 @@ def compare_with_constant(
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimates hold them as well
-        estimate = evaluate(policy, **log.arrays(), method=method, **settings)
-        against_constant = evaluate(decisions, **log.arrays(), method=method, baseline=action, **settings)
-        constant = evaluate(action, **log.arrays(), method=method, **settings)
+        asked = _Decided(policy, decisions) if isinstance(policy, Policy) else policy
+        estimate = evaluate(asked, **log.judged(), method=method, **settings)
+        against_constant = evaluate(decisions, **log.judged(), method=method, baseline=action, **settings)
+        constant = evaluate(action, **log.judged(), method=method, **settings)
     doubts = tuple(text for text in constant.serious or against_constant.serious if text not in estimate.serious)
     same = bool((decisions == action).all())
     gain: Any = against_constant.difference
     return Comparison(estimate, action, constant, gain, doubts, same)
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """A policy that has decided on the rows of a log: it is not asked again, and does not look at them again."""
+
+    policy: Policy
+    decisions: NDArray[Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.policy, name)
+
+    def _positions(self, X: Any) -> NDArray[np.intp]:
+        return known_positions(self.decisions, self.policy.actions_, "policy")
+
+    def _checked(self, X: Any) -> Any:
+        return self.policy._checked(X, **({"numbers": False} if isinstance(self.policy, BasePolicy) else {}))
 
 
 def _predicted_rewards(
@@ -149,7 +176,7 @@ def _predicted_rewards(
     known = all(each.dtype.kind == space.dtype.kind and np.isin(each, space).all() for each in labels)
     if n_rows * len(space) > MOST_PREDICTIONS or not known:  # then `evaluate` fits models of its own
         return {}
-    logged, chosen, always = (_positions(each, space) for each in labels)
+    logged, chosen, always = (known_positions(each, space, "policy") for each in labels)
     random = np.random.RandomState(random_state)
     targets = [certain(taken, logged, len(space)) for taken in (chosen, np.repeat(always, n_rows))]
     folds = folds_by_group(n_rows, random, check_group(group, n_rows))
@@ -159,8 +186,3 @@ def _predicted_rewards(
     table[row, chosen] = of_policy.on_policy
     table[:, always[0]] = of_constant.on_policy
     return {"reward_model": table, "actions": space}
-
-
-def _positions(labels: NDArray[Any], space: NDArray[Any]) -> NDArray[np.intp]:
-    order = np.argsort(space)
-    return np.asarray(order[np.searchsorted(space[order], labels)], dtype=np.intp)

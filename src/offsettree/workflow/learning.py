@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from offsettree._features import is_frame, take_rows
 from offsettree._validation import is_number
-from offsettree.base import BasePolicy
+from offsettree.base import BasePolicy, is_ours
 from offsettree.encoding import TableEncoder
 from offsettree.evaluation import PropensityEstimate, estimate_propensity, evaluate
 from offsettree.evaluation.estimate import Interval
@@ -200,9 +200,9 @@ def _encoded(
         encoders = (_accept_infinity_as(of_all, TableEncoder.learn([_rows_of(X, held.train)])), of_all)
         X = encoders[0].encode(X)
     if not estimated_propensity:
-        return LoggedData(X, log.action, log.reward, log.propensity), encoders, None
-    found = estimate_propensity(X, log.action, random_state=random_state)
-    return LoggedData(X, log.action, log.reward, found.propensity), encoders, found
+        return LoggedData(X, log.columns), encoders, None
+    found = estimate_propensity(X, log.columns, random_state=random_state)
+    return LoggedData(X, log.columns._replace(propensity=found.propensity)), encoders, found
 
 
 def _evaluation_settings(common: dict[str, Any], interval: str | None, held: HoldOut) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _loss(decisions: NDArray[Any], teacher: BasePolicy, test: LoggedData, settin
     """Return the value of decisions minus that of the teacher's."""
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimate of the policy holds them
-        return evaluate(decisions, **test.arrays(), baseline=teacher.predict(test.X), **settings).difference
+        return evaluate(decisions, **test.judged(), baseline=teacher.predict(test.X), **settings).difference
 
 
 def _fit(policy: BasePolicy, log: LoggedData, held: HoldOut | None = None) -> list[str]:
@@ -233,7 +233,7 @@ def _fit(policy: BasePolicy, log: LoggedData, held: HoldOut | None = None) -> li
         split = {name: values[held.train] for name, values in columns.items() if values is not None}
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
-        policy.fit(**log.arrays(), **split)
+        policy.fit(**(log.judged() if is_ours(policy.fit) else log.arrays()), **split)
     ours = [each.message for each in caught if isinstance(each.message, OffsetTreeWarning)]
     return list(dict.fromkeys(message.args[0] for message in ours))
 
@@ -248,7 +248,7 @@ def _refit(
     """Train a copy on all rows; return it, the encoded rows, and warnings. Of a search, train the chosen candidate."""
     X = held.features if encoders is None else encoders[1].encode(held.features)
     again: BasePolicy = clone(getattr(policy, "best_policy_", policy))
-    return again, X, _fit(again, LoggedData(X, log.action, log.reward, propensity))
+    return again, X, _fit(again, LoggedData(X, log.columns._replace(propensity=propensity)))
 
 
 def range_of(low: float, high: float) -> tuple[float, float]:

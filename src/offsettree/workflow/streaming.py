@@ -117,7 +117,7 @@ def _second_pass(policy: OnlinePolicy, scan: LogScan, n_rows: int, reward_range:
             always = log.action == passed.constant.best()
             passed.value.add(passed.last == log.action, always, log.reward, log.propensity)
         passed.constant.add(log.action, log.reward, log.propensity)
-        policy.partial_fit(**log.arrays())
+        policy.partial_fit(**log.judged())
         if progress is not None:
             progress.advance(len(log), "learning")
     if progress is not None:
