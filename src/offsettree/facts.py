@@ -7,7 +7,7 @@ may come from a stranger, any entry may be missing: it is then None or empty. St
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Real
 from types import UnionType
@@ -41,6 +41,10 @@ class Record:
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON's types; keys are in the order of the fields."""
         return {name: _plain(getattr(self, name)) for name in _types_of(type(self))}
+
+    def changed(self, **values: Any) -> Self:
+        """Return a copy with other values of some fields."""
+        return replace(self, **values)  # type: ignore[type-var]
 
     @classmethod
     def read(cls, found: Any) -> Self:

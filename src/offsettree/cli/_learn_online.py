@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from offsettree.cli._options import log_arguments
 from offsettree.exceptions import ParameterError
-from offsettree.facts import Facts
+
+if TYPE_CHECKING:
+    from offsettree.facts import Facts
 
 __all__ = ["learn_online"]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from offsettree._messages import as_options
 from offsettree.cli._output import columns, paragraph, print_line, print_notes, shown
-from offsettree.facts import CandidateFacts, Facts, PolicyFacts
 from offsettree.registry import POLICIES
+
+if TYPE_CHECKING:
+    from offsettree.facts import CandidateFacts, Facts, PolicyFacts
 
 __all__ = ["print_learned"]
 

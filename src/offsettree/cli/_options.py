@@ -17,6 +17,7 @@ __all__ = [
     "add_log_options",
     "add_reading_options",
     "column_types",
+    "is_policy_file",
     "jobs",
     "log_arguments",
     "policy_files",
@@ -139,6 +140,14 @@ def policy_files(given: Sequence[str]) -> list[str]:
     files = [name for name in dict.fromkeys(given) if Path(name).exists() or Path(name).suffix == ".ot"]
     require_files(*map(Path, files))
     return files
+
+
+def is_policy_file(path: Path) -> bool:
+    """Return whether a file is a policy file: those are zip archives."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
 
 
 def refuse_to_overwrite(out: Path | None, inputs: Sequence[Path], option: str) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from offsettree._messages import as_options
-from offsettree.facts import Record
 
 __all__ = ["columns", "paragraph", "print_json", "print_line", "print_notes", "printable", "shown"]
 
@@ -56,7 +55,7 @@ def print_json(answer: Any) -> None:
 
 def finite(value: Any) -> Any:
     """Return records as dicts, and replace numbers that are not finite by None."""
-    if isinstance(value, Record):
+    if hasattr(value, "as_dict"):
         return finite(value.as_dict())
     if isinstance(value, dict):
         return {key: finite(each) for key, each in value.items()}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree._messages import as_options
-from offsettree.cli._options import add_common_options, add_log_options, log_arguments, require_files
+from offsettree.cli._options import add_common_options, add_log_options, is_policy_file, log_arguments, require_files
 from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes, shown
 from offsettree.cli._policy_text import features_of, learner_of, mapping, number, text, tree_lines, worth_of
 from offsettree.facts import Facts, SourceFacts
@@ -47,14 +47,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         print_facts(facts)
     return 0
-
-
-def is_policy_file(path: Path) -> bool:
-    """Return whether a file is a policy file: those are zip archives."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"
 
 
 def _policy_facts(path: Path, policy: Any) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from offsettree._messages import as_options
 from offsettree.cli._learn_online import learn_online
@@ -14,6 +13,7 @@ from offsettree.cli._learned_text import print_learned
 from offsettree.cli._options import (
     add_common_options,
     add_log_options,
+    is_policy_file,
     jobs,
     log_arguments,
     refuse_to_overwrite,
@@ -22,10 +22,11 @@ from offsettree.cli._options import (
 from offsettree.cli._output import print_json
 from offsettree.cli._require import add_require_option, exit_code
 from offsettree.cli.evaluate import INTERVALS, METHODS
-from offsettree.cli.inspect import is_policy_file
 from offsettree.exceptions import LogError, ParameterError
-from offsettree.facts import Facts
 from offsettree.registry import CLASSIFIERS, POLICIES, REGRESSORS
+
+if TYPE_CHECKING:
+    from offsettree.facts import Facts
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -188,10 +189,9 @@ def _write(policy: Any, encoder: Any, facts: Facts, estimate: Any, options: argp
     from offsettree.policy_file import save
 
     command = " ".join(["offsettree", "learn", *map(shlex.quote, options.arguments[1:])])
-    facts = replace(
-        facts,
-        log=replace(facts.log, notes=[as_options(note) for note in facts.log.notes]),
-        reproduce=replace(facts.reproduce, command=command),
+    facts = facts.changed(
+        log=facts.log.changed(notes=[as_options(note) for note in facts.log.notes]),
+        reproduce=facts.reproduce.changed(command=command),
     )
     save(policy, options.out, encoder=encoder, facts=facts, estimate=estimate)
     if options.report is not None:
