@@ -83,7 +83,7 @@ def _read(classifier: Any, space: ColumnSpace) -> Any:
         return Boosted(
             trees.on_columns(before.columns_for(core)), float(np.asarray(core._baseline_prediction).ravel()[0])
         )
-    if isinstance(core, TreesPiece) and len(core.base) == 1:
+    if isinstance(core, TreesPiece) and len(core.base) == 1 and not core.narrow:
         return Boosted(core.trees.on_columns(before.columns_for(learner)), float(core.base[0]))
     member = read_member(core, n_seen)
     if member is not None:

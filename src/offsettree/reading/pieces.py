@@ -26,7 +26,7 @@ class LinearPiece:
 
 @dataclass(frozen=True)
 class TreesPiece:
-    """Sums over trees, in as many outputs as there are bases."""
+    """Sums over trees, in as many outputs as there are bases; `narrow` ones compare X as float32."""
 
     trees: TreeList
     base: NDArray[np.float64]
