@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsettree._validation import check_actions, check_propensity, check_reward, encode_actions, find_actions
-from offsettree.exceptions import ActionError
+from offsettree._validation import (
+    check_actions,
+    check_n_jobs,
+    check_propensity,
+    check_range,
+    check_reward,
+    encode_actions,
+    find_actions,
+    is_number,
+)
+from offsettree.exceptions import ActionError, ParameterError, PropensityError, RewardError
 
 KINDS = [np.int8, np.uint8, np.int16, np.int64, np.uint64]
 
@@ -58,3 +67,26 @@ def test_floats_that_do_not_tell_neighbours_apart_are_no_labels(label: float, fo
 def test_integers_beyond_64_bits_are_no_labels() -> None:
     with pytest.raises(ActionError, match="that 64 bits hold; row 1 has 1000"):
         check_actions([1, 10**30])
+
+
+HUGE = 10**400  # no float is as large
+
+
+def test_whole_numbers_beyond_all_floats_are_refused_by_an_error_of_ours() -> None:
+    with pytest.raises(ActionError, match="row 1 has inf"):
+        check_actions([0.5 + 0.5, HUGE])
+    with pytest.raises(RewardError, match="row 1 has -inf"):
+        check_reward([0.5, -HUGE], 2)
+    with pytest.raises(PropensityError, match="row 0 has inf"):
+        check_propensity(HUGE, 2)
+    with pytest.raises(ParameterError, match="pair of numbers"):
+        check_range((0, HUGE))
+    with pytest.raises(ParameterError, match="number of workers"):
+        check_n_jobs(HUGE)
+    assert not is_number(HUGE)
+    assert is_number(np.inf)
+
+
+def test_complex_numbers_are_no_labels() -> None:
+    with pytest.raises(ActionError, match="all integers or all strings"):
+        check_actions([np.complex128(1), 2])

@@ -60,9 +60,17 @@ def _is_numeric(dtype: Any) -> bool:
 
 def as_floats(frame: Features) -> NDArray[np.float64]:
     """Make an array of numeric columns; a missing value of any kind is NaN."""
-    if hasattr(frame, "iloc"):  # pandas, whose nullable columns would become objects
-        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(frame.to_numpy(), dtype=np.float64)
+    try:
+        if hasattr(frame, "iloc"):  # pandas, whose nullable columns would become objects
+            return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.asarray(frame.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _not_numbers(frame.columns, error) from error
+
+
+def _not_numbers(names: Any, error: Exception) -> FeatureError:
+    what, they = (f"column {names[0]!r}", "it") if len(names) == 1 else (f"columns {list(names)}", "they")
+    return FeatureError(f"{what} must hold numbers as {they} did in fit; {error}.")
 
 
 def count_rows(X: Features) -> int:
@@ -116,10 +124,15 @@ def as_one_row(x: Any, names: NDArray[np.object_] | None, like: Features | None)
 
 
 def _one_row_frame(values: dict[str, Any], like: Features) -> Features:
-    if hasattr(like, "schema"):  # polars
-        return type(like)([values], schema=like.schema)
-    row = type(like)([values], columns=like.columns)
-    return row.astype({name: dtype for name, dtype in like.dtypes.items() if not row[name].isna().any()})
+    try:
+        if any(isinstance(value, complex) for value in values.values()):  # pandas would drop a part
+            raise TypeError("one is complex")  # noqa: TRY301 - one way for all that do not fit
+        if hasattr(like, "schema"):  # polars
+            return type(like)([values], schema=like.schema)
+        row = type(like)([values], columns=like.columns)
+        return row.astype({name: dtype for name, dtype in like.dtypes.items() if not row[name].isna().any()})
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FeatureError(f"a context given by name must have values as in fit; {error}.") from error
 
 
 def append_indicator(X: Features, index: NDArray[np.intp], n_values: int, name: str) -> Features:

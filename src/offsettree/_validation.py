@@ -24,6 +24,7 @@ from offsettree.exceptions import (
 
 __all__ = [
     "LEAST_PROPENSITY",
+    "as_float",
     "as_random_state",
     "bad_propensities",
     "bad_rewards",
@@ -140,7 +141,7 @@ def check_range(reward_range: Sequence[float]) -> tuple[float, float]:
         raise ParameterError(f"reward_range must be a pair (low, high); got {reward_range!r}.") from None
     if not (is_number(low) and is_number(high)):
         raise ParameterError(f"reward_range must be a pair of numbers (low, high); got {reward_range!r}.")
-    low, high = float(low), float(high)
+    low, high = as_float(low), as_float(high)
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise ParameterError(f"reward_range must be (low, high) with low < high, both finite; got {reward_range!r}.")
     return low, high
@@ -275,8 +276,8 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
         return np.array([str.__str__(label) for label in labels], dtype=object)
     if all(issubclass(kind, int | np.integer) for kind in kinds):
         return _integers(labels, what)
-    if all(issubclass(kind, int | float | np.number) for kind in kinds):
-        return _whole_numbers(values.astype(np.float64), what)
+    if all(issubclass(kind, int | float | np.integer | np.floating) for kind in kinds):
+        return _whole_numbers(np.array([as_float(label) for label in labels]), what)
     row, label = _first_odd_label(labels)
     raise ActionError(
         f"{what} must be all integers or all strings; row {row} has {_show(label)} ({type(label).__name__}), row 0 has "
@@ -413,7 +414,7 @@ def encode_actions(
 def check_n_jobs(n_jobs: Any) -> None:
     """Refuse a number of workers that nobody can have meant."""
     whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
-    if n_jobs is not None and not (whole and n_jobs != 0):
+    if n_jobs is not None and not (whole and n_jobs != 0 and abs(n_jobs) < 2**31):
         raise ParameterError(
             "n_jobs must be None, a number of workers of at least 1, or -1 for one worker per core (-2 for one less, "
             f"and so on); got {n_jobs!r}. Leave it out to train in one."
@@ -467,7 +468,7 @@ def _as_numbers(column: NDArray[Any], what: str, error: type[LogError]) -> NDArr
     numbers = np.empty(column.shape)
     for place, value in np.ndenumerate(column):
         if isinstance(value, Real | Decimal | np.bool_):
-            numbers[place] = float(value)
+            numbers[place] = as_float(value)
         elif value is None or str(value) in ("<NA>", "NaT"):
             numbers[place] = np.nan
         else:
@@ -479,9 +480,19 @@ def _as_numbers(column: NDArray[Any], what: str, error: type[LogError]) -> NDArr
     return numbers
 
 
+def as_float(value: Any) -> float:
+    """Convert a number; a whole number beyond all floats is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
 def is_number(value: object) -> bool:
-    """Tell a real number from everything else; truth values are not numbers here."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    """Tell a real number that a float can be from everything else; truth values are not numbers here."""
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    return isinstance(value, float) or abs(as_float(value)) < np.inf or not isinstance(value, int)
 
 
 def _lengths_differ(what: str, n_values: int, n_rows: int) -> str:

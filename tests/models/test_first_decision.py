@@ -7,11 +7,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from offsettree import ConstantPolicy, OffsetForest, OffsetTree, PolicyTree, RewardBoosting, RewardRegression
+from offsettree import (
+    ConstantPolicy,
+    DoublyRobust,
+    OffsetForest,
+    OffsetTree,
+    PolicyTree,
+    RewardBoosting,
+    RewardRegression,
+    load,
+    save,
+)
+from offsettree.exceptions import FeatureError
 from offsettree.learners.encoding import NominalEncoder
 
 
@@ -104,3 +116,67 @@ def test_each_tree_of_a_forest_has_the_sets_that_it_asks_for_alone() -> None:
         OffsetForest(n_trees=n, random_state=0).fit(**log | {"X": frame}).compiled_._graph.sets for n in (4, 16)
     )
     assert len(many) < 8 * len(few)
+
+
+class PrefersTheFirst(RewardRegression):
+    """A subclass that predicts rewards of its own."""
+
+    def _scaled_rewards(self, X: Any) -> Any:
+        scores = super()._scaled_rewards(X)
+        scores[:, 0] = np.inf
+        return scores
+
+
+def test_a_subclass_that_predicts_its_own_rewards_decides_by_them() -> None:
+    log = make_log()
+    policy = PrefersTheFirst(Ridge()).fit(**log)
+    assert set(policy.predict(log["X"])) == {0}
+    assert policy.decide(log["X"][0]) == 0
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        OffsetTree(make_pipeline(NominalEncoder(), SimpleImputer(), LogisticRegression())),
+        RewardRegression(make_pipeline(NominalEncoder(), SimpleImputer(), Ridge())),
+        DoublyRobust(),
+        OffsetForest(n_trees=3),
+        PolicyTree(),
+        RewardBoosting(n_trees=10),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_numbers_among_objects_are_numbers_live_and_loaded(policy: Any, tmp_path: Any) -> None:
+    log = make_log()
+    numbers = log["X"][:, 0].copy()
+    numbers[3] = np.nan
+    word = np.where(log["X"][:, 1] > 0, "x", "y")
+    policy.fit(**{**log, "X": pd.DataFrame({"a": numbers, "b": word})})
+    save(policy, tmp_path / "policy.ot")
+    loaded = load(tmp_path / "policy.ot")
+    plain = pd.DataFrame({"a": [np.nan, 1.5, 1.0, -2.0], "b": ["x", "y", None, "z"]})
+    objects = plain.assign(a=pd.Series([None, 1.5, True, "-2"], dtype=object))
+    expected = policy.predict(plain).tolist()
+    assert loaded.predict(plain).tolist() == expected
+    assert policy.predict(objects).tolist() == expected
+    assert loaded.predict(objects).tolist() == expected
+    for each in (policy, loaded):
+        assert [each.decide(row) for row in objects.to_dict("records")] == expected
+        for odd in (10**400, "seven", 1j, [1.0]):
+            with pytest.raises(FeatureError):
+                each.predict(pd.DataFrame({"a": pd.Series([odd, 1.0], dtype=object), "b": ["x", "y"]}))
+            with pytest.raises(FeatureError):
+                each.decide({"a": odd, "b": "x"})
+
+
+def test_true_and_one_are_the_same_nominal_value_live_and_loaded(tmp_path: Any) -> None:
+    log = make_log()
+    values = pd.Series([3 if x > 1 else 2 if x > 0 else 1 if x > -1 else True for x in log["X"][:, 0]], dtype=object)
+    frame = pd.DataFrame({"a": log["X"][:, 1], "b": values})
+    for policy in (OffsetForest(n_trees=3), RewardRegression(make_pipeline(NominalEncoder(), Ridge()))):
+        policy.fit(**{**log, "X": frame})
+        save(policy, tmp_path / "policy.ot")
+        loaded = load(tmp_path / "policy.ot")
+        np.testing.assert_array_equal(loaded.predict(frame), policy.predict(frame))
+        rows = frame.to_dict("records")[:20]
+        assert [loaded.decide(row) for row in rows] == [policy.decide(row) for row in rows]

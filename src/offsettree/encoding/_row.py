@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._validation import as_float
 from offsettree.encoding.encoded_column import LARGEST, EncodedColumn
 from offsettree.encoding.raw_columns import from_values
 from offsettree.encoding.spellings import TRUTH, as_text, read_number
@@ -86,7 +87,7 @@ def _number_writer(column: EncodedColumn, start: int, stop: int, write_by_table:
     def write(value: Any, out: Row) -> None:
         kind = type(value)
         if kind in NUMBERS:
-            number = float(value)
+            number = as_float(value)
         elif value is None:
             return write_missing(out)
         elif kind is str:
@@ -117,7 +118,7 @@ def _word_writer(column: EncodedColumn, start: int, stop: int, write_by_table: W
         elif value is None or (kind in NUMBERS and value != value):
             return write_missing(out)
         elif kind in NUMBERS:
-            word = as_text(float(value))
+            word = as_text(value)
         else:
             return write_by_table(value, out)
         place = place_of.get(word)

@@ -52,10 +52,7 @@ class FrameIndicators:
             out[rows, place[rows]] = 1.0
             start += len(levels)
         if self.numeric:
-            try:
-                numbers = as_floats(frame[self.numeric])
-            except (TypeError, ValueError) as error:
-                raise FeatureError(f"columns must hold numbers as they did in fit; {error}.") from error
+            numbers = as_floats(frame[self.numeric])
             out[:, start:] = numbers if self.imputer is None else self.imputer.transform(numbers)
         return out
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._validation import as_float
 from offsettree.encoding.spellings import as_stamp, as_text
 from offsettree.exceptions import FeatureError
 
@@ -186,7 +187,7 @@ def from_values(name: str, values: Sequence[Any]) -> Column:
     """Read plain Python values: what most of a table's columns are decides of what kind one is."""
     known = [value for value in values if not _is_missing(value)]
     if all(isinstance(value, bool | int | float | Decimal | np.number | np.bool_) for value in known):
-        return Numbers(np.array([np.nan if _is_missing(value) else float(value) for value in values]))
+        return Numbers(np.array([np.nan if _is_missing(value) else as_float(value) for value in values]))
     if all(isinstance(value, date | np.datetime64) for value in known):
         stamps = [np.datetime64("NaT") if _is_missing(value) else as_stamp(value) for value in values]
         return Dates(np.array(stamps, dtype="datetime64[us]"))

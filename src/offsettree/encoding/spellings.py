@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from offsettree._validation import as_float
+
 __all__ = ["MISSING", "OFFSET", "TRUTH", "as_stamp", "as_text", "read_number", "read_stamp"]
 
 # In columns of numbers; in text they may be names ("NA" is a country, "None" an action), and only "" is missing.
@@ -27,7 +29,7 @@ def as_text(value: Any) -> str:
     Numbers are written as if each were a float, as they are where a table has nothing but numbers.
     """
     if isinstance(value, bool | np.bool_ | int | float | np.number):
-        number = float(value)
+        number = as_float(value)
         return str(int(number)) if number.is_integer() else str(number)
     if isinstance(value, date | np.datetime64):
         stamp = as_stamp(value)

@@ -89,7 +89,7 @@ class Bins:
                 numbers[:, column] = np.array([*(code.get(value, np.nan) for value in values), np.nan])[codes]
             else:
                 with np.errstate(over="ignore"):
-                    numbers[:, column] = _floats(X, name)
+                    numbers[:, column] = as_floats(X[[name]]).ravel()
         return numbers
 
     def codes(self, numbers: Features) -> NDArray[np.uint8]:
@@ -162,13 +162,6 @@ def _cuts(values: NDArray[np.float32]) -> NDArray[np.float32]:
     with np.errstate(over="ignore", invalid="ignore"):  # far apart, or infinite: then the cut is at the lower one
         middle = below + (above - below) / 2
     return np.where((middle < above) & np.isfinite(middle), middle, below)
-
-
-def _floats(frame: Features, name: Any) -> NDArray[np.float64]:
-    try:
-        return as_floats(frame[[name]]).ravel()
-    except (TypeError, ValueError) as error:
-        raise FeatureError(f"column {name!r} must hold numbers as it did in fit; {error}.") from error
 
 
 def _frequent(frame: Features, name: Any) -> dict[Any, int]:

@@ -10,24 +10,35 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._features import as_floats, numeric_columns
+from offsettree._features import as_floats
 from offsettree.exceptions import FeatureError, PolicyFileError
 from offsettree.models.part import Part
 
 __all__ = ["CODE", "MISSING", "NUMBER", "PLAIN", "NominalColumns", "is_missing", "level_key"]
 
-# What a column of the model shows of a column of the frame: its number, the place of its value among the levels (NaN if
-# it is none of them), 1 where it is missing; or, from 0 on, 1 where the value is the level of that place.
+# What a column of the model takes from a column of the frame: its number, the position of its value among the levels
+# (NaN if it is none of them), 1 where it is missing; or, from 0 on, 1 where the value is the level of that position.
 NUMBER, CODE, MISSING = -1, -2, -3
 PLAIN = (str, bool, int, float)
 
 
 @dataclass(frozen=True)
 class NominalColumns:
-    """For every column of the model, of which column of the frame it shows what."""
+    """How a frame with nominal columns becomes the columns of numbers that a model sees.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The columns of the frame.
+    levels : dict of int to tuple
+        The known values of every nominal column, by its position.
+    shown : tuple of (int, int)
+        For every column of the model: a column of the frame, and what is taken of it, `NUMBER`, `CODE`, `MISSING` or
+        the position of a level, whose indicator it is.
+    """
 
     names: tuple[str, ...]
-    levels: dict[int, tuple[Any, ...]]  # of the nominal columns: the values that the policy knows
+    levels: dict[int, tuple[Any, ...]]
     shown: tuple[tuple[int, int], ...]
 
     @property
@@ -78,13 +89,9 @@ class NominalColumns:
 
     def encode(self, frame: Any) -> NDArray[np.float64]:
         """Return a frame, whose columns have been checked by name, as numbers."""
-        numeric = set(numeric_columns(frame))
-        columns = list(frame.columns)
         raw: dict[int, NDArray[np.float64]] = {}
-        for place, name in enumerate(columns):
+        for place, name in enumerate(frame.columns):
             if place not in self.levels:
-                if name not in numeric:
-                    raise FeatureError(f"column {name!r} must hold numbers as it did in fit.")
                 raw[place] = as_floats(frame[[name]]).ravel()
                 bad = np.isinf(raw[place])
                 if bad.any():
@@ -143,18 +150,13 @@ class OneRow:
 
     def to_numpy(self) -> NDArray[np.float64]:
         """Return the numbers; None is a missing one."""
-        try:
-            return np.array([[np.nan if value is None else value for value in self._values.values()]], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise FeatureError(
-                f"column {', '.join(self.columns)} must hold numbers as it did in fit; {error}."
-            ) from None
+        return np.array([[np.nan if value is None else float(value) for value in self._values.values()]])
 
 
 def level_key(value: Any) -> Any:
-    """Tell True from 1, which are the same to a dictionary."""
+    """Return what tells a value from others: numpy's numbers are Python's, and what is no plain value is its text."""
     value = value.item() if isinstance(value, np.generic) else value
-    return isinstance(value, bool), value if isinstance(value, PLAIN) else str(value)
+    return value if isinstance(value, PLAIN) else str(value)
 
 
 def is_missing(value: Any) -> bool:

@@ -14,7 +14,7 @@ from offsettree.reading.columns import ColumnSpace
 __all__ = ["Flat", "flatten", "inputs_of"]
 
 # By which a policy chooses: a subclass that has its own is another policy than the one that knows its model.
-CHOOSES_BY = ("_choose", "_choose_within", "_rank", "_probabilities", "_ask", "_ask_within")
+CHOOSES_BY = ("_choose", "_choose_within", "_rank", "_probabilities", "_ask", "_ask_within", "_scaled_rewards")
 
 
 class Flat(NamedTuple):
@@ -32,7 +32,7 @@ def flatten(policy: Any, *, also_alike: tuple[str, ...] = ()) -> Flat:
     """
     kind = type(policy)
     knows = next(each for each in kind.__mro__ if "_as_model" in each.__dict__)
-    if any(getattr(kind, name) is not getattr(knows, name) for name in (*CHOOSES_BY, *also_alike)):
+    if any(getattr(kind, name, None) is not getattr(knows, name, None) for name in (*CHOOSES_BY, *also_alike)):
         raise CannotFlatten(name_of(policy))
     space = _space_of(policy)
     try:

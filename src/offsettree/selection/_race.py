@@ -198,11 +198,11 @@ class Race:
                 warnings.simplefilter("always")
                 try:
                     self.shared = self.log.fit_shared(place, cast(RewardBoosting, self.active[place]))
-                    self.evidence.is_proven = self.shared.policy.gain_ >= self.rule.proven
                 except Exception as reason:
                     self.remove(place, "failed", "it failed", error_line(reason))
             seconds = now() - started
             if self.shared is not None:
+                self.evidence.is_proven = self.shared.policy.gain_ >= self.rule.proven
                 self.shared = self.shared._replace(warnings=tuple(caught))
             self._account(place, seconds, warning_texts(caught))
             self.budget.note(place, seconds, len(self.log.reward))
