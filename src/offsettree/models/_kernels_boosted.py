@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from offsettree._jit import kernel, part
+from offsettree.models._kernels_eights import add_to_four
 from offsettree.models.boosted import FLAG, MISSING
 from offsettree.models.layout import HAS_INFINITY, HAS_NAN
 
@@ -70,54 +71,37 @@ def _find_leaves(codes: Any, trees: Any, t: Any, leaf: Any) -> None:
         end = begin
 
 
-@part
-def _add_trees(values: Any, first: Any, end: Any, ends: Any, i: Any, out: Any) -> None:
-    """Add the numbers of the leaves of some trees for one row, by eights: each eight is one vector, written once."""
-    n, v, step, zero = np.uint64(out.shape[0]), np.uint64(0), np.uint64(8), np.uint64(0)
-    n_trees = np.uint64(end - first)
-    own = values[first:end]
-    while v + step <= n:
-        a, b, c, d = out[v], out[v + 1], out[v + 2], out[v + 3]
-        e, f, g, h = out[v + 4], out[v + 5], out[v + 6], out[v + 7]
-        for t in range(zero, n_trees):
-            leaf = own[t, np.uint64(ends[t, i])]
-            a, b, c, d = a + leaf[v], b + leaf[v + 1], c + leaf[v + 2], d + leaf[v + 3]
-            e, f, g, h = e + leaf[v + 4], f + leaf[v + 5], g + leaf[v + 6], h + leaf[v + 7]
-        out[v], out[v + 1], out[v + 2], out[v + 3] = a, b, c, d
-        out[v + 4], out[v + 5], out[v + 6], out[v + 7] = e, f, g, h
-        v += step
-    while v < n:
-        total = out[v]
-        for t in range(zero, n_trees):
-            total += own[t, np.uint64(ends[t, i]), v]
-        out[v] = total
-        v += np.uint64(1)
-
-
 @kernel
 def add_leaves(codes: Any, trees: Any, out: Any) -> None:
     """Add the numbers of each row's leaves, tree by tree, to `out`; codes are of shape (n_columns, at least n_rows)."""
-    n_rows, n_tests, n_directions = out.shape[0], trees.feature.shape[1], trees.values.shape[2]
-    values, output, n_trees = trees.values, trees.output, trees.feature.shape[0]
+    n_rows, n_outputs, n_trees = out.shape[0], out.shape[1], trees.feature.shape[0]
+    output = trees.output
     block = np.zeros((codes.shape[0], BLOCK), np.uint8)
-    leaf = np.empty((n_tests, BLOCK), np.uint8)
+    leaf = np.empty((trees.feature.shape[1], BLOCK), np.uint8)
     ends = np.empty((TREES_AT_ONCE, BLOCK), np.uint8)
+    sums = np.zeros(BLOCK * n_outputs, np.float32)
     for first in range(0, n_rows, BLOCK):
         n_here = min(BLOCK, n_rows - first)
         for c in range(codes.shape[0]):  # a loop, as slices bring NumPy's errors of shapes, which compile slowly
             for i in range(n_here):
                 block[c, i] = codes[c, first + i]
+        for i in range(n_here):
+            for v in range(n_outputs):
+                sums[i * n_outputs + v] = out[first + i, v]
         t = 0
         while t < n_trees:
-            begin, end = output[t], t
-            while end < n_trees and end < t + TREES_AT_ONCE and output[end] == begin:
+            end = t
+            while end < n_trees and end < t + TREES_AT_ONCE and output[end] == output[t]:
                 _find_leaves(block, trees, end, leaf)
                 for i in range(BLOCK):
                     ends[end - t, i] = leaf[0, i]
                 end += 1
-            for i in range(n_here):
-                _add_trees(values, t, end, ends, i, out[first + i, begin : begin + n_directions])
+            for i in range(0, n_here, 4):  # up to three rows after the last take part, and are forgotten
+                add_to_four(trees.values, t, ends, end - t, i, sums, output[t], n_outputs)
             t = end
+        for i in range(n_here):
+            for v in range(n_outputs):
+                out[first + i, v] = sums[i * n_outputs + v]
 
 
 @part
@@ -175,19 +159,32 @@ def _make_columns(X: Any, i: Any, linear: Any, made: Any, out: Any) -> None:
 
 
 @part
+def _add_products(features: Any, weights: Any, first: Any, score: Any) -> None:
+    """Add features times weights, which are in the rows from `first` on: four at a time, for fewer writes, in order."""
+    n, f = features.shape[0], 0
+    while f + 4 <= n:
+        p, q = np.float64(features[f]), np.float64(features[f + 1])
+        r, s = np.float64(features[f + 2]), np.float64(features[f + 3])
+        at = first + f
+        for a in range(score.shape[0]):
+            total = score[a] + p * weights[at, a] + q * weights[at + 1, a]
+            score[a] = total + r * weights[at + 2, a] + s * weights[at + 3, a]
+        f += 4
+    while f < n:
+        p, at = np.float64(features[f]), first + f
+        for a in range(score.shape[0]):
+            score[a] += p * weights[at, a]
+        f += 1
+
+
+@part
 def _score(weights: Any, linear_part: Any, sums: Any, i: Any, score: Any, j: Any) -> None:
     """Write into row j the scores of row i."""
     n_linear, n_actions = linear_part.shape[0], weights.shape[1]
     for a in range(n_actions):
         score[j, a] = weights[0, a]
-    for f in range(n_linear):
-        value = linear_part[f]
-        for a in range(n_actions):
-            score[j, a] += value * weights[1 + f, a]
-    for f in range(sums.shape[1]):
-        value = np.float64(sums[i, f])
-        for a in range(n_actions):
-            score[j, a] += value * weights[1 + n_linear + f, a]
+    _add_products(linear_part, weights, 1, score[j])
+    _add_products(sums[i], weights, 1 + n_linear, score[j])
 
 
 @part
