@@ -21,7 +21,7 @@ HEAVY = {"numpy", "scipy", "sklearn", "numba", "joblib", "pandas", "polars", "py
 
 
 class Import(NamedTuple):
-    """One imported name; `module` is None if a whole module was imported."""
+    """One imported name; `name` is None if a whole module was imported."""
 
     importer: str
     line: int
