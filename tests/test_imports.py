@@ -24,7 +24,7 @@ HEAVY = {
 
 
 class Import(NamedTuple):
-    """One imported name; `module` is None if a whole module was imported."""
+    """One imported name; `name` is None if a whole module was imported."""
 
     importer: str
     line: int
