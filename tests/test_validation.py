@@ -9,17 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsettree._validation import (
-    check_actions,
-    check_n_jobs,
-    check_propensity,
-    check_range,
-    check_reward,
-    encode_actions,
-    find_actions,
-    is_number,
-)
+from offsettree import DoublyRobust, ImportanceWeighted, OffsetForest, OffsetTree
+from offsettree._labels import check_actions, encode_actions, find_actions
+from offsettree._validation import check_n_jobs, check_propensity, check_range, check_reward, is_number
 from offsettree.exceptions import ActionError, ParameterError, PropensityError, RewardError
+from offsettree.learners import HistogramTree
 
 KINDS = [np.int8, np.uint8, np.int16, np.int64, np.uint64]
 
@@ -90,3 +84,12 @@ def test_whole_numbers_beyond_all_floats_are_refused_by_an_error_of_ours() -> No
 def test_complex_numbers_are_no_labels() -> None:
     with pytest.raises(ActionError, match="all integers or all strings"):
         check_actions([np.complex128(1), 2])
+
+
+@pytest.mark.parametrize("seed", [HUGE, -1, "seven", (0, 1)])
+@pytest.mark.parametrize("kind", [OffsetTree, OffsetForest, DoublyRobust, ImportanceWeighted, HistogramTree])
+def test_a_seed_that_is_none_is_refused_by_an_error_of_ours(kind: Any, seed: Any) -> None:
+    X, action = np.arange(12.0).reshape(6, 2), np.array([0, 1] * 3)
+    log = {} if kind is HistogramTree else {"reward": np.ones(6), "propensity": 0.5}
+    with pytest.raises(ParameterError, match="random_state must be"):
+        kind(random_state=seed).fit(X, action, **log)

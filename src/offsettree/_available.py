@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from offsettree._features import check_sparse, is_sparse
-from offsettree._validation import check_actions, encode_actions, some_labels
+from offsettree._features import is_sparse
+from offsettree._labels import check_actions, encode_actions, some_labels
+from offsettree._sparse import check_sparse
 from offsettree.exceptions import ActionError, FeatureError
 
 __all__ = [

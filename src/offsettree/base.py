@@ -28,14 +28,13 @@ from offsettree._features import (
     take_rows,
 )
 from offsettree._fingerprint import Fingerprint, remember_rows
+from offsettree._labels import encode_actions, find_actions
 from offsettree._traits import check_learner, take_over_input_tags, takes_missing
 from offsettree._validation import (
     check_n_jobs,
     check_range,
     check_reward_within,
     check_weight,
-    encode_actions,
-    find_actions,
     refuse_scoring_without_log,
     warn_caller,
 )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.utils import check_random_state
 
+from offsettree._validation import as_random_state
 from offsettree.exceptions import ParameterError
 
 __all__ = ["make_synsep"]
@@ -66,7 +66,7 @@ def make_synsep(
         raise ParameterError(f"n_rows must be a whole number of at least 1; got {n_rows!r}.")
     if not 0 <= label_noise <= 1:
         raise ParameterError(f"label_noise must be in [0, 1]: the share of labels replaced; got {label_noise!r}.")
-    random = check_random_state(random_state)
+    random = as_random_state(random_state)
     # Separate random streams: the documents do not depend on the noise.
     words, noise = (np.random.default_rng(random.randint(2**31, size=4)) for _ in range(2))
     keywords = _draw_keywords(words)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from offsettree._available import Available
 from offsettree._features import Features, take_rows
 from offsettree._fingerprint import Fingerprint, share_remembered
+from offsettree._labels import some_labels
 from offsettree._messages import Message, Parameter
-from offsettree._validation import some_labels
 from offsettree.evaluation._targets import Target
 
 __all__ = [

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import is_frame
-from offsettree._validation import check_actions, encode_actions, find_actions, some_labels, unique_labels
+from offsettree._labels import check_actions, encode_actions, find_actions, some_labels, unique_labels
 from offsettree.exceptions import ActionError, ParameterError
 
 __all__ = ["column_positions", "find_space", "known_labels", "known_positions", "table_columns"]

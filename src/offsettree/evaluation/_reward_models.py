@@ -14,9 +14,9 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from offsettree._features import Features, as_floats, is_finite, is_frame, is_sparse, numeric_columns, take_rows
+from offsettree._labels import some_labels
 from offsettree._messages import Parameter
 from offsettree._traits import takes_missing
-from offsettree._validation import some_labels
 from offsettree.evaluation._labels import column_positions
 from offsettree.evaluation._targets import Target, row_blocks
 from offsettree.exceptions import FeatureError, ParameterError

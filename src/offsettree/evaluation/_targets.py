@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, is_frame, take_rows
+from offsettree._labels import check_actions
 from offsettree._traits import tags_of
-from offsettree._validation import check_actions
 from offsettree.base import BasePolicy
 from offsettree.evaluation._labels import column_positions, known_labels, known_positions
 from offsettree.exceptions import ActionError, LogError, ParameterError

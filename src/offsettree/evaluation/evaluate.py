@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features
 from offsettree._messages import Parameter
+from offsettree._validation import as_random_state
 from offsettree.evaluation import _diagnostics as diagnostics
 from offsettree.evaluation._groups import folds_by_group
 from offsettree.evaluation._inputs import Log, check_settings, find_range, is_table
@@ -157,7 +157,7 @@ def evaluate(
     """
     check_settings(method, interval, level, reward_model, reward_range, max_weight)
     log = Log.of(X, action, reward, propensity, actions, available, [policy, baseline])
-    random = check_random_state(random_state)
+    random = as_random_state(random_state)
     policies = [policy] if baseline is None or _is_logging(baseline) else [policy, baseline]
     targets = [
         find_target(each, log.X, log.logged, log.space, what, log.available, log.columns)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from offsettree._available import Available, check_available
 from offsettree._features import Features, take_rows
-from offsettree._validation import check_actions, check_propensity
+from offsettree._labels import check_actions
+from offsettree._validation import check_propensity
 from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._inputs import Log, is_table, rows_of
 from offsettree.evaluation._labels import find_space, table_columns

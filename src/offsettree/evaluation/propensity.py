@@ -13,11 +13,11 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features, count_rows, is_sparse, take_rows
+from offsettree._labels import check_actions, encode_actions, find_actions
 from offsettree._traits import check_learner
-from offsettree._validation import check_actions, encode_actions, find_actions, is_number
+from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import NominalEncoder
 from offsettree.logs import Columns
@@ -144,7 +144,7 @@ def estimate_propensity(
     check_learner(model, "classifier", "estimator")
     if not hasattr(model, "predict_proba"):
         raise ParameterError(f"estimator must have predict_proba; {type(model).__name__} has not.")
-    random = check_random_state(random_state)
+    random = as_random_state(random_state)
     count = np.bincount(logged, minlength=len(space))
     frequency = count / n_rows
     logs = np.log(_out_of_fold(model, X, logged, frequency, n_folds, random))

@@ -8,14 +8,14 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import (
     check_is_fitted,
 )
 
 from offsettree._features import Features, append_indicator, check_features, count_rows, take_rows
 from offsettree._traits import check_learner, take_over_input_tags
-from offsettree._validation import check_labels, check_weight
+from offsettree._validation import as_random_state, check_labels, check_weight
 from offsettree.exceptions import ParameterError
 from offsettree.learners._template import Template
 from offsettree.learners.constant import ConstantClassifier
@@ -101,7 +101,7 @@ class Costing(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         weight = check_weight(sample_weight, len(target))
         self.classes_, label = np.unique(target, return_inverse=True)
 
-        random = check_random_state(self.random_state)
+        random = as_random_state(self.random_state)
         bound = self._bound(weight)
         draws = [np.flatnonzero(random.random_sample(len(label)) * bound < weight) for _ in range(self.n_draws)]
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_draws).tolist()

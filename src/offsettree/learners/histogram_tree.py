@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, check_features, count_rows, is_frame, take_rows
-from offsettree._validation import check_labels, check_weight, is_number
+from offsettree._validation import as_random_state, check_labels, check_weight, is_number
 from offsettree.exceptions import FeatureError, LogError, ParameterError
 from offsettree.learners._binning import Bins, tables
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
@@ -129,7 +129,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         heard = np.flatnonzero(weight)
         self._bins = Bins.fit(X, heard)
         codes = self._bins.codes(self._bins.numbers(X if len(heard) == len(weight) else take_rows(X, heard)))
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = int(as_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         vote = np.where(label[heard] == 1, weight[heard], -weight[heard])
         row = np.arange(len(heard), dtype=np.int32)
         self.leaf_scale_ = self._choose_scale(codes, row, vote, seed)

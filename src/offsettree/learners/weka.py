@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, assert_all_finite, check_random_state
+from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from offsettree._features import Features, check_features, count_rows, is_frame, take_rows
-from offsettree._validation import check_labels, check_weight, is_number
+from offsettree._validation import as_random_state, check_labels, check_weight, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.learners._columns import read_columns
 from offsettree.learners._weka_model import WekaModel
@@ -282,7 +282,7 @@ class M5P(_WekaRegressor):
     ) -> None:
         if (weight != weight[0]).any():
             chance = weight / weight.sum()
-            rows = check_random_state(self.random_state).choice(len(target), size=len(target), p=chance)
+            rows = as_random_state(self.random_state).choice(len(target), size=len(target), p=chance)
             X, target = take_rows(X, np.sort(rows)), target[np.sort(rows)]
         super()._train(X, target, np.ones(len(target)), classes)
 
@@ -438,5 +438,5 @@ def _number(name: str, value: Any, low: float) -> str:
 
 def _seed(random_state: int | np.random.RandomState | None) -> str:
     if random_state is None or isinstance(random_state, np.random.RandomState):
-        random_state = check_random_state(random_state).randint(LARGEST_SEED)
+        random_state = as_random_state(random_state).randint(LARGEST_SEED)
     return _whole("random_state", random_state, 0)

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from offsettree._labels import bad_whole_numbers
 from offsettree._messages import Message, Parameter
-from offsettree._validation import bad_propensities, bad_rewards, bad_whole_numbers, propensity_remedy
+from offsettree._validation import bad_propensities, bad_rewards, propensity_remedy
 from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs._reader import Chunk
 from offsettree.logs._tables import as_numerals

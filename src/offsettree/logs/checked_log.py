@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from offsettree._available import Available, check_available_to_log
 from offsettree._features import Features, take_rows
-from offsettree._validation import check_actions, check_propensity, check_range, check_reward, encode_actions
+from offsettree._labels import check_actions, encode_actions
+from offsettree._validation import check_propensity, check_range, check_reward
 
 __all__ = ["CheckedLog", "Columns", "judge_columns", "with_log_or_parts"]
 

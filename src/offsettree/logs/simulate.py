@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows
-from offsettree._validation import check_actions, encode_actions, find_actions
+from offsettree._labels import check_actions, encode_actions, find_actions
+from offsettree._validation import as_random_state
 from offsettree.exceptions import ActionError, LogError, ParameterError, PropensityError
 from offsettree.logs.logged_data import LoggedData
 
@@ -52,8 +53,6 @@ def simulate_log(
     >>> simulate_log([[0.0], [1.0]], [[0.2, 0.8], [0.3, 0.1]], logging=[0.0, 1.0]).reward
     array([0.8, 0.1])
     """
-    from sklearn.utils import check_random_state
-
     n_rows = count_rows(X)
     if n_rows == 0:
         raise LogError("X must have rows to simulate a log from; it has none.")
@@ -69,7 +68,7 @@ def simulate_log(
         right = check_actions(y, n_rows, what="y")
         labels = find_actions(right, actions)
         right = encode_actions(right, labels)
-    chosen, propensity = _choose(logging, X, n_rows, labels, check_random_state(random_state))
+    chosen, propensity = _choose(logging, X, n_rows, labels, as_random_state(random_state))
     earned = rewards[np.arange(n_rows), chosen] if rewards.ndim == 2 else chosen == right
     return LoggedData(X, labels[chosen], earned.astype(np.float64), propensity)
 

@@ -12,7 +12,8 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.utils.metadata_routing import UNUSED
 
 from offsettree._features import Features, as_one_row, check_features, check_numbers, count_rows, is_frame
-from offsettree._validation import LEAST_PROPENSITY, check_range, find_actions
+from offsettree._labels import find_actions
+from offsettree._validation import LEAST_PROPENSITY, check_range
 from offsettree.base import BasePolicy
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.logs import CheckedLog

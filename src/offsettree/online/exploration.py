@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from offsettree._features import Features, as_one_row
-from offsettree._validation import as_random_state, find_actions, is_number
+from offsettree._labels import find_actions
+from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import ParameterError
 
 __all__ = ["EpochGreedy", "EpsilonGreedy", "Explorer", "Explores"]

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows, is_frame, take_rows
+from offsettree._labels import check_actions, encode_actions, some_labels
 from offsettree._progress import Progress
-from offsettree._validation import check_actions, check_range, check_reward_within, encode_actions, some_labels
+from offsettree._validation import check_range, check_reward_within
 from offsettree.base import BasePolicy
 from offsettree.exceptions import LogError, ParameterError, RewardError
 from offsettree.logs import LoggedData

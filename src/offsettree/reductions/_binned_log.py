@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._available import Available
 from offsettree._features import is_sparse
+from offsettree._validation import as_random_state
 from offsettree.learners import KINDS, Bins, HistogramTree
 from offsettree.reductions._native import Grown
 from offsettree.reductions._sides import LeafRanges
@@ -200,7 +200,7 @@ def seeds_of(learner: HistogramTree, seeds: NDArray[np.int64]) -> NDArray[np.int
     """Return the seeds of contests; the learner's own counts, in every contest, as with any learner."""
     if learner.random_state is None:
         return seeds
-    return np.full(len(seeds), check_random_state(learner.random_state).randint(np.iinfo(np.int32).max))
+    return np.full(len(seeds), as_random_state(learner.random_state).randint(np.iinfo(np.int32).max))
 
 
 def _by_place(child: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from offsettree._features import check_features, is_finite, is_frame, is_sparse
 from offsettree._fingerprint import Fingerprint, remember_rows
-from offsettree._validation import check_reward_within, find_actions, unique_labels, warn_caller
+from offsettree._labels import find_actions, unique_labels
+from offsettree._validation import check_reward_within, warn_caller
 from offsettree.exceptions import FeatureError, LogError
 from offsettree.logs import CheckedLog, LoggedData
 from offsettree.reductions._nodes import may_assume_finite

@@ -8,12 +8,12 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, cross_val_predict
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features
+from offsettree._labels import some_labels
 from offsettree._messages import Message, Parameter
 from offsettree._traits import check_learner
-from offsettree._validation import is_number, some_labels, warn_caller
+from offsettree._validation import as_random_state, is_number, warn_caller
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import Template
 
@@ -195,7 +195,7 @@ def _predicted_rewards(
 ) -> NDArray[np.float64]:
     if len(reward) < 2:
         raise LogError("an offset that is a regressor needs at least 2 rows to be cross-fitted; got 1.")
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    seed = as_random_state(random_state).randint(np.iinfo(np.int32).max)
     # No row's own reward may set the offset that it is compared with.
     folds = KFold(min(N_FOLDS, len(reward)), shuffle=True, random_state=seed)
     predicted = np.asarray(cross_val_predict(Template(regressor).copy(seed), X, reward, cv=folds), dtype=np.float64)

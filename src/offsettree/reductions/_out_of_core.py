@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from offsettree._progress import Progress
+from offsettree._validation import as_random_state
 from offsettree.exceptions import ParameterError, ScratchError
 from offsettree.logs import LoggedData
 from offsettree.reductions._binned_log import seeds_of
@@ -49,7 +49,7 @@ SECONDS = 0.5  # between two words on how many rows have been read
 def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verbose: bool | None) -> None:
     """Fit an `OffsetTree`; see its `fit_log`."""
     _check_parameters(policy)
-    random = check_random_state(policy.random_state)
+    random = as_random_state(policy.random_state)
     learner = NodeLearner(policy._learner())
     is_shown = sys.stderr.isatty() if verbose is None else verbose
     with _scratch_folder(folder) as scratch:

@@ -9,13 +9,13 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, check_features, count_rows, take_rows
 from offsettree._traits import take_over_input_tags
-from offsettree._validation import check_labels, check_n_jobs, check_weight
+from offsettree._validation import as_random_state, check_labels, check_n_jobs, check_weight
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left, train_and_ask
 
 __all__ = ["AllPairs"]
@@ -92,7 +92,7 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         learner = NodeLearner(self.estimator, weighted=bool((weight != weight[0]).any()))
         rows_of = [np.flatnonzero((label == position) & (weight > 0)) for position in range(len(self.classes_))]
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(self.pairs_))
+        seeds = as_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(self.pairs_))
 
         finite = may_assume_finite(learner.estimator, X)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
 from offsettree._features import Features, take_rows
+from offsettree._validation import as_random_state
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError
 from offsettree.learners import default_classifier
@@ -89,7 +90,7 @@ class BinaryOffset(BasePolicy):
             raise ActionError(
                 f"BinaryOffset chooses between two actions; got {len(self.actions_)}. Use OffsetTree for more."
             )
-        random = check_random_state(self.random_state)
+        random = as_random_state(self.random_state)
         learner = NodeLearner(self._learner())
         offset = resolve_offset(self.offset, X, reward, random, propensity)
         self.offset_ = float(np.mean(offset))

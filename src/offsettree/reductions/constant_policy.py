@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from offsettree._features import Features, count_rows
-from offsettree._validation import some_labels
+from offsettree._labels import some_labels
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree

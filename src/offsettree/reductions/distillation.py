@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._available import pieces
 from offsettree._features import Features, count_rows, take_rows
-from offsettree._validation import check_actions, find_actions
+from offsettree._labels import check_actions, find_actions
+from offsettree._validation import as_random_state
 from offsettree.exceptions import ActionError, ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.reductions.offset_tree import OffsetTree
@@ -88,7 +88,7 @@ def distill(
             f"{policy!r:.80}."
         )
     score, labels = _teacher_scores(policy, X, actions)
-    random = check_random_state(random_state)
+    random = as_random_state(random_state)
     student = OffsetTree(
         HistogramTree() if estimator is None else estimator,
         tree=tree,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._available import best_of, pieces
 from offsettree._features import Features, count_rows, take_rows
+from offsettree._validation import as_random_state
 from offsettree.base import BasePolicy
 from offsettree.logs import CheckedLog
 from offsettree.models import Scores
@@ -121,7 +121,7 @@ class DoublyRobust(BasePolicy):
         X, action, reward, propensity, available = log.parts()
         model = "linear" if self.reward_model is None else self.reward_model
         check_reward_model(model)
-        random = check_random_state(self.random_state)
+        random = as_random_state(self.random_state)
         n_actions = len(self.actions_)
         fitted = CrossFit.make(model, X, action, reward, propensity, n_actions, random, self.n_jobs)
         seed = int(random.randint(np.iinfo(np.int32).max))

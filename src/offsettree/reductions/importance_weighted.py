@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features, take_rows
 from offsettree._traits import weight_keyword
+from offsettree._validation import as_random_state
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, Template, default_classifier
@@ -108,7 +108,7 @@ class ImportanceWeighted(BasePolicy):
             raise ParameterError(f"n_draws must be a whole number of at least 1, or None; got {self.n_draws!r}.")
         if not isinstance(self.all_pairs, bool | np.bool_):
             raise ParameterError(f"all_pairs must be True or False; got {self.all_pairs!r}.")
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        seed = as_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         classifier = self._learner()
         if self.all_pairs:
             classifier = AllPairs(classifier, n_jobs=self.n_jobs, random_state=seed)

@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, take_rows
-from offsettree._validation import is_number
+from offsettree._validation import as_random_state, is_number
 from offsettree.base import BasePolicy, snips
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
@@ -152,7 +151,7 @@ class OffsetForest(BasePolicy):
     def _fit(self, log: CheckedLog) -> None:
         self._check_parameters()
         X, action, reward, propensity, _ = log.parts()
-        random = check_random_state(self.random_state)
+        random = as_random_state(self.random_state)
         offset = resolve_offset(self.offset, X, reward, random, propensity)
         self.offset_ = float(np.mean(offset))
         votes = Votes.cast(reward, propensity, offset)

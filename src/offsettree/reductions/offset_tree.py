@@ -9,12 +9,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 
 from offsettree._available import Available
 from offsettree._features import Features, count_rows
+from offsettree._validation import as_random_state
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, default_classifier
@@ -202,7 +202,7 @@ class OffsetTree(BasePolicy):
                 f"path_filter must be 'in_sample' where node_models is 'shared', as one classifier judges the rows of "
                 f"all contests; got {self.path_filter!r}. Use node_models='separate'."
             )
-        random = check_random_state(self.random_state)
+        random = as_random_state(self.random_state)
         learner = NodeLearner(self._learner())
         if self.reward_model is not None:
             self._fit_robustly(log, random)
@@ -361,7 +361,7 @@ class OffsetTree(BasePolicy):
             log = self._judge(X, action, reward, propensity, available=available, first=first)
             X, position, gain, chance, sets = log.parts()
             share = check_growing(self.node_models, self.path_filter, self.offset, self.reward_model)
-            random = check_random_state(self.random_state)
+            random = as_random_state(self.random_state)
             if first:
                 warn_of_short_start(self.tree, self.offset, len(position))
                 self._settle(log, random)

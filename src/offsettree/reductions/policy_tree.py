@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._available import best_of
 from offsettree._features import Features
+from offsettree._validation import as_random_state
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import Bins, HistogramTree
@@ -151,7 +151,7 @@ class PolicyTree(BasePolicy):
         self._check_parameters()
         check_reward_model(self.reward_model)
         warn_of_unlogged(action, self.actions_)
-        random = check_random_state(self.random_state)
+        random = as_random_state(self.random_state)
         n_actions, n_rows = len(self.actions_), len(action)
         self._bins = Bins.fit(X)
         table = Table.of(self._bins, self._bins.codes(self._bins.numbers(X)))

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features, is_frame
-from offsettree._validation import is_number
+from offsettree._validation import as_random_state, is_number
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
@@ -157,7 +156,7 @@ class RewardBoosting(BasePolicy):
         X, action, reward = log.X, log.position, log.scaled
         self._check_parameters(len(action))
         warn_of_unlogged(action, self.actions_)
-        random = check_random_state(self.random_state)
+        random = as_random_state(self.random_state)
         logistic = self.loss == "logistic" or (self.loss == "auto" and bool(((reward == 0) | (reward == 1)).all()))
         spread = float(reward.std())
         self._unit = 1.0 if logistic or not spread > 1e-12 else spread

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._available import best_of
 from offsettree._features import Features, append_indicator, count_rows, take_rows
+from offsettree._validation import as_random_state
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor, Template, default_regressor
@@ -103,7 +103,7 @@ class RewardRegression(BasePolicy):
             raise ParameterError(f"per_action must be True or False; got {self.per_action!r}.")
         X, action, reward, n_actions = log.X, log.position, log.scaled, len(self.actions_)
         template = Template(self._learner())
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
+        seeds = as_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
         finite = may_assume_finite(self._learner(), X)
         self._was_logged = np.bincount(action, minlength=n_actions) > 0
         self._mean_reward = float(reward.mean())

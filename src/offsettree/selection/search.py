@@ -8,13 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features, is_finite, is_sparse
 from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
 from offsettree._traits import tags_of
-from offsettree._validation import check_range, is_number, warn_caller
+from offsettree._validation import as_random_state, check_range, is_number, warn_caller
 from offsettree.base import BasePolicy
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.parts import MODEL_METHODS
@@ -252,7 +251,7 @@ class PolicySearch(BasePolicy):
         low, high = check_range(self.reward_range)
         if (low, high) != (0, 1):
             reward = np.clip(low + (high - low) * reward, low, high)  # rounding may leave the range
-        random = check_random_state(self.random_state)
+        random = as_random_state(self.random_state)
         whole = Log(X, position, reward, propensity, self.actions_, available, (low, high), is_finite(X))
         by: tuple[Any, Any] = getattr(self, "_split_by", (None, None))
         compared, split = self._sample_to_compare_on(whole, RowSplit.of(*by, len(position)), random)

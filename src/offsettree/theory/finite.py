@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
+from offsettree._validation import as_random_state
 from offsettree.exceptions import ParameterError
 from offsettree.logs import LoggedData, simulate_log
 
@@ -65,7 +65,7 @@ class FiniteProblem:
         random_state: int | np.random.RandomState | None = None,
     ) -> Self:
         """Draw a noisy problem: each context has `n_outcomes` reward vectors of random probabilities."""
-        random = check_random_state(random_state)
+        random = as_random_state(random_state)
         size = n_contexts * n_outcomes
         return cls(
             random.dirichlet(np.ones(size)),
@@ -106,7 +106,7 @@ class FiniteProblem:
         `logging` holds the probability of each action given each context, of shape (n_contexts, n_actions); by default
         uniform.
         """
-        random = check_random_state(random_state)
+        random = as_random_state(random_state)
         outcome = random.choice(len(self.probability), size=n_rows, p=self.probability / self.probability.sum())
         context = self.context[outcome]
         chances = logging_probabilities(self, logging)[context]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows
-from offsettree._validation import check_positions, check_propensity, check_reward
+from offsettree._labels import check_positions
+from offsettree._validation import as_random_state, check_propensity, check_reward
 from offsettree.exceptions import TopologyError
 from offsettree.topology import builders
 
@@ -136,7 +137,6 @@ class ActionTree:
         ((0, 2), (3, 1))
         """
         # Imported here: saved policies are loaded without scikit-learn.
-        from sklearn.utils import check_random_state
 
         from offsettree.topology.reward_models import RewardModels
 
@@ -148,7 +148,7 @@ class ActionTree:
             check_reward(reward, n_rows),
             builders.check_n_actions(n_actions),
             propensity=None if propensity is None else check_propensity(propensity, n_rows),
-            random_state=(random := check_random_state(random_state)),
+            random_state=(random := as_random_state(random_state)),
         )
         return cls(*models.children(random, randomize))
 

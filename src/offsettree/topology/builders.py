@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offsettree._validation import some_labels
+from offsettree._labels import some_labels
+from offsettree._validation import as_random_state
 from offsettree.exceptions import TopologyError
 
 __all__ = [
@@ -43,9 +44,7 @@ def balanced(order: NDArray[np.intp]) -> Children:
 
 def random_order(n_actions: int, random_state: int | np.random.RandomState | None) -> NDArray[np.intp]:
     """Shuffle the actions."""
-    from sklearn.utils import check_random_state
-
-    return np.asarray(check_random_state(random_state).permutation(check_n_actions(n_actions)), dtype=np.intp)
+    return np.asarray(as_random_state(random_state).permutation(check_n_actions(n_actions)), dtype=np.intp)
 
 
 def order_by_reward(mean_rewards: ArrayLike) -> NDArray[np.intp]:

@@ -7,10 +7,9 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from offsettree._features import Features, is_frame, numeric_columns
-from offsettree._validation import is_number
+from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.topology._design import Design
 from offsettree.topology._moments import ActionSums, RowsByAction, row_weights
@@ -70,7 +69,7 @@ class RewardModels:
 
         X is read two or three times, in blocks. The random state draws samples of rows and actions.
         """
-        random = check_random_state(random_state)
+        random = as_random_state(random_state)
         design = Design(X, random)
         coefficients, shrinkage = fit_shrunken(
             design, action, _standardised(reward), n_actions, propensity=propensity, random=random
@@ -86,7 +85,7 @@ class RewardModels:
             raise ParameterError(
                 f"randomize must be a number from 0 (not random) to 1 (nearly a random tree); got {randomize!r}."
             )
-        order = principal_order(self.coefficients, check_random_state(random_state), float(randomize))
+        order = principal_order(self.coefficients, as_random_state(random_state), float(randomize))
         return balanced(order)
 
 
