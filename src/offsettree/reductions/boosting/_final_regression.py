@@ -36,7 +36,7 @@ __all__ = [
 
 HELPS = 2.0  # standard errors by which x must help to distinguish actions; else one action is always taken
 FOREST = "forest"  # independent trees grown from the linear start, on short logs
-SHARE_IF_SHORT = 0.75  # of the unconstrained regression, with a forest
+SHARE_IF_SHORT = 0.5  # of the unconstrained regression, with a forest
 FARTHEST = 5.0  # from the mean score, in log-odds, that a leave-one-out score counts
 UNTRUSTED, TRUSTED = 5.0, 25.0  # gains at which the unconstrained regression has the share 0 and 1
 
@@ -208,9 +208,10 @@ def _unconstrained(
     blocks = [np.arange(begins[place], begins[place] + stages[place].basis.shape[1]) for place in places]
     columns = np.concatenate([np.arange(begins[0]), *blocks])
     own = [_own_scores(log, inputs, each[place]) for place in places]
-    linear = next((stages[place].linear for place in places if stages[place].linear is not None), None)
-    if linear is not None and log.linear is not None:
-        own.append(log.linear)
+    linear = None
+    if log.linear is not None:
+        linear = next((stages[place].linear for place in places if stages[place].linear is not None), None)
+        own += [] if linear is None else [log.linear]
     ends = np.cumsum([begins[0], *(len(block) for block in blocks), *(1 for _ in own)])
     groups = [*groups_of(begins[0]), *(slice(int(begin), int(end)) for begin, end in pairwise(ends))]
     design = np.column_stack([inputs[:, columns], *own])

@@ -80,7 +80,7 @@ def fit_stages(
         stages.append(stage)
         parts.append(_held_out_coordinates(log, rows, fold, stage))
         linear = [model.linear for model in models if model.linear is not None]
-        if linear:
+        if linear and not with_forest:  # of few rows per action, the regression would not learn what it is worth
             log = log._replace(linear=_held_out_linear(log, fold, linear))
     final = fit_final(log if len(rows) == n_rows else log.take(rows), stages, parts)
     if not without_folds:
@@ -103,7 +103,7 @@ def _fit_fold(
     if start != "constant":
         weights, _, score = regression(learned, learned.design, groups_of(log.design.shape[1]), expected)
     if start == FOREST:
-        return grow_forest(learned, score, seed)._replace(linear=weights), np.empty(0)
+        return grow_forest(learned, score, seed), np.empty(0)
     model, own = boost(learned, out, weights, score, settings, seed)
     if start != "constant":
         model = model._replace(linear=weights)
