@@ -66,7 +66,7 @@ def _read(core: Any) -> Piece:
     if isinstance(stated, LinearPiece | TreesPiece):
         return stated
     kind: Any = type(stated)
-    reader = _reader_of(kind)
+    reader = _reader_of(kind, classes=hasattr(stated, "classes_"))
     if reader is None:
         raise CannotFlatten(name_of(core))
     return reader(stated)
@@ -113,25 +113,26 @@ def _baseline(core: Any) -> NDArray[np.float64]:
     return np.asarray(core._baseline_prediction, dtype=np.float64).ravel()
 
 
-# The classes that are understood: any that answers by the very functions of one of these is read alike. Between them
-# they have the ways in which scikit-learn's linear models answer.
-READERS: tuple[tuple[tuple[type, ...], tuple[str, ...], Callable[[Any], Piece]], ...] = (
+Readers = tuple[tuple[tuple[type, ...], tuple[str, ...], Callable[[Any], Piece]], ...]
+
+# What is understood: any class that answers by the very functions of one of these is read alike. Between them they have
+# the ways in which scikit-learn's linear models answer. Trees of numbers and of classes share their `predict`.
+NUMBERS: Readers = (
     ((HuberRegressor, Lasso, Ridge, RidgeCV, SGDRegressor), ("predict",), _read_linear),
-    ((LogisticRegression, RidgeClassifier), ("predict", "decision_function"), _read_linear),
     ((RandomForestRegressor, ExtraTreesRegressor, DecisionTreeRegressor), ("predict",), _read_trees),
-    (
-        (RandomForestClassifier, ExtraTreesClassifier, DecisionTreeClassifier),
-        ("predict", "predict_proba"),
-        _read_trees,
-    ),
     ((HistGradientBoostingRegressor,), ("predict", "_raw_predict"), _read_boosted_numbers),
+)
+TREES = (RandomForestClassifier, ExtraTreesClassifier, DecisionTreeClassifier)
+CLASSES: Readers = (
+    ((LogisticRegression, RidgeClassifier), ("predict", "decision_function"), _read_linear),
+    (TREES, ("predict", "predict_proba"), _read_trees),
     ((HistGradientBoostingClassifier,), ("predict", "_raw_predict"), _read_boosted_classes),
 )
 
 
 @cache
-def _reader_of(kind: Any) -> Callable[[Any], Piece] | None:
-    for known, methods, reader in READERS:
+def _reader_of(kind: Any, *, classes: bool) -> Callable[[Any], Piece] | None:
+    for known, methods, reader in CLASSES if classes else NUMBERS:
         if any(same_functions(kind, each, methods) for each in known):
             return reader
     return None
