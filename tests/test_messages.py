@@ -115,3 +115,9 @@ def test_messages_name_options_by_parameters_only() -> None:
             elif isinstance(node, ast.Call) and ast.unparse(node).startswith("Parameter('"):
                 named.add(ast.literal_eval(node.args[0]))
     assert {"interval", "reward_range", "encoding"} <= named <= options
+
+
+def test_a_parameter_may_have_any_value() -> None:
+    values = Parameter("test_size", np.array([1, 2]))
+    assert str(values) == "test_size=array([1, 2])"
+    assert values.as_option() == "--test-size [1 2]"

@@ -2,7 +2,7 @@
 
 Two workers that start with an empty cache would both compile what the first tests need.
 
-    python tools/compile_kernels.py
+    python tools/compile_kernels.py [contests | scores]
 """
 
 from __future__ import annotations
@@ -23,10 +23,14 @@ from offsettree import load, save
 from offsettree.exceptions import OffsetTreeError
 from tests.suites.policies import POLICIES
 
-NAMES = ("offset tree", "offset forest", "reward boosting", "policy tree", "online offset tree", "banditron")
+# In two parts that have little in common, so that two processes can share the work.
+NAMES = {
+    "contests": ("offset tree", "offset forest", "offset tree, forests"),
+    "scores": ("reward boosting", "policy tree", "online offset tree", "banditron"),
+}
 
 
-def main() -> None:
+def main(parts: list[str]) -> None:
     """Fit the policies of the contract suite that compile most to a few rows, and let them decide."""
     warnings.simplefilter("ignore")
     random = np.random.default_rng(0)
@@ -36,7 +40,7 @@ def main() -> None:
     frame = pd.DataFrame(X, columns=list("abcd")).assign(e=pd.Categorical(np.where(X[:, 1] > 0, "x", "y")))
     mask = random.random((len(X), 4)) < 0.7
     mask[np.arange(len(X)), action] = True
-    for policy in (POLICIES[name] for name in NAMES):
+    for policy in (POLICIES[name] for part in parts or NAMES for name in NAMES[part]):
         for table in (X, sp.csr_array(X), frame):
             try:
                 learned = clone(policy).fit(table, action, reward=reward, propensity=np.full(len(X), 0.25))
@@ -51,4 +55,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

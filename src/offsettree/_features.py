@@ -59,6 +59,13 @@ def _is_numeric(dtype: Any) -> bool:
 
 def as_floats(frame: Features) -> NDArray[np.float64]:
     """Make an array of numeric columns; a missing value of any kind is NaN."""
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        # pandas would make numbers of dates and spans of time, and drop the imaginary part.
+        kind = getattr(dtype, "kind", None)
+        if kind in ("M", "m", "c") or (kind is None and str(dtype).startswith(("Date", "Duration", "Time"))):
+            raise _not_numbers([name], TypeError(f"it holds {dtype}"))
+        if kind == "O" and any(isinstance(value, complex) for value in frame[name]):
+            raise _not_numbers([name], TypeError("it holds complex numbers"))
     try:
         if hasattr(frame, "iloc"):  # pandas, whose nullable columns would become objects
             return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))

@@ -29,8 +29,12 @@ class Parameter(NamedTuple):
     name: str
     value: Any = ...
 
+    @property
+    def _is_open(self) -> bool:
+        return self.value is ... or (isinstance(self.value, list) and self.value == [...])
+
     def __str__(self) -> str:
-        if self.value in (..., [...]):
+        if self._is_open:
             value = "..." if self.value is ... else "[...]"
         elif isinstance(self.value, tuple):
             value = f"({', '.join(map(_word, self.value))})"
@@ -43,7 +47,7 @@ class Parameter(NamedTuple):
         option = self.name.replace("_", "-")
         if self.value is False:
             return f"--no-{option}"
-        if self.value in (..., [...]):
+        if self._is_open:
             return f"--{option}"
         values = self.value if isinstance(self.value, tuple) else (self.value,)
         return " ".join([f"--{option}", *map(_word, values)])

@@ -340,8 +340,8 @@ class BasePolicy(BaseEstimator, Policy):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if "_fit" in cls.__dict__:
-            cls._fit = with_log_or_parts(cls.__dict__["_fit"])  # type: ignore[method-assign]
+        if getattr(cls._fit, "takes_both", None) is not cls._fit:  # its own, or that of a class beside it
+            cls._fit = with_log_or_parts(cls._fit)  # type: ignore[method-assign]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -364,9 +364,10 @@ def _warn_of_leaks(X: Features, reward: NDArray[np.float64], propensity: NDArray
             )
 
 
-def is_ours(method: Callable[..., Any]) -> bool:
+def is_ours(policy: Any, method: str) -> bool:
     """Tell whether a policy's method is of this package, and trusts a judged log; others get the parts, as ever."""
-    return method.__module__.startswith("offsettree.")
+    owner = next((each for each in type(policy).__mro__ if method in each.__dict__), None)
+    return owner is not None and method not in vars(policy) and owner.__module__.startswith("offsettree.")
 
 
 def snips(matched: NDArray[np.bool_], reward: NDArray[np.float64], weight: NDArray[np.float64]) -> float:

@@ -105,3 +105,14 @@ def test_groups_that_cannot_be_meant_are_refused(change: dict[str, Any], words: 
 def test_a_row_of_nobody_is_refused(missing: Any) -> None:
     with pytest.raises(ParameterError, match="missing in row 2"):
         check_group(np.array(["a", "b", missing, "b"], dtype=object), 4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_of_rows_in_groups_say_no_more_of_money_than_the_rows(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    reward = np.where(random.random(1500) < 0.01, random.lognormal(3, 1, 1500), 0.0)
+    log: dict[str, Any] = {"X": np.zeros((1500, 1)), "action": random.integers(0, 2, 1500), "reward": reward}
+    rows = evaluate(1, **log, propensity=0.5)
+    copies: dict[str, Any] = {name: np.repeat(values, 20, axis=0) for name, values in log.items()}
+    groups = evaluate(1, **copies, propensity=0.5, group=np.repeat(np.arange(1500), 20))
+    assert (groups.low, groups.high) == pytest.approx((rows.low, rows.high))

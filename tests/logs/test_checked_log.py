@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from offsettree import ConstantPolicy, LoggedData
+from offsettree import ConstantPolicy, LoggedData, OffsetTree, estimate_propensity, evaluate
 from offsettree._available import Available
-from offsettree.exceptions import ActionError, PropensityError
+from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs import CheckedLog, Columns
 
 
@@ -52,8 +52,57 @@ def test_what_was_judged_is_not_judged_again_but_must_fit_to_the_rows_of_x() -> 
     again = LoggedData(np.ones((3, 1)), log.columns)
     assert again.reward is log.reward
     assert again.action.tolist() == ["b", "a", "b"]
-    with pytest.raises(ActionError):
+    with pytest.raises(LogError, match="action must have one value per row of X; got 3 values for 2 rows"):
         LoggedData(np.ones((2, 1)), log.columns)
+    cut = log.columns._replace(propensity=log.propensity[:2])
+    for use in (LoggedData, OffsetTree().fit, lambda X, columns: evaluate(["a"] * 3, X, columns)):
+        with pytest.raises(LogError, match="propensity must have one value per row"):
+            use(np.ones((3, 1)), cut)
+    with pytest.raises(LogError, match="got 3 values for 2 rows"):
+        estimate_propensity(np.ones((2, 1)), log.columns)
+    with pytest.raises(LogError, match="Leave those out"):
+        OffsetTree().fit(np.ones((3, 1)), log.columns, reward=[1, 1, 1], propensity=0.5)
+
+
+def test_what_was_put_in_the_place_of_judged_columns_is_judged() -> None:
+    log = LoggedData(np.zeros((4, 1)), [0, 1, 0, 1], [0, 1, 0, 1], 0.5)
+    log.action = [1.0, 0.0, 1.0, 0.0]  # type: ignore[assignment]
+    assert OffsetTree().fit_log([log]).actions_.tolist() == [0, 1]
+    log.reward = np.array([0.0, np.nan, 0.0, 1.0])
+    with pytest.raises(RewardError, match="row 1 has nan"):
+        OffsetTree().fit(**log.judged())
+    log.reward, log.action = np.zeros(4), np.array([0, 1])
+    with pytest.raises(LogError, match="action must have one value per row"):
+        OffsetTree().fit(**log.judged())
+    with pytest.raises(LogError, match="action must have one value per row"):
+        OffsetTree().fit_log([log])
+
+
+class BesidesIt:
+    """A class beside a policy that learns from the parts of a log."""
+
+    def _fit(self, X: Any, action: Any, reward: Any, propensity: Any, available: Any = None) -> None:
+        self.seen_ = len(reward)
+
+
+class OfAMixin(BesidesIt, ConstantPolicy):  # type: ignore[misc]
+    pass
+
+
+class OfAnyParts(ConstantPolicy):
+    def _fit(self, *parts: Any) -> None:
+        self.seen_ = len(parts[2])
+
+
+class OfALogAndMore(ConstantPolicy):
+    def _fit(self, log: CheckedLog, verbose: bool = False) -> None:
+        self.seen_ = len(log.reward)
+
+
+@pytest.mark.parametrize("kind", [OfAMixin, OfAnyParts, OfALogAndMore])
+def test_however_a_policy_learns_it_is_handed_what_it_takes(kind: Any) -> None:
+    policy = kind().fit(np.zeros((4, 1)), [0, 1, 0, 1], reward=[0, 1, 0, 1], propensity=0.5)
+    assert policy.seen_ == 4
 
 
 def test_labels_take_no_more_room_than_those_of_the_rows() -> None:

@@ -162,7 +162,10 @@ def test_numbers_among_objects_are_numbers_live_and_loaded(policy: Any, tmp_path
     assert loaded.predict(objects).tolist() == expected
     for each in (policy, loaded):
         assert [each.decide(row) for row in objects.to_dict("records")] == expected
-        for odd in (10**400, "seven", 1j, [1.0]):
+        for dtype in ("datetime64[ns]", "timedelta64[ns]", "complex128"):
+            with pytest.raises(FeatureError, match="must hold numbers as it did in fit"):
+                each.predict(pd.DataFrame({"a": pd.Series([1, 2]).astype(dtype), "b": ["x", "y"]}))
+        for odd in (10**400, "seven", 1j, np.complex128(1j), [1.0]):
             with pytest.raises(FeatureError):
                 each.predict(pd.DataFrame({"a": pd.Series([odd, 1.0], dtype=object), "b": ["x", "y"]}))
             with pytest.raises(FeatureError):

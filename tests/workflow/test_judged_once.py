@@ -73,7 +73,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     for home, name, column in (
         ("_validation", "bad_rewards", "reward"),
         ("_validation", "bad_propensities", "propensity"),
-        ("_validation", "check_actions", "action"),
+        ("_labels", "check_actions", "action"),
         ("logs._log_columns", "actions_of", "action"),
         ("_features", "check_numbers", "X"),
         ("_features", "_refuse_infinity", "X"),

@@ -96,7 +96,7 @@ def find_intervals(
     n_rows = len(terms[0].numerator)
     sizes = [_size(each, settings.method, n_rows) for each in terms]
     plain = within(normal_intervals(terms, level, sizes), settings.limits)
-    seen = RewardLimits.of(settings.rewards, settings.limits)
+    seen = RewardLimits.of(settings.rewards, settings.limits, settings.group)
     if interval == "mid_p":
         found = mid_p_intervals(plain, terms, seen, level, differing)
         return widened_by(found, without_model, seen, level, differing) if without_model else found

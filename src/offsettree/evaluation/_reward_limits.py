@@ -37,10 +37,14 @@ class RewardLimits:
     is_range: bool
 
     @classmethod
-    def of(cls, reward: Numbers, reward_range: tuple[float, float] | None) -> Self:
-        """Compute the limits from all rewards of a log."""
+    def of(
+        cls, reward: Numbers, reward_range: tuple[float, float] | None, group: NDArray[np.intp] | None = None
+    ) -> Self:
+        """Compute the limits from all rewards of a log; rows of one `group` are one observation, by their mean."""
+        ends = (float(reward.min()), float(reward.max())) if reward_range is None else reward_range
+        if group is not None:
+            reward = np.bincount(group, reward) / np.bincount(group)
         smallest, largest, mean = float(reward.min()), float(reward.max()), float(reward.mean())
-        ends = (smallest, largest) if reward_range is None else reward_range
         off = reward - mean
         unit = float(np.abs(off).max()) or 1.0  # cubes must not overflow
         off /= unit

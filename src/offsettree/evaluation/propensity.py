@@ -20,7 +20,7 @@ from offsettree._traits import check_learner
 from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import NominalEncoder
-from offsettree.logs import Columns
+from offsettree.logs import Columns, judge_columns
 
 __all__ = ["PropensityEstimate", "estimate_propensity"]
 
@@ -134,7 +134,8 @@ def estimate_propensity(
     n_rows = count_rows(X)
     if n_rows == 0:
         raise LogError("the log is empty: X has no rows to estimate propensities from.")
-    labels = action.action if isinstance(action, Columns) else check_actions(action, n_rows)
+    judged = isinstance(action, Columns)
+    labels = judge_columns(n_rows, action, None, None).action if judged else check_actions(action, n_rows)
     space = find_actions(labels, actions)
     logged = encode_actions(labels, space)
     if not (isinstance(n_folds, int | np.integer) and 2 <= n_folds <= n_rows):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from offsettree._messages import Parameter
+from offsettree._validation import warn_caller
 from offsettree.exceptions import LogError
 from offsettree.logs._source import Source, read_head
 from offsettree.registry import FORMATS, resolve
@@ -86,9 +87,19 @@ def _start_of(source: Source) -> FileStart:
 def _by_content(start: FileStart) -> str | None:
     """Return the format that recognises a file, registered ones first; one without a test has its suffix alone."""
     for name, entry in sorted(FORMATS.known().items(), key=lambda item: isinstance(item[1].target, str)):
-        if resolve(entry.recognise)(start) if entry.recognise else name == start.named != "csv":
+        if _recognises(name, entry.recognise, start) if entry.recognise else name == start.named != "csv":
             return name
     return None
+
+
+def _recognises(name: str, test: Any, start: FileStart) -> bool:
+    try:
+        return bool(resolve(test)(start))
+    except Exception as error:  # another package's test must not keep all other formats from being read
+        if isinstance(test, str):
+            raise
+        warn_caller(f"the format {name!r} is left out: its test of files fails with {type(error).__name__}: {error}")
+        return False
 
 
 def is_parquet(start: FileStart) -> bool:

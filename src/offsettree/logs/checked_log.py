@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from offsettree._available import Available, check_available_to_log
 from offsettree._features import Features, take_rows
 from offsettree._labels import check_actions, encode_actions
-from offsettree._validation import check_propensity, check_range, check_reward
+from offsettree._validation import check_propensity, check_range, check_reward, lengths_differ
+from offsettree.exceptions import LogError
 
 __all__ = ["CheckedLog", "Columns", "judge_columns", "with_log_or_parts"]
 
+BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
 Parts = tuple[Features, NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], Available | None]
 
 
@@ -31,7 +33,14 @@ class Columns(NamedTuple):
 
 def judge_columns(n_rows: int, action: Any, reward: Any, propensity: Any, *, copy: bool = False) -> Columns:
     """Judge the columns of a log, wherever it comes from; columns that have been judged come as `action`, alone."""
-    if isinstance(action, Columns) and len(action.reward) == n_rows:
+    if isinstance(action, Columns):
+        if reward is not None or propensity is not None:
+            raise LogError(
+                "columns that were judged come alone: reward and propensity are among them. Leave those out."
+            )
+        for name, values in zip(action._fields, action, strict=True):
+            if len(values) != n_rows:
+                raise LogError(lengths_differ(name, len(values), n_rows))
         return action
     return Columns(
         check_actions(action, n_rows),
@@ -89,7 +98,9 @@ def with_log_or_parts(fit: Callable[..., None]) -> Callable[..., None]:
 
     Policies written before there were checked logs define ``_fit(self, X, action, reward, propensity, available)``.
     """
-    takes_log = len(signature(fit).parameters) == 2
+    given_by_place = [each for each in signature(fit).parameters.values() if each.kind in BY_PLACE]
+    is_open = any(each.kind is Parameter.VAR_POSITIONAL for each in given_by_place)
+    takes_log = not is_open and sum(each.default is Parameter.empty for each in given_by_place) == 2
 
     @wraps(fit)
     def either(self: Any, *given: Any) -> None:
@@ -102,4 +113,5 @@ def with_log_or_parts(fit: Callable[..., None]) -> Callable[..., None]:
         del given  # no reference is held here, so that `fit` can free what it no longer needs
         return fit(self, held.pop())
 
+    either.takes_both = either  # type: ignore[attr-defined]
     return either

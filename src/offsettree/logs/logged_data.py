@@ -60,6 +60,7 @@ class LoggedData:
         labels, self.reward, self.propensity = judge_columns(n_rows, action, reward, propensity, copy=True)
         # By way of objects, so that no more room is taken than the longest label of these rows needs.
         self.action = labels.astype(object).astype(str) if labels.dtype.kind in "OU" else labels
+        self._as_judged = (self.action, self.reward, self.propensity)
 
     @classmethod
     def from_frame(cls, frame: Features, *, action: str, reward: str, propensity: str) -> Self:
@@ -148,9 +149,10 @@ class LoggedData:
             cost=cost,
             **options,
         )
-        known = parts.propensity
-        columns = parts.action if known is None else Columns(parts.action, parts.reward, known)
-        log = cls(parts.X, columns, parts.reward, known)
+        if parts.propensity is None:
+            log = cls(parts.X, parts.action, parts.reward)
+        else:
+            log = cls(parts.X, Columns(parts.action, parts.reward, parts.propensity))
         log.feature_names, log.notes = parts.feature_names, parts.notes
         return log
 
@@ -222,7 +224,11 @@ class LoggedData:
 
     @property
     def columns(self) -> Columns:
-        """The columns beside X, which were judged when the log was made."""
+        """The columns beside X, judged when the log was made; what was put in their place since is judged now."""
+        parts = (self.action, self.reward, self.propensity)
+        judged = getattr(self, "_as_judged", (None, None, None))
+        if any(now is not then for now, then in zip(parts, judged, strict=True)):
+            return judge_columns(count_rows(self.X), *parts)
         labels = self.action.astype(object) if self.action.dtype.kind == "U" else self.action
         return Columns(labels, self.reward, self.propensity)
 

@@ -47,7 +47,7 @@ class NominalColumns:
         return len(self.shown)
 
     @cached_property
-    def _places(self) -> dict[int, dict[Any, int]]:
+    def _positions(self) -> dict[int, dict[Any, int]]:
         return {
             column: {level_key(value): place for place, value in enumerate(values)}
             for column, values in self.levels.items()
@@ -127,7 +127,7 @@ class NominalColumns:
 
     def _codes(self, column: int, values: Any) -> NDArray[np.float64]:
         """Return the place of each value among the levels: NaN where it is missing, -1 where it is not known."""
-        place_of = self._places[column]
+        place_of = self._positions[column]
         listed = values.to_list() if hasattr(values, "to_list") else list(values)
         return np.array(
             [np.nan if is_missing(value) else place_of.get(level_key(value), -1) for value in listed], dtype=float
@@ -150,7 +150,10 @@ class OneRow:
 
     def to_numpy(self) -> NDArray[np.float64]:
         """Return the numbers; None is a missing one."""
-        return np.array([[np.nan if value is None else float(value) for value in self._values.values()]])
+        values = list(self._values.values())
+        if any(isinstance(value, complex) for value in values):  # numpy's would lose a part
+            raise TypeError("it is complex")
+        return np.array([[np.nan if value is None else float(value) for value in values]])
 
 
 def level_key(value: Any) -> Any:

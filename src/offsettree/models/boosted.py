@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from offsettree._lazy import names_on_demand
+
 __all__ = ["FIELDS", "FLAG", "LINEAR_FIELDS", "MISSING", "TREE_FIELDS", "VALUE"]
 
 # What is made of a column for linear models: its value, or whether it is missing; or, from 0 on, whether it is the
@@ -31,3 +33,6 @@ LINEAR_FIELDS: dict[str, Any] = {
     "weights": np.float64,
 }
 FIELDS = TREE_FIELDS | LINEAR_FIELDS
+
+# Where pickles of policies from before it had a file of its own look for it.
+__getattr__ = names_on_demand("offsettree.models", {"boosted_scores": ("BoostedScores",)})

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.exceptions import ParameterError
 from offsettree.reading.trees import TreeList
 from offsettree.registry import CLASSIFIERS, REGRESSORS
 
@@ -42,5 +43,20 @@ def stated_form(learner: Any) -> Any:
     for registry in (CLASSIFIERS, REGRESSORS):
         for entry in registry.known().values():
             if entry.read is not None and entry.target is type(learner):
-                return entry.read(learner)
+                return _checked(entry.read(learner), learner)
     return learner
+
+
+def _checked(form: Any, learner: Any) -> Any:
+    """Refuse linear functions of other shapes than the learner's: decisions would be none of the actions."""
+    if isinstance(form, LinearPiece):
+        weights, bias = np.shape(form.weights), np.shape(form.bias)
+        n_columns = getattr(learner, "n_features_in_", weights[-1] if weights else 0)
+        n_outputs = len(getattr(learner, "classes_", ())) or np.size(learner.predict(np.zeros((1, n_columns))))
+        fits = weights == (n_outputs, n_columns) or (n_outputs == 2 and weights == (1, n_columns))
+        if not fits or bias != weights[:1] or not np.isfinite(form.weights).all():
+            raise ParameterError(
+                f"{type(learner).__name__} must be read as finite weights of shape {(n_outputs, n_columns)}, with a "
+                f"bias for each output; got weights of shape {weights} and a bias of shape {bias}."
+            )
+    return form

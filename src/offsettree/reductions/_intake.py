@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._features import check_features, is_finite, is_frame, is_sparse
+from offsettree._features import check_features, count_rows, is_finite, is_frame, is_sparse
 from offsettree._fingerprint import Fingerprint, remember_rows
 from offsettree._labels import find_actions, unique_labels
 from offsettree._validation import check_reward_within, warn_caller
 from offsettree.exceptions import FeatureError, LogError
-from offsettree.logs import CheckedLog, LoggedData
+from offsettree.logs import CheckedLog, LoggedData, judge_columns
 from offsettree.reductions._nodes import may_assume_finite
 
 __all__ = ["Intake"]
@@ -41,9 +41,9 @@ class Intake:
                 f"chunks must be logs, such as LoggedData(X, action, reward, propensity); after {self.n_rows:,} rows "
                 f"came a {type(chunk).__name__}. For a log in memory use fit(**log.arrays())."
             )
-        check_reward_within(chunk.reward, self._policy.reward_range, first_row=self.n_rows)
+        columns = judge_columns(count_rows(chunk.X), chunk.columns, None, None)
+        check_reward_within(columns.reward, self._policy.reward_range, first_row=self.n_rows)
         X = self._as_stored(chunk.X)
-        columns = chunk.columns
         self._meet(columns.action)
         log = CheckedLog.of(X, columns, self._labels, self._policy.reward_range, first_row=self.n_rows)
         for name, leak in self._leaks.items():

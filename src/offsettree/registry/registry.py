@@ -151,7 +151,7 @@ class Registry(Mapping[str, Entry]):
             )
         try:
             points[0].load()
-        except Exception as error:  # whatever a package does when it is imported
+        except (Exception, SystemExit) as error:  # whatever a package does when it is imported
             raise ParameterError(
                 f"the {self.noun} {name!r} must be importable; the entry point {points[0].value} of {owners} fails "
                 f"with {type(error).__name__}: {error}. Upgrade that package, or uninstall it."

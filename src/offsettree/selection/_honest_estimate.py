@@ -174,7 +174,7 @@ def _intervals(
         terms, without_model = ([sum_by_group(each, group) for each in some] for some in (terms, without_model))
     size = diagnostics.WeightSums.of(np.asarray(terms[0].weight)).effective_rows
     plain = within(normal_intervals(terms, level, [size, float(len(terms[1].numerator))]), log.reward_range)
-    known = RewardLimits.of(log.reward, log.reward_range)
+    known = RewardLimits.of(log.reward, log.reward_range, group)
     found = mid_p_intervals(plain, terms, known, level)
     first, second, gap = widened_by(found, without_model, known, level) if without_model else found
     return first, second, gap

@@ -59,7 +59,7 @@ class Log(CheckedLog):
         return self._fit_in_place(clone(policy))
 
     def _fit_in_place(self, policy: BasePolicy) -> BasePolicy:
-        if is_ours(policy.fit):
+        if is_ours(policy, "fit"):
             return policy._fit_checked(self)
         return policy.fit(
             self.X,
@@ -80,7 +80,7 @@ class Log(CheckedLog):
 
     def decide(self, policy: BasePolicy) -> NDArray[np.intp]:
         """Return the positions of the actions that a policy chooses among the available ones."""
-        if not is_ours(policy._positions):
+        if not is_ours(policy, "_positions"):
             sets = self.available
             return policy._positions(self.X) if sets is None else policy._positions_among(self.X, sets.mask)
         X = policy._checked(self.X, numbers=policy._must_look_at(self))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
-from offsettree._validation import check_range
+from offsettree._validation import check_range, warn_caller
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
@@ -58,8 +58,13 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     candidates = []
     for each, entry in sorted(offered, key=lambda offer: offer[0].rank):
         if each.sparse if sparse else each.dense:
-            learner = None if each.base is None or entry.base is None else make_learner(each.base, entry.base)
-            candidates.append(Candidate(each.name, entry.make(learner, **each.settings)))
+            try:
+                learner = None if each.base is None or entry.base is None else make_learner(each.base, entry.base)
+                candidates.append(Candidate(each.name, entry.make(learner, **each.settings)))
+            except Exception as error:  # another package's candidate must not break the search for everybody
+                if isinstance(entry.target, str):
+                    raise
+                warn_caller(f"the candidate {each.name!r} of {entry.target!r} is left out: it cannot be made; {error}")
     return candidates
 
 

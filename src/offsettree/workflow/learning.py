@@ -233,7 +233,7 @@ def _fit(policy: BasePolicy, log: LoggedData, held: HoldOut | None = None) -> li
         split = {name: values[held.train] for name, values in columns.items() if values is not None}
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
-        policy.fit(**(log.judged() if is_ours(policy.fit) else log.arrays()), **split)
+        policy.fit(**(log.judged() if is_ours(policy, "fit") else log.arrays()), **split)
     ours = [each.message for each in caught if isinstance(each.message, OffsetTreeWarning)]
     return list(dict.fromkeys(message.args[0] for message in ours))
 

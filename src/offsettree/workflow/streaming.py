@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._progress import Progress
+from offsettree.base import is_ours
 from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate
 from offsettree.exceptions import LogError, ParameterError
@@ -117,7 +118,7 @@ def _second_pass(policy: OnlinePolicy, scan: LogScan, n_rows: int, reward_range:
             always = log.action == passed.constant.best()
             passed.value.add(passed.last == log.action, always, log.reward, log.propensity)
         passed.constant.add(log.action, log.reward, log.propensity)
-        policy.partial_fit(**log.judged())
+        policy.partial_fit(**(log.judged() if is_ours(policy, "partial_fit") else log.arrays()))
         if progress is not None:
             progress.advance(len(log), "learning")
     if progress is not None:

@@ -34,7 +34,6 @@ class BoostedLog(NamedTuple):
     weight: NDArray[np.float64] | None
     n_actions: int
     logistic: bool
-    linear: NDArray[np.float64] | None = None  # held-out score of the row's action by linear models
 
     def take(self, rows: NDArray[np.intp]) -> BoostedLog:
         """Return the log of some rows."""
@@ -44,7 +43,6 @@ class BoostedLog(NamedTuple):
             action=self.action[rows],
             reward=self.reward[rows],
             weight=None if self.weight is None else self.weight[rows],
-            linear=None if self.linear is None else self.linear[rows],
         )
 
 
@@ -68,7 +66,6 @@ class BoostedModel(NamedTuple):
     lowest: NDArray[np.uint8]
     span: NDArray[np.uint8]
     values: NDArray[np.float32]  # of shape (n_trees, n_leaves, n_actions)
-    linear: NDArray[np.float64] | None = None  # what boosting started from: weights per action of the design
 
     def projected(self, basis: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the leaf values projected onto the columns of a basis over the actions."""

@@ -4,7 +4,8 @@ A row's score comes from trees trained without its fold, and so depends on the r
 sign: the mean without some rows is lower, the more these earned. A regression with free signs reads the rewards back
 out of such scores, and looks good where there is nothing to learn. So scores enter with nonnegative weights, the same
 for all actions, which cannot exploit this. An unconstrained regression is added only as far as the nonnegative one
-shows that x tells which action is better.
+shows that x tells which action is better. Linear parts are left to x itself: linear models of the folds differ by just
+the rewards left out.
 
 A start is what boosting starts from: a constant, linear models, or a forest in place of boosting. A stage is the result
 of one start. Directions are the principal directions, over the actions, of a stage's scores.
@@ -49,7 +50,6 @@ class Stage(NamedTuple):
     centre: NDArray[np.float64]
     basis: NDArray[np.float64]  # of shape (n_actions, n_directions)
     scale: NDArray[np.float64]
-    linear: NDArray[np.float64] | None = None  # the mean of the linear models that the trees of all folds started from
 
 
 class FinalModel(NamedTuple):
@@ -200,31 +200,20 @@ def _unconstrained(
     each: list[NDArray[np.float64]],
     places: list[int],
 ) -> Scores:
-    """Regress, per action, on x, on the directions of some stages, and on their scores of the row's own action.
-
-    The held-out score by the linear start is one more column, so that weights of x are shrunk towards it, not to 0.
-    """
+    """Regress, per action, on x, on the directions of some stages, and on their scores of the row's own action."""
     begins = _first_columns(log, stages)
     blocks = [np.arange(begins[place], begins[place] + stages[place].basis.shape[1]) for place in places]
     columns = np.concatenate([np.arange(begins[0]), *blocks])
-    own = [_own_scores(log, inputs, each[place]) for place in places]
-    linear = None
-    if log.linear is not None:
-        linear = next((stages[place].linear for place in places if stages[place].linear is not None), None)
-        own += [] if linear is None else [log.linear]
-    ends = np.cumsum([begins[0], *(len(block) for block in blocks), *(1 for _ in own)])
+    ends = np.cumsum([begins[0], *(len(block) for block in blocks), *(1 for _ in places)])
     groups = [*groups_of(begins[0]), *(slice(int(begin), int(end)) for begin, end in pairwise(ends))]
-    design = np.column_stack([inputs[:, columns], *own])
+    design = np.column_stack([inputs[:, columns], *(_own_scores(log, inputs, each[place]) for place in places)])
     mean = constant_mean(log, design.shape[1])
     mean[len(columns) :] = 1 / len(places)
     models = regression(log, design, groups, mean)
     slopes = np.zeros((log.n_actions, inputs.shape[1]))
     slopes[:, columns] = models.weights[:, : len(columns)]
-    of_own = models.weights[:, len(columns) :]
-    for place, weights in zip(places, of_own.T[: len(places)], strict=True):
+    for place, weights in zip(places, models.weights[:, len(columns) :].T, strict=True):
         slopes += weights[:, np.newaxis] * each[place]
-    if linear is not None:
-        slopes[:, : begins[0]] += of_own[:, -1:] * linear
     return Scores(slopes, models.left_out)
 
 

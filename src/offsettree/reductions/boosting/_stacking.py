@@ -79,9 +79,6 @@ def fit_stages(
         stage = _find_directions(log, fold, starts[s], models, random)
         stages.append(stage)
         parts.append(_held_out_coordinates(log, rows, fold, stage))
-        linear = [model.linear for model in models if model.linear is not None]
-        if linear and not with_forest:  # of few rows per action, the regression would not learn what it is worth
-            log = log._replace(linear=_held_out_linear(log, fold, linear))
     final = fit_final(log if len(rows) == n_rows else log.take(rows), stages, parts)
     if not without_folds:
         return final
@@ -105,8 +102,6 @@ def _fit_fold(
     if start == FOREST:
         return grow_forest(learned, score, seed), np.empty(0)
     model, own = boost(learned, out, weights, score, settings, seed)
-    if start != "constant":
-        model = model._replace(linear=weights)
     loss = loss_of(own, out.reward, log.logistic)
     return model, loss if out.weight is None else loss * out.weight
 
@@ -134,9 +129,7 @@ def _find_directions(
     n_directions = min(n_actions, MOST_DIRECTIONS if n_actions <= MANY_ACTIONS else FEW_DIRECTIONS)
     spread, basis = _leading_directions(scores, n_directions, random)
     scale = np.sqrt(np.maximum(spread, 1e-3 * spread[0] + 1e-9))
-    linear = [model.linear for model in models if model.linear is not None]
-    mean = np.mean(linear, axis=0) if linear else None
-    return Stage(start, models, centre, np.ascontiguousarray(basis, dtype=np.float64), scale, mean)
+    return Stage(start, models, centre, np.ascontiguousarray(basis, dtype=np.float64), scale)
 
 
 def _leading_directions(
@@ -166,17 +159,6 @@ def _sums(
     out = np.zeros((len(rows), values.shape[2]), dtype=np.float32)
     add_leaves(np.ascontiguousarray(log.codes[:, rows]), trees, out)
     return out
-
-
-def _held_out_linear(
-    log: BoostedLog, fold: NDArray[np.intp], weights: list[NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    """Return the score of each row's action by the linear model without the row's fold."""
-    found = np.empty(len(fold))
-    for f, own in enumerate(weights):
-        here = np.flatnonzero(fold == f)
-        found[here] = np.einsum("ip,ip->i", log.design[here], own[log.action[here]])
-    return found
 
 
 def _held_out_coordinates(
