@@ -340,7 +340,8 @@ class BasePolicy(BaseEstimator, Policy):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if getattr(cls._fit, "takes_both", None) is not cls._fit:  # its own, or that of a class beside it
+        is_defined = not getattr(cls._fit, "__isabstractmethod__", False)
+        if is_defined and getattr(cls._fit, "takes_both", None) is not cls._fit:  # its own, or of a class beside it
             cls._fit = with_log_or_parts(cls._fit)  # type: ignore[method-assign]
 
     def __sklearn_tags__(self) -> Tags:

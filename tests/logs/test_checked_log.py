@@ -9,6 +9,7 @@ import pytest
 
 from offsettree import ConstantPolicy, LoggedData, OffsetTree, estimate_propensity, evaluate
 from offsettree._available import Available
+from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs import CheckedLog, Columns
 
@@ -99,7 +100,15 @@ class OfALogAndMore(ConstantPolicy):
         self.seen_ = len(log.reward)
 
 
-@pytest.mark.parametrize("kind", [OfAMixin, OfAnyParts, OfALogAndMore])
+class Between(BasePolicy):
+    """Leaves `_fit` to a class beside it."""
+
+
+class OfAClassBeside(Between, ConstantPolicy):
+    seen_ = 4
+
+
+@pytest.mark.parametrize("kind", [OfAClassBeside, OfAMixin, OfAnyParts, OfALogAndMore])
 def test_however_a_policy_learns_it_is_handed_what_it_takes(kind: Any) -> None:
     policy = kind().fit(np.zeros((4, 1)), [0, 1, 0, 1], reward=[0, 1, 0, 1], propensity=0.5)
     assert policy.seen_ == 4
