@@ -296,6 +296,7 @@ STRAY: dict[str, Any] = {
     "rows that fall": stray(put("indptr", 2, -1)),
     "columns, one beyond": stray(put("indices", 0, 50), "csc"),
     "blocks, one beyond": stray(put("indices", 0, 6), "bsr"),
+    "blocks behind the last row": stray(put("indptr", -1, 72), "bsr"),
     "entries, one beyond": stray(lambda mask: mask.coords[1].__setitem__(0, 6), "coo"),
     "entries without places": stray(lambda mask: setattr(mask, "data", np.ones(999)), "coo"),
     "lists, one beyond": stray(lambda mask: mask.rows[0].__setitem__(0, 6), "lil"),
