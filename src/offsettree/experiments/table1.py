@@ -20,6 +20,7 @@ from offsettree._progress import Progress
 from offsettree.base import BasePolicy
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.experiments.records import Record, Records
+from offsettree.experiments.seeds import splits_of
 from offsettree.learners import Costing, make_learner
 from offsettree.logs import LoggedData, simulate_log
 from offsettree.reductions import ImportanceWeighted, OffsetForest, OffsetTree, RewardBoosting, RewardRegression
@@ -37,15 +38,12 @@ __all__ = [
     "reveal",
     "run",
     "run_one",
-    "splits_of",
 ]
 
 LEARNERS = ("weka", "sklearn")
 # Algorithm 2 as written, and the reading of the protocol whose errors are nearest to the paper's column.
 LETTER, TUNED = "offset tree, letter", "offset tree, tuned"
 N_DRAWS = 10
-SPLITS_OF_A_SEED = 1000
-LARGEST_SEED = 1_000_000
 LOG_SEEDS, POLICY_SEEDS = 10_000, 20_000
 KEY = ("learners", "dataset", "split", "method")
 
@@ -211,16 +209,6 @@ def reveal(dataset: str, split: int) -> tuple[LoggedData, Features, NDArray[np.s
     train, test = train_test_split(np.arange(len(data)), test_size=1 / 3, random_state=split)
     log = simulate_log(take_rows(data.X, train), data.y[train], "uniform", LOG_SEEDS + split, actions=data.classes)
     return log, take_rows(data.X, test), data.y[test]
-
-
-def splits_of(seed: int, n_splits: int) -> range:
-    """Number the splits of a seed; records, and everything random, go by these numbers."""
-    if not 1 <= n_splits <= SPLITS_OF_A_SEED or not 0 <= seed < LARGEST_SEED:
-        raise ParameterError(
-            f"there must be 1 to {SPLITS_OF_A_SEED} splits and a seed from 0 to {LARGEST_SEED - 1}; got {n_splits} "
-            f"and {seed}."
-        )
-    return range(SPLITS_OF_A_SEED * seed, SPLITS_OF_A_SEED * seed + n_splits)
 
 
 def policies(learners: str) -> Policies:
