@@ -71,7 +71,7 @@ VARIANTS: dict[str, BasePolicy] = {
     "contests without weights": OffsetTree(LinearSVC(), random_state=0),
     "forests of trees": OffsetForest(DecisionTreeClassifier(max_depth=3), n_trees=3, random_state=0),
     "forest without scores": OffsetForest(n_trees=4, linear_scores=False, random_state=0),
-    "shared logistic": OffsetTree(LogisticRegression(), node_models="shared", max_rounds=3, random_state=0),
+    "shared logistic": OffsetTree(LogisticRegression(), node_models="shared", random_state=0),
     "shared boosting of rewards": RewardRegression(
         make_learner("boosting", "regressor").set_params(histgradientboostingregressor__max_iter=4), per_action=False
     ),

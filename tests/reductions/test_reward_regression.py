@@ -159,5 +159,5 @@ def test_wekas_trees_see_one_nominal_column() -> None:
 
     policy = RewardRegression(REPTree(), per_action=False).fit(**log.arrays())
     assert policy.estimators_[0]._model.columns.levels == [None, None, None, ["0", "1", "2"]]
-    again = pickle.loads(pickle.dumps(policy))  # noqa: S301
+    again = pickle.loads(pickle.dumps(policy))
     np.testing.assert_array_equal(again.predict(X), policy.predict(X))

@@ -93,7 +93,7 @@ def test_the_oracle_ignores_advice() -> None:
 
 
 def test_a_reduction_that_never_settles_is_named() -> None:
-    with pytest.raises(ParameterError, match="must settle on what it advises.*Restless has not"):
+    with pytest.raises(ParameterError, match=r"must settle on what it advises.*Restless has not"):
         th.SimulatingOracle(Restless(), range(2), 2)
 
 
