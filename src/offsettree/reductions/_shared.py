@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,17 +38,15 @@ def train_shared(
     n_rows = np.zeros(tree.n_nodes, dtype=np.int64)
     ladder = Ladder.at_leaves(tree, action, votes.weight > 0, available=available)
     known: list[Contest] = []
-    n_levels = 0
     with node_settings(assume_finite=may_assume_finite(learner.estimator, X)):
-        for level in _levels(tree):
-            n_levels += 1
-            new = [ladder.contest(node) for node in level]
+        for level in tree.levels():
+            new = [ladder.contest(node) for node in level.tolist()]
             known += new
             for view, contest in zip(_train_level(learner, X, votes, known, new, tree.n_nodes, seed), new, strict=True):
                 views[contest.node], n_rows[contest.node] = view, len(contest.rows)
                 sent_left = prefers_left(view, take_rows(X, contest.rows)) if len(contest.rows) else contest.from_left
                 ladder.settle(contest, sent_left)
-    return views, n_rows, n_levels
+    return views, n_rows, tree.depth
 
 
 def _train_level(
@@ -71,13 +67,3 @@ def _train_level(
         else ConstantClassifier(int(n_left[contest.node] == n_rows[contest.node]))
         for contest in new
     ]
-
-
-def _levels(tree: ActionTree) -> Iterator[list[int]]:
-    """Yield the nodes by their height: first those whose children are leaves."""
-    height = np.zeros(tree.n_nodes, dtype=np.intp)
-    for node in tree.bottom_up():
-        below = [int(child) for child in (tree.left[node], tree.right[node]) if child >= 0]
-        height[node] = 1 + max((height[child] for child in below), default=0)
-    for each in range(1, int(height.max(initial=0)) + 1):
-        yield np.flatnonzero(height == each).tolist()
