@@ -75,6 +75,7 @@ def _offset_trees(classifier: Callable[[], Any]) -> Policies:
         "offset 1/2, random order": lambda: OffsetTree(classifier(), tree="random"),
         "offset 0": lambda: OffsetTree(classifier(), offset=0.0),
         "offset mean": lambda: OffsetTree(classifier(), offset="mean"),
+        "offset median given x": lambda: OffsetTree(classifier(), offset="median_given_x"),
         TUNED: lambda: OffsetTree(Costing(classifier(), n_draws=N_DRAWS), offset="mean"),
         "offset mean, costing, hard votes": lambda: OffsetTree(
             Costing(classifier(), n_draws=N_DRAWS, vote="hard"), offset="mean"
