@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -30,26 +30,27 @@ COLOURS, DASHES = ("#d55e00", "#0072b2", "#009e73"), ("-", (0, (5, 1.5)), (0, (1
 
 TEXT = """# Which offset to take
 
-An offset tree compares every reward with an offset: a reward of at least the offset is a vote for the action, a lower one
-a vote against it, and the distance to the offset is the weight of the vote. The paper's algorithm has the offset 1/2. Its
-note after Theorem 4.1 says that another one may be better: *the offset minimizing the regret bound turns out to be the
-median value of the reward given x*. This page shows how much that matters, and says which to take. Terms are in the
-[glossary](glossary.md).
+An offset tree compares every reward with an offset: a reward of at least the offset is a vote for the action, a lower
+one a vote against it, and the distance to the offset is the weight of the vote. The paper's algorithm has the offset
+1/2. Its note after Theorem 4.1 says that another one may be better: *the offset minimizing the regret bound turns out
+to be the median value of the reward given x*. This page shows how much that matters, and says which to take. Terms
+are in the [glossary](glossary.md).
 
 ## Advice
 
 | rewards | take | because |
 |---|---|---|
 | spread over the whole range, the same in all contexts | `offset=0.5` or `"median"` | the median is near the middle |
-| rare or skewed: clicks, orders, right or wrong answers | `offset="mean"` | 1/2 drowns the few rewards in votes against |
-| contexts differ in luck: some earn much whatever is done, others little | `offset="median_given_x"` | no one number is right for all contexts |
+| rare or skewed: clicks, orders, right or wrong | `offset="mean"` | 1/2 drowns the few rewards in votes against |
+| contexts differ in luck: some earn much anyway | `offset="median_given_x"` | no one number is right for all contexts |
 | you have a model of the reward given x | `offset=regressor` | as above, with your model; it predicts means |
 
-`OffsetTree` has the paper's 1/2 as its default, `OffsetForest` and the command line (`--offset`) the mean. `fit` warns where nearly
-all rewards are on one side of the offset. With a `reward_model` the offset has no part in what is learned.
+`OffsetTree` has the paper's 1/2 as its default, `OffsetForest` and the command line (`--offset`) the mean. `fit`
+warns where nearly all rewards are on one side of the offset. With a `reward_model` the offset has no part in what is
+learned.
 
-"median_given_x" is the median reward of rows with similar contexts, as if actions had been drawn evenly: rows weigh
-1 / propensity. A regression tree finds rows that are similar. It is cross-fitted in five folds, so that no reward has a
+"median_given_x" is the median reward of rows with similar contexts, as if actions had been drawn evenly: rows weigh 1
+/ propensity. A regression tree finds rows that are similar. It is cross-fitted in five folds, so that no reward has a
 say in the offset that it is compared with. It needs the whole log at once: not for `partial_fit` and `fit_log`.
 
 ```python
@@ -71,9 +72,9 @@ say in the offset that it is compared with. It needs the whole log at once: not 
 
 ## What the theorem says
 
-Theorem 4.1 bounds the regret of the policy by the regret of its classifiers times a factor: the expected sum, over all
-contests, of the distances of both rewards from the offset. Where one of k actions earns 1 and all others 0, as in the
-paper's experiments, and classifiers are right, that factor is
+Theorem 4.1 bounds the regret of the policy by the regret of its classifiers times a factor: the expected sum, over
+all contests, of the distances of both rewards from the offset. Where one of k actions earns 1 and all others 0, as in
+the paper's experiments, and classifiers are right, that factor is
 
 ```python
 >>> from offsettree import ActionTree, theory
@@ -85,25 +86,25 @@ paper's experiments, and classifiers are right, that factor is
 
 ```
 
-for the offsets 1/2, 1/k (the mean reward) and 0. The median reward given x is 0 here, and 0 has the smallest factor: about
-log2 k instead of k - 1. So 1/2 is the poor choice on the paper's own data, as its note says.
+for the offsets 1/2, 1/k (the mean reward) and 0. The median reward given x is 0 here, and 0 has the smallest factor:
+about log2 k instead of k - 1. So 1/2 is the poor choice on the paper's own data, as its note says.
 
 ![The factor of Theorem 4.1, and errors in Table 1, by offset](images/offsets.png)
 
 ## What is measured
 
-In Table 1, with one J48 per contest and the weights given to it (mean test error over 13 datasets and ten splits, ± its
-standard error; [experiments.md](experiments.md) has the other readings):
+In Table 1, with one J48 per contest and the weights given to it (mean test error over 13 datasets and ten splits, ±
+its standard error; [experiments.md](experiments.md) has the other readings):
 
 | offset | error |
 |---|---|
 {table1}
 
-1/2 is the worst of all, as the factors say. The mean is ahead of the median: at 0 the rows that earned nothing are left out,
-and J48 has fewer rows to prune by. The factor is a bound for all classifiers; how many rows a learner sees is not in it.
+1/2 is the worst of all, as the factors say. The mean is ahead of the median, at which the rows that earned nothing
+are left out: the factor is a bound for any classifier, and does not know how many rows a learner sees.
 
-On generated problems with eight actions and logistic contests (`python benchmarks/offset_choice.py`), as shares of the
-way from random decisions (0) to the best ones (1):
+On generated problems with eight actions and logistic contests (`python benchmarks/offset_choice.py`), as shares of
+the way from random decisions (0) to the best ones (1):
 
 | rewards | {offsets} |
 |---|{rules}
@@ -193,7 +194,7 @@ def draw() -> None:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     # Deterministic files, so that committed ones change only with the results.
-    with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
+    with mpl.rc_context({"svg.hashsalt": "offsettree"}):
         for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             figure.savefig(FIGURE.with_suffix(f".{suffix}"), dpi=150, metadata=metadata, bbox_inches="tight")
 
