@@ -14,6 +14,7 @@ __all__ = [
     "may_pick_columns",
     "tags_of",
     "take_over_input_tags",
+    "takes_categories",
     "takes_missing",
     "takes_nominal",
     "weight_keyword",
@@ -99,6 +100,17 @@ def takes_nominal(learner: Any) -> bool:
     if package == "offsettree" and hasattr(learner, "estimator"):
         return takes_nominal(learner.estimator)
     return package != "sklearn"
+
+
+def takes_categories(learner: Any, n_values: int) -> bool:
+    """Return whether the learner itself splits a nominal column of so many values, without a step that encodes it.
+
+    Those that say so by their tags, as Weka's do, and scikit-learn's boosting, up to as many values as it has bins.
+    """
+    if getattr(learner, "categorical_features", None) == "from_dtype":
+        return n_values <= getattr(learner, "max_bins", n_values)
+    tags = tags_of(learner)
+    return tags is not None and bool(tags.input_tags.categorical)
 
 
 def weight_keyword(estimator: Any) -> str | None:

@@ -10,6 +10,8 @@ from offsettree.datasets import make_synsep
 from offsettree.experiments import banditron, banditron_report
 from offsettree.experiments.banditron import (
     AGNOSTIC,
+    AGNOSTIC_COSTING,
+    AGNOSTIC_EXPLORED,
     BANDITRONS,
     GAMMAS,
     HINGE_AGNOSTIC,
@@ -22,8 +24,16 @@ from offsettree.experiments.streams import open_stream
 from offsettree.online import progressive_validation
 
 
-def test_there_are_a_banditron_per_gamma_and_two_trees_of_perceptrons_and_of_our_own() -> None:
-    assert list(METHODS) == [*NEARLY_GREEDY, *BANDITRONS, AGNOSTIC, REALIZABLE, HINGE_AGNOSTIC, HINGE_REALIZABLE]
+def test_there_are_a_banditron_per_gamma_and_trees_of_perceptrons_and_of_our_own() -> None:
+    trees = [AGNOSTIC, AGNOSTIC_EXPLORED, AGNOSTIC_COSTING, REALIZABLE, HINGE_AGNOSTIC, HINGE_REALIZABLE]
+    assert list(METHODS) == [*NEARLY_GREEDY, *BANDITRONS, *trees]
+    explored, costing = (METHODS[method](np.arange(9), 7) for method in (AGNOSTIC_EXPLORED, AGNOSTIC_COSTING))
+    assert (explored.learn_from, explored.policy.weighting, explored.policy.loss) == (
+        "exploration",
+        "steps",
+        "perceptron",
+    )
+    assert (costing.learn_from, costing.policy.weighting, costing.policy.loss) == ("all", "costing", "perceptron")
     assert tuple(BANDITRONS.values()) == GAMMAS == tuple(sorted(GAMMAS))
     assert max(NEARLY_GREEDY.values()) < GAMMAS[0]
     learner = METHODS["Banditron, gamma 0.05"](np.arange(9), 7)

@@ -189,7 +189,7 @@ def test_two_actions_and_one_contest() -> None:
 
 
 def test_the_shared_classifier_decides_in_flat_arrays_as_if_it_were_asked() -> None:
-    policy = OffsetTree(DecisionTreeClassifier(max_depth=6), node_models="shared", max_rounds=50, random_state=0)
+    policy = OffsetTree(DecisionTreeClassifier(max_depth=6), node_models="shared", random_state=0)
     policy.fit(**make_log(policy).arrays())
     assert isinstance(policy.compiled_, SplitGraph)
     expected = policy.actions_[policy._ask(X_NEW)].tolist()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -39,6 +39,9 @@ EXPORTED: dict[str, Any] = {
     "ridge": RewardRegression(Ridge()),
     "trees of rewards": RewardRegression(DecisionTreeRegressor(max_depth=4)),
     "extra-trees of rewards": RewardRegression(ExtraTreesRegressor(5, min_samples_leaf=5, random_state=0)),
+    "one model, nominal action": RewardRegression(
+        HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5), per_action=False
+    ),
     "doubly robust by boosting": DoublyRobust(ExtraTreesRegressor(3, min_samples_leaf=5), "boosting", random_state=0),
     "doubly robust": DoublyRobust(ExtraTreesRegressor(5, min_samples_leaf=5), random_state=0),
 }

@@ -11,7 +11,12 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -66,9 +71,12 @@ VARIANTS: dict[str, BasePolicy] = {
     "contests without weights": OffsetTree(LinearSVC(), random_state=0),
     "forests of trees": OffsetForest(DecisionTreeClassifier(max_depth=3), n_trees=3, random_state=0),
     "forest without scores": OffsetForest(n_trees=4, linear_scores=False, random_state=0),
-    "shared logistic": OffsetTree(LogisticRegression(), node_models="shared", max_rounds=3, random_state=0),
+    "shared logistic": OffsetTree(LogisticRegression(), node_models="shared", random_state=0),
     "shared boosting of rewards": RewardRegression(
         make_learner("boosting", "regressor").set_params(histgradientboostingregressor__max_iter=4), per_action=False
+    ),
+    "shared boosting of one nominal action": RewardRegression(
+        HistGradientBoostingRegressor(max_iter=6, min_samples_leaf=5), per_action=False, actions=range(5)
     ),
     "shared ridge": RewardRegression(make_learner("ridge", "regressor"), per_action=False),
     "trees of rewards": RewardRegression(DecisionTreeRegressor(max_depth=4)),

@@ -50,6 +50,15 @@ def test_weights_are_given_through_or_drawn_by_costing() -> None:
     assert all(isinstance(pair, KNeighborsClassifier) for pair in unweighted.estimators_)
 
 
+def test_a_weight_of_two_is_a_row_given_twice_even_for_a_learner_with_a_penalty() -> None:
+    weight = 1.0 + (np.arange(len(y)) % 3 == 0)
+    rows = np.repeat(np.arange(len(y)), weight.astype(int))
+    weighted = AllPairs(LogisticRegression(C=0.1, max_iter=2000, tol=1e-8)).fit(X, y, sample_weight=weight)
+    repeated = AllPairs(LogisticRegression(C=0.1, max_iter=2000, tol=1e-8)).fit(X[rows], y[rows])
+    for one, other in zip(weighted.estimators_, repeated.estimators_, strict=True):
+        np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-4)
+
+
 def test_rows_of_weight_zero_are_not_there() -> None:
     weight = (np.arange(len(y)) % 2).astype(float)
     with_zeros = AllPairs(KNeighborsClassifier()).fit(X, y, sample_weight=weight)

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -15,6 +19,8 @@ from sklearn.tree import DecisionTreeRegressor
 from offsettree import RewardRegression, simulate_log
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor
+from offsettree.models import Scores
+from offsettree.reading import flatten
 
 random = np.random.RandomState(0)
 X = random.normal(size=(600, 3))
@@ -76,3 +82,82 @@ def test_frames_with_nominal_columns_reach_the_regressor(per_action: bool) -> No
 def test_per_action_must_be_a_truth_value() -> None:
     with pytest.raises(ParameterError, match="per_action must be True or False; got 'yes'"):
         RewardRegression(per_action="yes").fit(**log.arrays())  # type: ignore[arg-type]
+
+
+class Recorder(BaseEstimator, RegressorMixin):
+    """Says by its tags that it takes categories; keeps what it was shown."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.shown_ = X
+        self.mean_ = {value: float(np.mean(y[X["action"] == value])) for value in X["action"].unique()}
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.array([self.mean_[value] for value in X["action"]])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+
+def test_a_regressor_that_splits_nominal_columns_sees_the_action_as_one() -> None:
+    """The paper's single regressor: the choice as an additional feature."""
+    policy = RewardRegression(Recorder(), per_action=False).fit(**log.arrays())
+    shown = policy.estimators_[0].shown_
+    assert list(shown.columns) == ["x0", "x1", "x2", "action"]
+    assert shown["action"].dtype == pd.CategoricalDtype(["0", "1", "2"])
+    np.testing.assert_array_equal(shown["action"].astype(int), log.action)
+    np.testing.assert_array_equal(shown.iloc[:, :3], X)
+    means = [log.reward[log.action == action].mean() for action in range(3)]
+    np.testing.assert_allclose(policy.predict_rewards(X), np.tile(means, (len(X), 1)))
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
+def test_boosting_sees_one_nominal_column_whatever_x_is(kind: str) -> None:
+    import polars as pl
+
+    forms: dict[str, Any] = {
+        "array": X,
+        "pandas": pd.DataFrame(X, columns=["a", "action", "c"]),
+        "polars": pl.DataFrame(X, schema=["a", "action", "c"]),
+    }
+    rows = {"X": forms[kind], "action": log.action, "reward": log.reward, "propensity": log.propensity}
+    policy = RewardRegression(HistGradientBoostingRegressor(max_iter=20), per_action=False).fit(**rows)
+    (shared,) = policy.estimators_
+    assert shared.is_categorical_.tolist() == [False, False, False, True]
+    plain = RewardRegression(HistGradientBoostingRegressor(max_iter=20), per_action=False).fit(**log.arrays())
+    np.testing.assert_allclose(policy.predict_rewards(forms[kind]), plain.predict_rewards(X))
+    assert policy.score(**rows) > log.reward.mean()
+
+
+def test_more_actions_than_boosting_has_bins_keep_zero_one_columns() -> None:
+    learner = HistGradientBoostingRegressor(max_iter=2, max_bins=2)
+    policy = RewardRegression(learner, per_action=False).fit(**log.arrays())
+    assert policy.estimators_[0].n_features_in_ == 6
+
+
+@given(st.integers(2, 12), st.integers(0, 10_000))
+@settings(max_examples=20, deadline=None)
+def test_the_flat_model_of_a_nominal_action_predicts_as_the_regressor(n_actions: int, seed: int) -> None:
+    random = np.random.RandomState(seed)
+    rows = random.normal(size=(300, 2))
+    rows[random.random_sample(rows.shape) < 0.1] = np.nan
+    action, reward = random.randint(n_actions - 1, size=300), random.random_sample(300)
+    learner = HistGradientBoostingRegressor(max_iter=4, min_samples_leaf=3)
+    policy = RewardRegression(learner, per_action=False, actions=range(n_actions))
+    policy.fit(rows, action, reward=reward + 0.0, propensity=np.full(300, 1 / n_actions))
+    flat = flatten(policy).model
+    assert isinstance(flat, Scores)
+    (summand,) = flat.summands
+    np.testing.assert_allclose(summand.scores(rows), policy.predict_rewards(rows), atol=1e-12)
+
+
+def test_wekas_trees_see_one_nominal_column() -> None:
+    pytest.importorskip("jpype", reason="Weka's learners need the extra weka")
+    from offsettree.learners import REPTree
+
+    policy = RewardRegression(REPTree(), per_action=False).fit(**log.arrays())
+    assert policy.estimators_[0]._model.columns.levels == [None, None, None, ["0", "1", "2"]]
+    again = pickle.loads(pickle.dumps(policy))
+    np.testing.assert_array_equal(again.predict(X), policy.predict(X))

@@ -50,9 +50,7 @@ POLICIES: dict[str, BasePolicy] = {
     "offset tree, not compiled": OffsetTree(KNeighborsClassifier(9, algorithm="brute"), random_state=0),
     "offset tree, out of fold": OffsetTree(path_filter="out_of_fold", random_state=0),
     "offset tree, soft filter": OffsetTree(path_filter=0.1, random_state=0),
-    "offset tree, shared": OffsetTree(
-        DecisionTreeClassifier(max_depth=6), node_models="shared", max_rounds=50, random_state=0
-    ),
+    "offset tree, shared": OffsetTree(DecisionTreeClassifier(max_depth=6), node_models="shared", random_state=0),
     "offset tree, learned": OffsetTree(tree="learned", random_state=0),
     "offset tree, stochastic gradient": OffsetTree(SGDClassifier(alpha=0.01, average=True), offset=0.4, random_state=0),
     "offset tree, reward model": OffsetTree(reward_model="linear", random_state=0),

@@ -69,8 +69,9 @@ def _add_learning_options(group: Any) -> None:
     group.add_argument(
         "--offset",
         metavar="OFFSET",
-        help="offset of offset-tree and offset-forest: mean, median, or a share of the reward range from 0 to 1; a "
-        "reward of at least the offset votes for the action taken, a lower one against it (default: mean)",
+        help="offset of offset-tree and offset-forest: mean, median, median_given_x, or a share of the reward range "
+        "from 0 to 1; a reward of at least the offset votes for the action taken, a lower one against it "
+        "(default: mean)",
     )
     group.add_argument(
         "--no-refit",

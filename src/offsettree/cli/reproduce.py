@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from offsettree.cli import reproduce_banditron, reproduce_table1
+from offsettree.cli import reproduce_banditron, reproduce_noise, reproduce_table1
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -16,3 +16,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
     results = parser.add_subparsers(dest="result", metavar="RESULT", required=True)
     reproduce_table1.configure(results)
     reproduce_banditron.configure(results)
+    reproduce_noise.configure(results)

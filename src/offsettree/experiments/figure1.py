@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from offsettree._optional import require
+from offsettree.experiments.table1 import LETTER, TUNED
 
 __all__ = ["draw"]
 
@@ -14,14 +16,20 @@ MARKERS = "os^Dv<>p"
 
 
 def draw(
-    errors: dict[tuple[str, str], float], folder: str | Path, *, regressions: list[str], stem: str = "figure1"
+    errors: dict[tuple[str, str], float],
+    folder: str | Path,
+    *,
+    regressions: list[str],
+    trees: Sequence[str] = (LETTER, TUNED),
+    stem: str = "figure1",
 ) -> list[Path]:
-    """Draw both panels from mean errors and save them as PNG and SVG; return the files."""
+    """Draw both panels for each offset tree from mean errors, save them as PNG and SVG and return the files."""
     matplotlib = require("matplotlib", extra="plots")
-    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(10, 5), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _panel(left, errors, regressions, "regression")
-    _panel(right, errors, ["weighting"], "importance weighting")
+    size = (10, 5 * len(trees))
+    figure = require("matplotlib.figure", extra="plots").Figure(figsize=size, layout="constrained")
+    for (left, right), tree in zip(figure.subplots(len(trees), 2, squeeze=False), trees, strict=True):
+        _panel(left, errors, regressions, "regression", tree)
+        _panel(right, errors, ["weighting"], "importance weighting", tree)
     paths = [Path(folder) / f"{stem}.{suffix}" for suffix in ("png", "svg")]
     # Deterministic files, so that committed ones change only with the results.
     with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
@@ -30,13 +38,13 @@ def draw(
     return paths
 
 
-def _panel(axes: Any, errors: dict[tuple[str, str], float], methods: list[str], title: str) -> None:
+def _panel(axes: Any, errors: dict[tuple[str, str], float], methods: list[str], title: str, tree: str) -> None:
     limit = 0.0
     for method, marker in zip(methods, cycle(MARKERS), strict=False):
         points = [
-            (100 * error, 100 * errors[dataset, "offset tree"])
+            (100 * error, 100 * errors[dataset, tree])
             for (dataset, run), error in errors.items()
-            if run == method and (dataset, "offset tree") in errors
+            if run == method and (dataset, tree) in errors
         ]
         if points:
             x, y = zip(*points, strict=True)
@@ -46,7 +54,7 @@ def _panel(axes: Any, errors: dict[tuple[str, str], float], methods: list[str], 
     axes.plot([0, limit], [0, limit], color="0.6", linewidth=1, zorder=0)
     axes.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
     axes.set_xlabel(f"error of {title} (%)")
-    axes.set_ylabel("error of the offset tree (%)")
-    axes.set_title(f"Offset tree against {title}")
+    axes.set_ylabel(f"error of the {tree} (%)")
+    axes.set_title(f"{tree.capitalize()}, against {title}")
     if len(methods) > 1:
         axes.legend(loc="lower right")

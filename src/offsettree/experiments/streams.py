@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from offsettree import datasets
 from offsettree.exceptions import ParameterError
 
-__all__ = ["GENERATED", "Stream", "open_stream"]
+__all__ = ["GENERATED", "TEXT_STREAMS", "Stream", "noisy_stream", "open_stream"]
 
 # Label noise by name.
 GENERATED = {"synsep": 0.0, "synnonsep": 0.05}
 N_GENERATED = 1_000_000
+# Real texts, in both forms.
+TEXT_STREAMS = {f"{name}-{values}": (name, values) for name in datasets.TEXTS for values in ("words", "tfidf")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,18 +52,21 @@ class Stream:
 
 
 def open_stream(data: str, n_rows: int | None = None) -> Stream:
-    """Open a source by name: synsep, synnonsep, rcv1 or the path of an svmlight file; take n_rows of it, or all."""
+    """Open a source by name: generated rows, texts, rcv1 or the path of an svmlight file; take n_rows of it, or all."""
     if n_rows is not None and n_rows < 1:
         raise ParameterError(f"rows must be at least 1; got {n_rows}. Leave it out for all rows.")
     if data in GENERATED:
-        return _generated(data, N_GENERATED if n_rows is None else n_rows)
+        return _generated(data, data, GENERATED[data], N_GENERATED if n_rows is None else n_rows, N_GENERATED)
+    if data in TEXT_STREAMS:
+        name, values = TEXT_STREAMS[data]
+        return _loaded(data, data, *datasets.load_text(name, values), n_rows)  # type: ignore[arg-type]
     if data == "rcv1":
         return _loaded(data, data, *datasets.load_rcv1_topics(), n_rows)
     path = Path(data)
     if not path.exists():
         raise ParameterError(
-            f"data must be {', '.join(GENERATED)}, rcv1 or an svmlight file; {data!r} is none of these names, and "
-            "there is no such file."
+            f"data must be {', '.join((*GENERATED, *TEXT_STREAMS))}, rcv1 or an svmlight file; {data!r} is none of "
+            "these names, and there is no such file."
         )
     X, y = datasets.load_svmlight(path)
     content = 0
@@ -70,11 +75,16 @@ def open_stream(data: str, n_rows: int | None = None) -> Stream:
     return _loaded(path.name, f"{path.name}:{content:08x}", X, y, n_rows)
 
 
-def _generated(name: str, n_rows: int) -> Stream:
-    def draw(seed: int) -> tuple[Any, NDArray[Any]]:
-        return datasets.make_synsep(n_rows, label_noise=GENERATED[name], random_state=seed)
+def noisy_stream(label_noise: float, n_rows: int) -> Stream:
+    """Generate SynSep with a share of wrong labels; the documents of a seed are the same for all shares."""
+    return _generated("synsep", f"synsep, noise {label_noise:g}", label_noise, n_rows, n_rows)
 
-    return Stream(name, name, n_rows, n_rows == N_GENERATED, np.arange(9), draw)
+
+def _generated(name: str, identity: str, label_noise: float, n_rows: int, n_whole: int) -> Stream:
+    def draw(seed: int) -> tuple[Any, NDArray[Any]]:
+        return datasets.make_synsep(n_rows, label_noise=label_noise, random_state=seed)
+
+    return Stream(name, identity, n_rows, n_rows == n_whole, np.arange(9), draw)
 
 
 def _loaded(name: str, identity: str, X: Any, y: NDArray[Any], n_rows: int | None) -> Stream:

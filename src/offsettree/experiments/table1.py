@@ -15,18 +15,34 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from offsettree import datasets
-from offsettree._features import Features, take_rows
+from offsettree._features import Features, append_indicator, take_rows
 from offsettree._progress import Progress
 from offsettree.base import BasePolicy
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.experiments.records import Record, Records
+from offsettree.experiments.seeds import splits_of
 from offsettree.learners import Costing, make_learner
 from offsettree.logs import LoggedData, simulate_log
-from offsettree.reductions import ImportanceWeighted, OffsetForest, OffsetTree, RewardRegression
+from offsettree.reductions import ImportanceWeighted, OffsetForest, OffsetTree, RewardBoosting, RewardRegression
 
-__all__ = ["COLUMNS", "LEARNERS", "READINGS", "WEIGHTINGS", "open_records", "policies", "reveal", "run", "run_one"]
+__all__ = [
+    "COLUMNS",
+    "LEARNERS",
+    "LETTER",
+    "READINGS",
+    "REGRESSIONS",
+    "TUNED",
+    "WEIGHTINGS",
+    "open_records",
+    "policies",
+    "reveal",
+    "run",
+    "run_one",
+]
 
 LEARNERS = ("weka", "sklearn")
+# Algorithm 2 as written, and the reading of the protocol whose errors are nearest to the paper's column.
+LETTER, TUNED = "offset tree, letter", "offset tree, tuned"
 N_DRAWS = 10
 LOG_SEEDS, POLICY_SEEDS = 10_000, 20_000
 KEY = ("learners", "dataset", "split", "method")
@@ -45,14 +61,22 @@ class HalfDraws(Costing):
         return 2 * super()._bound(weight)
 
 
+class ZeroOneColumns(RewardRegression):
+    """A reading of the single regressor: the choice as k zero-one columns instead of one nominal feature."""
+
+    def _with_action(self, X: Features, action: NDArray[np.intp]) -> Features:
+        return append_indicator(X, action, len(self.actions_), "action")
+
+
 def _offset_trees(classifier: Callable[[], Any]) -> Policies:
     """Return the possible readings of how the paper ran its offset tree; docs/experiments.md compares them."""
     return {
-        "offset 1/2": lambda: OffsetTree(classifier()),
+        LETTER: lambda: OffsetTree(classifier()),
         "offset 1/2, random order": lambda: OffsetTree(classifier(), tree="random"),
         "offset 0": lambda: OffsetTree(classifier(), offset=0.0),
         "offset mean": lambda: OffsetTree(classifier(), offset="mean"),
-        "offset mean, costing": lambda: OffsetTree(Costing(classifier(), n_draws=N_DRAWS), offset="mean"),
+        "offset median given x": lambda: OffsetTree(classifier(), offset="median_given_x"),
+        TUNED: lambda: OffsetTree(Costing(classifier(), n_draws=N_DRAWS), offset="mean"),
         "offset mean, costing, hard votes": lambda: OffsetTree(
             Costing(classifier(), n_draws=N_DRAWS, vote="hard"), offset="mean"
         ),
@@ -68,6 +92,10 @@ def _weightings(classifier: Callable[[], Any]) -> Policies:
     }
 
 
+def _regression(name: str, *, single: bool = False, **settings: Any) -> Callable[[], BasePolicy]:
+    return lambda: RewardRegression(make_learner(name, "regressor").set_params(**settings), per_action=not single)
+
+
 READINGS: Mapping[str, Policies] = {
     "weka": _offset_trees(lambda: make_learner("j48")),
     "sklearn": _offset_trees(lambda: make_learner("tree")),
@@ -76,31 +104,44 @@ WEIGHTINGS: Mapping[str, Policies] = {
     "weka": _weightings(lambda: make_learner("j48")),
     "sklearn": _weightings(lambda: make_learner("tree")),
 }
-
-# The reading nearest to the paper's column.
-NEAREST = "offset mean, costing"
+REGRESSIONS: Mapping[str, Policies] = {
+    "weka": {
+        "single M5P, zero-one columns": lambda: ZeroOneColumns(make_learner("m5p", "regressor"), per_action=False),
+        "single REPTree, zero-one columns": lambda: ZeroOneColumns(
+            make_learner("reptree", "regressor"), per_action=False
+        ),
+    },
+    "sklearn": {},
+}
 
 COLUMNS: Mapping[str, Policies] = {
     "weka": {
         "weighting": lambda: ImportanceWeighted(make_learner("j48"), n_draws=N_DRAWS),
-        "single M5P": lambda: RewardRegression(make_learner("m5p", "regressor"), per_action=False),
-        "single REPTree": lambda: RewardRegression(make_learner("reptree", "regressor"), per_action=False),
-        "separate M5P": lambda: RewardRegression(make_learner("m5p", "regressor")),
-        "separate REPTree": lambda: RewardRegression(make_learner("reptree", "regressor")),
-        "offset tree": READINGS["weka"][NEAREST],
-        "offset forest": OffsetForest,  # with our own learner, in both families
+        "single M5P": _regression("m5p", single=True),
+        # Weka's -R, which is not its default: a constant instead of a linear model in every leaf.
+        "single M5P -R": _regression("m5p", single=True, regression_tree=True),
+        "single REPTree": _regression("reptree", single=True),
+        "separate M5P": _regression("m5p"),
+        "separate M5P -R": _regression("m5p", regression_tree=True),
+        "separate REPTree": _regression("reptree"),
+        LETTER: READINGS["weka"][LETTER],
+        TUNED: READINGS["weka"][TUNED],
+        "offset forest": OffsetForest,  # these two with our own learner, in both families
+        "reward boosting": RewardBoosting,
     },
     "sklearn": {
         "weighting": lambda: ImportanceWeighted(make_learner("tree"), n_draws=N_DRAWS),
-        "single tree": lambda: RewardRegression(make_learner("tree", "regressor"), per_action=False),
-        "separate tree": lambda: RewardRegression(make_learner("tree", "regressor")),
-        "separate extra-trees": lambda: RewardRegression(make_learner("extra-trees", "regressor")),
-        "offset tree": READINGS["sklearn"][NEAREST],
+        "single tree": _regression("tree", single=True),
+        "separate tree": _regression("tree"),
+        "separate extra-trees": _regression("extra-trees"),
+        LETTER: READINGS["sklearn"][LETTER],
+        TUNED: READINGS["sklearn"][TUNED],
         "weighting, extra-trees": lambda: ImportanceWeighted(
             make_learner("extra-trees"), n_draws=None, all_pairs=False
         ),
         "offset tree, extra-trees": lambda: OffsetTree(make_learner("extra-trees"), offset="mean"),
         "offset forest": OffsetForest,
+        "reward boosting": RewardBoosting,
     },
 }
 
@@ -112,6 +153,7 @@ def run(
     names: Sequence[str],
     methods: Sequence[str],
     n_splits: int = 10,
+    seed: int = 0,
     n_jobs: int = 1,
 ) -> None:
     """Run the tasks that the records lack, the longest first; add each result as it comes.
@@ -122,7 +164,7 @@ def run(
         {"learners": learners, "dataset": name, "split": split, "method": method}
         for name in names
         for method in methods
-        for split in range(n_splits)
+        for split in splits_of(seed, n_splits)
     ]
     pending = [task for task in tasks if task not in records]
     pending.sort(key=lambda task: _work(task["dataset"], task["method"]), reverse=True)
@@ -174,7 +216,7 @@ def policies(learners: str) -> Policies:
     """Return all methods of a family of learners: the columns of the table, and the alternative readings."""
     if learners not in LEARNERS:
         raise ParameterError(f"learners must be one of {', '.join(LEARNERS)}; got {learners!r}.")
-    return {**COLUMNS[learners], **READINGS[learners], **WEIGHTINGS[learners]}
+    return {**COLUMNS[learners], **READINGS[learners], **WEIGHTINGS[learners], **REGRESSIONS[learners]}
 
 
 def open_records(folder: str | Path, learners: str) -> Records:

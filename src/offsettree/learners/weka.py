@@ -70,6 +70,7 @@ class _WekaTree(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from offsettree._jit import part
 
-__all__ = ["relative_weight", "slope", "step"]
+__all__ = ["drawn_weight", "relative_weight", "slope", "step"]
 
-N_WEIGHTED, TOTAL_WEIGHT, LEARNED = 0, 1, 2  # rows in the mean weight, their total weight, all rows
+# Rows in the mean weight, their total weight (with Costing: the largest weight), all rows.
+N_WEIGHTED, TOTAL_WEIGHT, LEARNED = 0, 1, 2
 PERCEPTRON, HINGE = 0, 1  # the third is logistic
 MOST_TIMES = 1000.0  # a weight counts at most as so many times the mean weight
 SURE = 30.0  # margin beyond which the logistic loss is flat
@@ -34,6 +37,31 @@ def relative_weight(contests: Any, node: Any, importance: Any) -> Any:
     contests[node, N_WEIGHTED] = n_weighted + 1
     contests[node, TOTAL_WEIGHT] = total + importance
     return importance * (n_weighted + 1) / (total + importance)
+
+
+@part
+def drawn_weight(contests: Any, node: Any, importance: Any, seed: Any, row: Any) -> Any:
+    """Return 1 with probability importance / the largest one that the contest has seen, else 0: Costing, row by row.
+
+    The draw is a hash of the seed, the number of the row and the contest: it does not depend on how rows are cut into
+    chunks.
+    """
+    largest = max(contests[node, TOTAL_WEIGHT], importance)
+    contests[node, LEARNED] += 1
+    contests[node, N_WEIGHTED] += 1
+    contests[node, TOTAL_WEIGHT] = largest
+    # splitmix64, on the three numbers side by side
+    state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row)
+    state = _mixed(state) + np.uint64(node) + np.uint64(1)
+    uniform = np.float64(_mixed(state) >> np.uint64(11)) / 9007199254740992.0
+    return 1.0 if uniform * largest < importance else 0.0
+
+
+@part
+def _mixed(state: Any) -> Any:
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
 
 
 @part

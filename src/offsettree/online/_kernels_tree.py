@@ -13,7 +13,7 @@ import numpy as np
 from offsettree._jit import kernel, part
 from offsettree.online._kernels_explore import explore, propensity_of, reward_of
 from offsettree.online._kernels_lists import fold, has_zeros, list_margin, table_margin
-from offsettree.online._kernels_losses import relative_weight, slope, step
+from offsettree.online._kernels_losses import drawn_weight, relative_weight, slope, step
 from offsettree.online._kernels_rates import adapt, add_directions
 from offsettree.online._kernels_rows import (
     add_row,
@@ -28,7 +28,7 @@ from offsettree.online._kernels_rows import (
 __all__ = ["choose_from_table", "choose_one", "choose_rows", "choose_within", "fold", "learn_one", "learn_rows", "run"]
 
 # Indices into `settings`, into `totals`, and of the rows of `links`.
-LOSS, RATE, OFFSET, REALIZABLE = 0, 1, 2, 3
+LOSS, RATE, OFFSET, REALIZABLE, COSTING, SEED = 0, 1, 2, 3, 4, 5
 N_ROWS, SQUARES, REWARDS = 0, 1, 2
 LEFT, RIGHT, PARENT, LEAF_PARENT = 0, 1, 2, 3
 
@@ -333,6 +333,7 @@ def learn_row(
     if settings[REALIZABLE] == 0:
         importance /= propensity
     loss, rate = settings[LOSS], settings[RATE]
+    draws = settings.shape[0] > COSTING and settings[COSTING] == 1  # models of former versions have fewer settings
     if scales is not None:
         # The change of a margin should not depend on the number of features.
         rate *= math.sqrt(totals[N_ROWS] / totals[SQUARES])
@@ -343,9 +344,12 @@ def learn_row(
         passed = (margin > 0) == from_left
         # +1 is a vote for the left side.
         vote = 1.0 if from_left == (reward > offset) else -1.0
-        weight = relative_weight(contests, node, importance)
+        if draws:
+            weight = drawn_weight(contests, node, importance, settings[SEED], totals[N_ROWS])
+        else:
+            weight = relative_weight(contests, node, importance)
         derivative = slope(loss, vote * margin)
-        if derivative > 0:
+        if derivative > 0 and weight > 0:
             if scales is None:
                 gain = rate * length
                 if gain > 0:

@@ -225,6 +225,9 @@ class EpochGreedy(Explorer):
         never errs (section 7.2 of the paper; see also `OnlineOffsetTree(realizable=True)`).
     constant : float, default=1.0
         The probability is ``min(1, constant * t ** power)`` in row t = 1, 2, ...
+    learn_from : {"all", "exploration"}, default="all"
+        "all": the policy learns from every row, with its propensity. "exploration": only from explored rows, each with
+        propensity 1 / n_actions, as in Langford and Zhang. Fewer rows, but all of the same weight.
     random_state : int, RandomState, Generator or None, default=None
         Draws the exploration.
 
@@ -234,6 +237,12 @@ class EpochGreedy(Explorer):
         The number of actions chosen.
     actions_ : ndarray of shape (n_actions,)
         The labels.
+
+    Notes
+    -----
+    Propensities are those of the action given the context, whether or not the row was explored: a log of them can be
+    learned from and evaluated on. `learn` is told the propensity only. An action other than the policy's was explored;
+    of rows with the policy's own action, those to learn from are drawn with the probability that they were explored.
 
     References
     ----------
@@ -258,11 +267,13 @@ class EpochGreedy(Explorer):
         *,
         exploration: Literal["agnostic", "realizable"] = "agnostic",
         constant: float = 1.0,
+        learn_from: Literal["all", "exploration"] = "all",
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
         self.policy = policy
         self.exploration = exploration
         self.constant = constant
+        self.learn_from = learn_from
         self.random_state = random_state
 
     def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
@@ -276,6 +287,31 @@ class EpochGreedy(Explorer):
 
     def _rate_settings(self) -> tuple[Any, ...]:
         return self.exploration, self.constant
+
+    def learn(self, x: Any, action: Any, reward: float, propensity: float) -> Self:
+        """Let the policy learn from one row, or pass over it if it was not explored: see `learn_from`."""
+        if not self._learns_from_explored_only():
+            return super().learn(x, action, reward, propensity)
+        n_actions = len(self.actions_)
+        if self._was_explored(check_probability(propensity, "propensity"), n_actions):
+            super().learn(x, action, reward, 1 / n_actions)
+        return self
+
+    def _learns_from_explored_only(self) -> bool:
+        if not isinstance(self.learn_from, str) or self.learn_from not in ("all", "exploration"):
+            raise ParameterError(f"learn_from must be 'all' or 'exploration'; got {self.learn_from!r}.")
+        return self.learn_from == "exploration"
+
+    def _was_explored(self, propensity: float, n_actions: int) -> bool:
+        """Draw whether a row was explored, given the propensity of its action.
+
+        The policy's own action has propensity 1 - rate + rate / k, of which rate / k is exploration; any other action
+        has rate / k, at most 1 / k.
+        """
+        if n_actions == 1 or propensity <= 1 / n_actions:
+            return True
+        explored_share = (1 - propensity) / (n_actions - 1) / propensity
+        return float(self._next_draws(1)[0, 0]) < explored_share
 
 
 def check_probability(value: Any, name: str) -> float:

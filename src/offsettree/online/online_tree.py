@@ -21,6 +21,7 @@ from offsettree.topology import ActionTree, tree_from
 
 __all__ = ["OnlineOffsetTree"]
 
+WEIGHTINGS = ("steps", "costing")
 LOSSES = ("perceptron", "hinge", "logistic")  # kernels know them by their index
 
 
@@ -33,7 +34,9 @@ class TreeModel(NamedTuple):
     contests: NDArray[np.float64]  # of each: number and total weight of rows in the mean weight, number of all rows
     totals: NDArray[np.float64]  # number of rows, sum of squared (scaled) features, sum of rewards
     links: NDArray[np.int64]  # left, right and parent of each node, and the node above each leaf
-    settings: NDArray[np.float64]  # loss, rate, offset (NaN for the mean so far), realizable
+    settings: NDArray[
+        np.float64
+    ]  # loss, rate, offset (NaN for the mean so far), realizable, costing, seed of its draws
 
     def for_choosing(self) -> tuple[NDArray[Any] | None, ...]:
         """Return the arrays that a decision needs."""
@@ -65,6 +68,10 @@ class OnlineOffsetTree(OnlinePolicy):
     realizable : bool, default=False
         Do not divide by propensities: the paper's specialisation (section 7.2) to problems that contests can solve
         without error. There any distribution of rows leads to the same policy, and weights only add variance.
+    weighting : {"steps", "costing"}, default="steps"
+        How weights act. "steps": a row of weight w moves a contest by w steps, see the notes. "costing": the paper's
+        Costing, one row at a time. A contest learns from a row with probability weight / largest weight so far, and
+        then by a step of weight 1; with propensities that fall, that is from ever fewer rows.
     n_bits : int, optional
         Hash features into 2 ** n_bits buckets for the whole tree (12 bytes each: a weight, its sum of squared
         gradients, and a scale), which bounds the memory. Use many more buckets than a row has entries: features that
@@ -74,7 +81,7 @@ class OnlineOffsetTree(OnlinePolicy):
     actions : array of shape (n_actions,), optional
         All action labels, in the order wanted for `actions_`. Required, except for `fit`.
     random_state : int, RandomState, Generator or None, default=None
-        Draws a random tree.
+        Draws a random tree, and with ``weighting="costing"`` the rows.
 
     Attributes
     ----------
@@ -127,6 +134,7 @@ class OnlineOffsetTree(OnlinePolicy):
         tree: Any = "balanced",
         offset: float | Literal["mean"] = 0.5,
         realizable: bool = False,
+        weighting: Literal["steps", "costing"] = "steps",
         n_bits: int | None = None,
         reward_range: Sequence[float] = (0.0, 1.0),
         actions: ArrayLike | None = None,
@@ -137,6 +145,7 @@ class OnlineOffsetTree(OnlinePolicy):
         self.tree = tree
         self.offset = offset
         self.realizable = realizable
+        self.weighting = weighting
         self.n_bits = n_bits
         self.reward_range = reward_range
         self.actions = actions
@@ -153,7 +162,7 @@ class OnlineOffsetTree(OnlinePolicy):
         return int(self._learned().totals[0])
 
     def _settings(self) -> tuple[Any, ...]:
-        names = ("loss", "learning_rate", "offset", "realizable", "n_bits")
+        names = ("loss", "learning_rate", "offset", "realizable", "weighting", "n_bits")
         return *super()._settings(), *(getattr(self, name) for name in names)
 
     def _learned(self) -> TreeModel:
@@ -169,6 +178,8 @@ class OnlineOffsetTree(OnlinePolicy):
         loss, rate, offset = self._check_loss(), check_rate(self.learning_rate), self._check_offset()
         if not isinstance(self.realizable, bool | np.bool_):
             raise ParameterError(f"realizable must be True or False; got {self.realizable!r}.")
+        if not isinstance(self.weighting, str) or self.weighting not in WEIGHTINGS:
+            raise ParameterError(f"weighting must be 'steps' or 'costing'; got {self.weighting!r}.")
         n_bits = check_bits(self.n_bits)
         self.tree_ = self._make_tree()
         n_contests = self.tree_.n_nodes
@@ -183,8 +194,13 @@ class OnlineOffsetTree(OnlinePolicy):
             contests=np.zeros((n_contests, 3)),
             totals=np.zeros(3),
             links=links_of(self.tree_),
-            settings=np.array([loss, rate, offset, self.realizable]),
+            settings=np.array([loss, rate, offset, self.realizable, *self._costing()]),
         )
+
+    def _costing(self) -> tuple[int, int]:
+        if self.weighting == "steps":
+            return 0, 0
+        return 1, int(as_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _make_tree(self) -> ActionTree:
         if isinstance(self.tree, str) and self.tree in ("similar", "learned"):

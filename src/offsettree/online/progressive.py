@@ -18,7 +18,7 @@ from offsettree.base import BasePolicy
 from offsettree.exceptions import LogError, ParameterError, RewardError
 from offsettree.logs import LoggedData
 from offsettree.online._policy import OnlinePolicy
-from offsettree.online.exploration import Explorer, Explores
+from offsettree.online.exploration import EpochGreedy, Explorer, Explores
 
 __all__ = ["ProgressiveResult", "progressive_validation"]
 
@@ -230,7 +230,36 @@ def _compiled_step(
     explores = isinstance(learner, Explores)
     rates = learner._next_rates(n_rows) if explores else np.zeros(n_rows)
     draws = learner._next_draws(n_rows) if explores else np.ones((n_rows, 2))
+    if isinstance(learner, EpochGreedy) and learner._learns_from_explored_only():
+        return _learn_from_explored(policy, X, truth, rows, rates, draws)
     return policy._run(X[rows], *truth.scaled(rows), rates, draws)
+
+
+def _learn_from_explored(
+    policy: OnlinePolicy,
+    X: Features,
+    truth: _Truth,
+    rows: slice,
+    rates: NDArray[np.float64],
+    draws: NDArray[np.float64],
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Decide on all rows up to the next explored one at once: the policy does not change on the way."""
+    n_actions, explored = len(policy.actions_), np.flatnonzero(draws[:, 0] < rates)
+    greedy = np.empty(len(rates), dtype=np.intp)
+    chosen = np.empty(len(rates), dtype=np.intp)
+    first = 0
+    for row in (*explored.tolist(), len(rates)):
+        last = min(row + 1, len(rates))
+        if last > first:
+            greedy[first:last] = policy._choose(X[rows.start + first : rows.start + last])
+            chosen[first:last] = greedy[first:last]
+        if row < len(rates):
+            chosen[row] = min(int(draws[row, 1] * n_actions), n_actions - 1)
+            at = rows.start + row
+            reward = (truth.reward(chosen[row:last], at) - truth.low) / (truth.high - truth.low)
+            policy._learn(X[at : at + 1], chosen[row:last], reward, np.array([1 / n_actions]))
+        first = last
+    return chosen, rates / n_actions + (1 - rates) * (chosen == greedy)
 
 
 def _plain_step(

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from offsettree.learners import ConstantRegressor
 from offsettree.models.planes import Planes
 from offsettree.models.scores import BoostedRewardScores, LeafMeans, LinearScores, Scores, TreeScores
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading.cannot_flatten import CannotFlatten, name_of
+from offsettree.reading.choice_column import read_by_action
 from offsettree.reading.columns import ColumnSpace
 from offsettree.reading.pieces import LinearPiece
 from offsettree.reading.pipelines import steps_before
@@ -31,6 +33,8 @@ def flatten_reward_regression(policy: RewardRegression, space: ColumnSpace) -> S
     n_actions = len(policy.actions_)
     if policy.per_action:
         return Scores([join_pieces([read_regressor(each, space) for each in policy.estimators_], space)], n_actions)
+    if policy._as_category:
+        return Scores([_by_category(policy, space)], n_actions)
     piece = read_regressor(policy.estimators_[0], space, n_more=n_actions)
     logged, mean, n = policy._was_logged, policy._mean_reward, space.n_columns
     if isinstance(piece, LinearPiece):
@@ -51,6 +55,13 @@ def flatten_reward_regression(policy: RewardRegression, space: ColumnSpace) -> S
         which=np.where(logged, np.arange(n_actions), -1).astype(np.int32),
     )
     return Scores([TreeScores(sums)], n_actions)
+
+
+def _by_category(policy: RewardRegression, space: ColumnSpace) -> LinearScores | TreeScores:
+    logged = np.flatnonzero(policy._was_logged)
+    read = dict(zip(logged.tolist(), read_by_action(policy.estimators_[0], space, logged), strict=True))
+    unknown = read_regressor(ConstantRegressor(policy._mean_reward), space)
+    return join_pieces([read.get(action, unknown) for action in range(len(policy.actions_))], space)
 
 
 def flatten_doubly_robust(policy: DoublyRobust, space: ColumnSpace) -> Scores:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +16,23 @@ from offsettree._traits import check_learner
 from offsettree._validation import as_random_state, is_number, warn_caller
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import Template
+from offsettree.reductions._median_given_x import median_given_x
+from offsettree.reductions._weighted_median import weighted_median
 
 __all__ = [
-    "HALVES",
     "ROUNDING",
-    "Side",
     "Tally",
     "Votes",
+    "is_median_given_x",
+    "is_per_row",
     "mean_rewards",
     "resolve_offset",
     "warn_if_one_sided",
     "warn_of_unlogged",
 ]
 
-Side = Literal["left", "right"]
+MEDIAN_GIVEN_X = "median_given_x"
 N_FOLDS = 5
-# Half of all weight, from either side: what is just that but for rounding is in between.
-HALVES: tuple[tuple[float, Side], ...] = ((0.5 * (1 - 1e-9), "left"), (0.5 * (1 + 1e-9), "right"))
 DROWNED = 1.5  # as many times their spread as the mean reward may be away from the offset
 ROUNDING = 1e-12  # what scaling rewards to [0, 1] may leave of a reward that equals the offset
 
@@ -153,6 +153,16 @@ def warn_if_one_sided(tally: Tally) -> None:
         warn_caller(text)
 
 
+def is_median_given_x(offset: Any) -> bool:
+    """Tell the offset that is the median reward given x."""
+    return isinstance(offset, str) and offset == MEDIAN_GIVEN_X
+
+
+def is_per_row(offset: Any) -> bool:
+    """Tell an offset that is another one for each row, so that all rows are needed at once."""
+    return hasattr(offset, "fit") or is_median_given_x(offset)
+
+
 def resolve_offset(
     offset: Any,
     X: Features,
@@ -162,7 +172,7 @@ def resolve_offset(
 ) -> float | NDArray[np.float64]:
     """Return the number, or one number per row, that an `offset` parameter stands for; rewards are in [0, 1].
 
-    The mean and the median weigh rows by 1 / propensity: they are then those of actions drawn evenly, whatever the
+    The mean and both medians weigh rows by 1 / propensity: they are then those of actions drawn evenly, whatever the
     logging policy preferred.
     """
     if is_number(offset):
@@ -175,19 +185,17 @@ def resolve_offset(
         if propensity is None or propensity.min() == propensity.max():
             return float(np.mean(reward) if offset == "mean" else np.median(reward))
         weight = 1 / propensity
-        return float(np.average(reward, weights=weight)) if offset == "mean" else _weighted_median(reward, weight)
+        return float(np.average(reward, weights=weight)) if offset == "mean" else weighted_median(reward, weight)
+    if is_median_given_x(offset):
+        seed = as_random_state(random_state).randint(np.iinfo(np.int32).max)
+        return median_given_x(X, reward, np.ones(len(reward)) if propensity is None else 1 / propensity, seed)
     if not hasattr(offset, "fit"):
-        raise ParameterError(f"offset must be a number from 0 to 1, 'mean', 'median', or a regressor; got {offset!r}.")
+        raise ParameterError(
+            f"offset must be a number from 0 to 1, 'mean', 'median', {MEDIAN_GIVEN_X!r}, or a regressor; got "
+            f"{offset!r}."
+        )
     check_learner(offset, "regressor", "an offset that is not a number")
     return _predicted_rewards(offset, X, reward, random_state)
-
-
-def _weighted_median(reward: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
-    """Return the reward that has half of all weight on either side; the middle of two where the halves meet there."""
-    order = np.argsort(reward, kind="stable")
-    below = np.cumsum(weight[order])
-    ends = [np.searchsorted(below, share * below[-1], side=side) for share, side in HALVES]
-    return float(np.mean(reward[order[ends]]))
 
 
 def _predicted_rewards(

@@ -25,7 +25,7 @@ from offsettree.reductions._ladder import share_kept
 from offsettree.reductions._leaf_scale import choose_leaf_scale
 from offsettree.reductions._native import is_native
 from offsettree.reductions._nodes import NodeLearner
-from offsettree.reductions._offset import resolve_offset, warn_if_one_sided, warn_of_unlogged
+from offsettree.reductions._offset import is_per_row, resolve_offset, warn_if_one_sided, warn_of_unlogged
 from offsettree.reductions._partial import Memory
 from offsettree.reductions._routed_contests import RoutedContests
 from offsettree.reductions._routed_log import RoutedLog
@@ -94,10 +94,10 @@ def _check_parameters(policy: Any) -> None:
             f"part of their weight all climb to the root; got {policy.path_filter!r}. {remedy}, or "
             "path_filter='in_sample'."
         )
-    if hasattr(policy.offset, "fit"):
+    if is_per_row(policy.offset):
         raise ParameterError(
-            "offset must be a number, 'mean' or 'median' for fit_log, as a regressor is cross-fitted on all rows at "
-            f"once; got {policy.offset!r}. {remedy}, or subtract its predictions from the rewards yourself."
+            "offset must be a number, 'mean' or 'median' for fit_log, as others are cross-fitted on all rows at once; "
+            f"got {policy.offset!r}. {remedy}, or subtract predictions from the rewards yourself."
         )
 
 

@@ -18,7 +18,7 @@ from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Template
 from offsettree.reductions._ladder import Contest, Ladder, climb, share_kept
 from offsettree.reductions._nodes import LEFT, checked_answers, may_assume_finite, node_settings
-from offsettree.reductions._offset import Votes
+from offsettree.reductions._offset import Votes, is_per_row
 from offsettree.topology import ActionTree
 
 __all__ = ["Memory", "check_growing", "teach_chunk", "teaches_chunks", "warn_of_short_start"]
@@ -221,10 +221,10 @@ def check_growing(node_models: Any, path_filter: Any, offset: Any, reward_model:
             "path_filter must be 'in_sample' or a number for partial_fit, as folds need the whole log; got "
             "'out_of_fold'. Use fit, or path_filter='in_sample'."
         )
-    if hasattr(offset, "fit"):
+    if is_per_row(offset):
         raise ParameterError(
-            "offset must be a number, 'mean' or 'median' for partial_fit, as a regressor is cross-fitted on the whole "
-            f"log; got {offset!r}. Use fit, or subtract its predictions from the rewards yourself."
+            "offset must be a number, 'mean' or 'median' for partial_fit, as others are cross-fitted on the whole log; "
+            f"got {offset!r}. Use fit, or subtract predictions from the rewards yourself."
         )
     return share
 

@@ -8,8 +8,9 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.reductions._offset import HALVES, Side, Tally, Votes
+from offsettree.reductions._offset import Tally, Votes
 from offsettree.reductions._routed_log import RoutedLog, Rows
+from offsettree.reductions._weighted_median import HALVES, Side
 
 __all__ = ["count_votes", "mean_reward", "mean_rewards", "mean_weight", "median_reward", "sample_rows"]
 

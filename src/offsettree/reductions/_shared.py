@@ -1,27 +1,22 @@
-"""One classifier for all contests, with the node as an extra feature: the device of the paper's section 4.2."""
+"""One classifier for the contests of many nodes, with the node as an extra feature: the device of section 4.2."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from offsettree._available import Available
 from offsettree._features import Features, append_indicator, take_rows
-from offsettree._validation import warn_caller
 from offsettree.learners import ConstantClassifier
 from offsettree.learners.shared_contest import SharedContest
-from offsettree.reductions._contests import descend
-from offsettree.reductions._ladder import Contest, Ladder, climb
+from offsettree.reductions._ladder import Contest, Ladder
 from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left
 from offsettree.reductions._offset import Votes
-from offsettree.reductions._sides import descend_within
 from offsettree.topology import ActionTree
 
 __all__ = ["train_shared"]
+
+View = SharedContest | ConstantClassifier
 
 
 def train_shared(
@@ -31,71 +26,44 @@ def train_shared(
     action: NDArray[np.intp],
     votes: Votes,
     seed: int,
-    max_rounds: int,
     available: Available | None = None,
-) -> tuple[list[SharedContest | ConstantClassifier], NDArray[np.int64], int]:
-    """Train the shared classifier over and over, each time on the rows that the one before lets through.
+) -> tuple[list[View], NDArray[np.int64], int]:
+    """Train level by level, from the leaves up: one fit per level, on the contests of all nodes up to it.
 
-    Which rows reach a node depends on the classifier, and the classifier on which rows reach a node. The first round
-    lets every row climb to the root; rounds go on until the policy no longer changes on the rows of the log, or for
-    `max_rounds`. A round costs one fit on all contests at once.
+    Which rows reach a node depends on the classifiers below it only. So the nodes of a level can be trained at once,
+    together with those below, whose rows are known by then; and its classifier answers for the nodes of its level for
+    good. One classifier for all levels would have to decide which rows it is trained on, and need not settle.
     """
-    views: list[SharedContest | ConstantClassifier] = []
-    policy = np.empty(0, dtype=np.intp)
-    n_rounds = 0
+    views: list[View] = [ConstantClassifier()] * tree.n_nodes
+    n_rows = np.zeros(tree.n_nodes, dtype=np.int64)
+    ladder = Ladder.at_leaves(tree, action, votes.weight > 0, available=available)
+    known: list[Contest] = []
     with node_settings(assume_finite=may_assume_finite(learner.estimator, X)):
-        while n_rounds < max_rounds:
-            n_rounds += 1
-            contests = _contests_reached(tree, X, action, votes, views, available)
-            rows = np.concatenate([contest.rows for contest in contests])
-            node = np.repeat([contest.node for contest in contests], [len(contest.rows) for contest in contests])
-            label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in contests])
-            union = append_indicator(take_rows(X, rows), node, tree.n_nodes, "node")
-            classifier = learner.fit(union, label, votes.loudness(rows)[0], seed)
-            n_rows = np.bincount(node, minlength=tree.n_nodes)
-            n_left = np.bincount(node, weights=label, minlength=tree.n_nodes)
-            # As with separate classifiers, who heard one side or nobody has no opinion of its own.
-            views = [
-                SharedContest(classifier, node, tree.n_nodes)
-                if 0 < n_left[node] < n_rows[node]
-                else ConstantClassifier(int(n_left[node] == n_rows[node]))
-                for node in range(tree.n_nodes)
-            ]
-            before, policy = policy, _decisions(tree, views, X, available)
-            if np.array_equal(before, policy):
-                break
-        else:
-            warn_caller(
-                f"the shared classifier still changed the policy after max_rounds={max_rounds} rounds. "
-                "Raise max_rounds, or use node_models='separate', which needs no rounds.",
-                ConvergenceWarning,
-            )
-    return views, n_rows, n_rounds
+        for level in tree.levels():
+            new = [ladder.contest(node) for node in level.tolist()]
+            known += new
+            for view, contest in zip(_train_level(learner, X, votes, known, new, tree.n_nodes, seed), new, strict=True):
+                views[contest.node], n_rows[contest.node] = view, len(contest.rows)
+                sent_left = prefers_left(view, take_rows(X, contest.rows)) if len(contest.rows) else contest.from_left
+                ladder.settle(contest, sent_left)
+    return views, n_rows, tree.depth
 
 
-def _decisions(tree: ActionTree, views: Sequence[Any], X: Features, available: Available | None) -> NDArray[np.intp]:
-    if available is None:
-        return descend(tree, views, X)
-    return descend_within(tree, views, X, available)
-
-
-def _contests_reached(
-    tree: ActionTree,
-    X: Features,
-    action: NDArray[np.intp],
-    votes: Votes,
-    views: Sequence[Any],
-    available: Available | None,
-) -> list[Contest]:
-    reached: list[Contest] = []
-
-    def hold(contest: Contest) -> NDArray[np.bool_] | None:
-        reached.append(contest)
-        if not views:
-            return None
-        if not len(contest.rows):
-            return contest.from_left
-        return prefers_left(views[contest.node], take_rows(X, contest.rows))
-
-    climb(Ladder.at_leaves(tree, action, votes.weight > 0, available=available), hold, tree.bottom_up())
-    return reached
+def _train_level(
+    learner: NodeLearner, X: Features, votes: Votes, known: list[Contest], new: list[Contest], n_nodes: int, seed: int
+) -> list[View]:
+    """Train on all contests that are known; return how the classifier is seen by the new ones."""
+    rows = np.concatenate([contest.rows for contest in known])
+    node = np.repeat([contest.node for contest in known], [len(contest.rows) for contest in known])
+    label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in known])
+    union = append_indicator(take_rows(X, rows), node, n_nodes, "node")
+    classifier = learner.fit(union, label, votes.loudness(rows)[0], seed)
+    n_rows = np.bincount(node, minlength=n_nodes)
+    n_left = np.bincount(node, weights=label, minlength=n_nodes)
+    # As with separate classifiers, who heard one side or nobody has no opinion of its own.
+    return [
+        SharedContest(classifier, contest.node, n_nodes)
+        if 0 < n_left[contest.node] < n_rows[contest.node]
+        else ConstantClassifier(int(n_left[contest.node] == n_rows[contest.node]))
+        for contest in new
+    ]

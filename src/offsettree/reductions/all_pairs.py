@@ -48,6 +48,12 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    Notes
+    -----
+    Weights are not scaled to mean 1 within a pair, as those of an `OffsetTree` are within a contest. This is a
+    classifier like any other, for which a weight of 2 must be a row given twice: for a learner with a penalty the two
+    would differ. `ImportanceWeighted` scales weights to mean 1 over all rows.
+
     References
     ----------
     Hastie and Tibshirani, "Classification by pairwise coupling", NIPS 1997.

@@ -36,14 +36,14 @@ class BinaryOffset(BasePolicy):
     estimator : classifier, optional
         Any binary classifier; one whose `fit` takes no sample weights is wrapped in `Costing`. By default
         `offsettree.learners.default_classifier()`.
-    offset : float, "mean", "median" or regressor, default=0.5
+    offset : float, "mean", "median", "median_given_x" or regressor, default=0.5
         What a reward is compared with, as in `OffsetTree`.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward.
     actions : array of shape (2,), optional
         The two labels; by default those of the log.
     random_state : int, RandomState instance or None, default=None
-        Seeds the estimator where it has no seed of its own, and the folds of a regressor offset.
+        Seeds the estimator where it has no seed of its own, and the folds of an offset that depends on x.
 
     Attributes
     ----------

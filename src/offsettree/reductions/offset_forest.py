@@ -69,7 +69,7 @@ class OffsetForest(BasePolicy):
         the actions on its left exceed those for the actions on its right, in the mean. Splits are across the columns
         of X; with this one they can also follow a direction that matters. Numeric columns of a dense X count, up to
         256 of them. With another `path_filter` than "in_sample", or another estimator, there are no such scores.
-    offset : float, "mean", "median" or regressor, default="mean"
+    offset : float, "mean", "median", "median_given_x" or regressor, default="mean"
         What a reward is compared with, as in `OffsetTree`.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
@@ -90,7 +90,7 @@ class OffsetForest(BasePolicy):
     estimators_ : list of OffsetTree
         The trees, fitted.
     offset_ : float
-        The offset used, as a share of the reward range; the mean over all rows where it is a regressor's prediction.
+        The offset used, as a share of the reward range; the mean over all rows where it depends on x.
     leaf_scale_ : float or None
         The `leaf_scale` of the histogram trees, where these are the estimators.
     oob_value_ : float or None

@@ -58,18 +58,19 @@ class OffsetTree(BasePolicy):
         similar given x, by a linear model of the reward per action (see `ActionTree.learned`). In an `ActionTree` the
         leaves are positions in `actions_`, in nested pairs such as ``(("red", "blue"), "green")`` they are labels. For
         a chain of hundreds use an `ActionTree`: Python cannot copy pairs nested that deep.
-    offset : float, "mean", "median" or regressor, default=0.5
+    offset : float, "mean", "median", "median_given_x" or regressor, default=0.5
         What a reward is compared with, as a share of `reward_range`: 0.5 is its middle. "mean" and "median" are those
-        of the logged rewards, rows weighted by 1 / propensity, as if actions had been drawn evenly. A regressor is
-        cross-fitted to predict the reward given x, and its prediction is the offset of each row. Of all offsets the
-        median reward given x minimises the regret bound.
+        of the logged rewards, rows weighted by 1 / propensity, as if actions had been drawn evenly. "median_given_x"
+        is the median of rows with similar contexts, weighted alike and cross-fitted: of all offsets the median reward
+        given x minimises the regret bound. A regressor is cross-fitted to predict the reward given x, and its
+        prediction is the offset of each row. See docs/offsets.md for which to take when.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     node_models : {"separate", "shared"}, default="separate"
-        "separate": a clone of the estimator per node. "shared": one classifier for all nodes, with the node as an
-        extra feature (a zero-one column per node, so meant for a moderate number of actions), trained in rounds until
-        the policy on the rows of the log stops changing. `n_jobs` has no part in it. A linear learner can only shift
-        its intercept from node to node: use one that finds interactions.
+        "separate": a clone of the estimator per node. "shared": nodes share a classifier, with the node as an extra
+        feature (a zero-one column per node, so meant for a moderate number of actions). It is trained level by level,
+        from the leaves up: a level's classifier learns from the contests of all nodes up to it. `n_jobs` has no part in
+        it. A linear learner can only shift its intercept from node to node: use one that finds interactions.
     path_filter : {"in_sample", "out_of_fold"} or float, default="in_sample"
         Who decides that a row's action is still chosen, so that the row climbs on. "in_sample": the classifiers of the
         nodes below, as in the paper, though they were trained on that very row and may remember it. "out_of_fold":
@@ -86,8 +87,6 @@ class OffsetTree(BasePolicy):
         actions; a regressor is trained on each action's rows alone. This varies less, and costs k - 1 fits on all
         rows, where otherwise about log2 k rows in k reach a contest. `offset` has no part in it, and `n_jobs` in the
         models only; "separate" node models only, and no `partial_fit`.
-    max_rounds : int, default=20
-        Most rounds of the shared classifier; a warning tells when they did not suffice.
     actions : array of shape (n_actions,), optional
         All action labels, in the order wanted for `actions_`. By default the sorted labels of the log; needed when
         some were never logged.
@@ -97,7 +96,7 @@ class OffsetTree(BasePolicy):
         `joblib.parallel_config` sets. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seeds the estimators that have no seed of their own, a random tree, the samples behind a learned one, and
-        the folds of a regressor offset or of the path filter.
+        the folds of an offset that depends on x, or of the path filter.
 
     Attributes
     ----------
@@ -110,9 +109,9 @@ class OffsetTree(BasePolicy):
     node_rows_ : ndarray of shape (n_actions - 1,)
         How many rows trained each node.
     offset_ : float
-        The offset used, as a share of the reward range; the mean over all rows where it is a regressor's prediction.
+        The offset used, as a share of the reward range; the mean over all rows where it depends on x.
     n_rounds_ : int
-        Rounds of training: 1 unless `node_models="shared"`.
+        Rounds of training: 1, or as many as there are levels where `node_models="shared"`.
     compiled_ : CompiledTree or None
         The policy in flat arrays, by which it decides; made when first needed. None where an estimator is of a kind
         that cannot be flattened: then the rows that reach a node are sent to its estimator's `predict` together.
@@ -174,7 +173,6 @@ class OffsetTree(BasePolicy):
         node_models: Literal["separate", "shared"] = "separate",
         path_filter: Any = "in_sample",
         reward_model: Any = None,
-        max_rounds: int = 20,
         actions: ArrayLike | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -186,7 +184,6 @@ class OffsetTree(BasePolicy):
         self.node_models = node_models
         self.path_filter = path_filter
         self.reward_model = reward_model
-        self.max_rounds = max_rounds
         self.actions = actions
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -194,8 +191,6 @@ class OffsetTree(BasePolicy):
     def _fit(self, log: CheckedLog) -> None:
         if self.node_models not in ("separate", "shared"):
             raise ParameterError(f"node_models must be 'separate' or 'shared'; got {self.node_models!r}.")
-        if not isinstance(self.max_rounds, int | np.integer) or self.max_rounds < 1:
-            raise ParameterError(f"max_rounds must be a whole number of at least 1; got {self.max_rounds!r}.")
         share = share_kept(self.path_filter)
         if self.node_models == "shared" and (share > 0 or self.path_filter == "out_of_fold"):
             raise ParameterError(
@@ -237,7 +232,7 @@ class OffsetTree(BasePolicy):
             self._memory = Memory.of_fit(seeds, self.estimators_, self.node_rows_, weight)
         else:
             self.estimators_, self.node_rows_, self.n_rounds_ = train_shared(
-                self.tree_, learner, X, action, votes, int(seeds[0]), self.max_rounds, available
+                self.tree_, learner, X, action, votes, int(seeds[0]), available
             )
 
     def _fit_robustly(self, log: CheckedLog, random: np.random.RandomState) -> None:
@@ -294,7 +289,7 @@ class OffsetTree(BasePolicy):
         actions. With `n_jobs` workers every one of them has a path of its own.
 
         Errors count rows over all chunks. A chunk that is refused, a disk that is full and an interrupt leave the
-        policy as it was. `node_models="shared"`, `reward_model`, regressor offsets, and path filters other than
+        policy as it was. `node_models="shared"`, `reward_model`, offsets that depend on x, and path filters other than
         "in_sample" need all rows at once and are refused.
 
         Examples
@@ -345,8 +340,9 @@ class OffsetTree(BasePolicy):
         Notes
         -----
         The first chunk settles the tree and the offset, where "similar", "learned", "mean" or "median" leave them to
-        the rows: make it a long one, or name a tree and a number. Regressor offsets, `path_filter="out_of_fold"`,
-        `node_models="shared"` and `reward_model` need the whole log and are refused; `n_jobs` has no part in it.
+        the rows: make it a long one, or name a tree and a number. Offsets that depend on x,
+        `path_filter="out_of_fold"`, `node_models="shared"` and `reward_model` need the whole log and are refused;
+        `n_jobs` has no part in it.
 
         Weights are divided by the mean weight of all rows that have reached the node so far, so that a row counts as
         much in a short chunk as in a long one. An estimator whose `partial_fit` takes no sample weights is shown each

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._available import best_of
-from offsettree._features import Features, append_indicator, count_rows, take_rows
+from offsettree._features import Features, append_indicator, append_nominal, count_rows, take_rows
+from offsettree._traits import takes_categories
 from offsettree._validation import as_random_state
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
@@ -36,8 +37,9 @@ class RewardRegression(BasePolicy):
     estimator : regressor, optional
         Predicts rewards. By default `offsettree.learners.default_regressor()`.
     per_action : bool, default=True
-        One regressor per action, trained on its rows alone; or one for all, with the action as additional features
-        (a zero-one column per action).
+        One regressor per action, trained on its rows alone; or one for all, which sees the action too: as one nominal
+        column if the regressor splits those itself (Weka's trees, scikit-learn's histogram gradient boosting on up to
+        255 actions), else as a zero-one column per action. The nominal column needs pandas, unless X is a polars frame.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward.
     actions : array of shape (n_actions,), optional
@@ -75,6 +77,7 @@ class RewardRegression(BasePolicy):
 
     _learner_kind = "regressor"
     _default_learner = staticmethod(default_regressor)
+    _as_category = False  # policies pickled before there was a choice
 
     def __init__(
         self,
@@ -109,7 +112,8 @@ class RewardRegression(BasePolicy):
         self._mean_reward = float(reward.mean())
         self.estimators_: list[Any]
         if not self.per_action:
-            union = append_indicator(X, action, n_actions, "action")
+            self._as_category = takes_categories(self._learner(), n_actions)
+            union = self._with_action(X, action)
             self.estimators_ = [_train_regressor(template, union, reward, seeds[0], self._mean_reward, finite)]
             return
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
@@ -122,10 +126,14 @@ class RewardRegression(BasePolicy):
         if self.per_action:
             return np.stack([np.asarray(model.predict(X), dtype=np.float64) for model in self.estimators_], axis=1)
         (shared,) = self.estimators_
-        columns = (append_indicator(X, np.full(n_rows, action), n_actions, "action") for action in range(n_actions))
+        columns = (self._with_action(X, np.full(n_rows, action)) for action in range(n_actions))
         values = np.stack([np.asarray(shared.predict(column), dtype=np.float64) for column in columns], axis=1)
         values[:, ~self._was_logged] = self._mean_reward
         return values
+
+    def _with_action(self, X: Features, action: NDArray[np.intp]) -> Features:
+        append = append_nominal if self._as_category else append_indicator
+        return append(X, action, len(self.actions_), "action")
 
     def _as_model(self, space: ColumnSpace) -> Scores:
         return flatten_reward_regression(self, space)

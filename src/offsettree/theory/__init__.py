@@ -10,7 +10,9 @@ from offsettree.theory.bounds import (
     best_offset,
     binary_offset_bound,
     contest_importance,
+    horizon_bound,
     importance_weighting_bound,
+    label_factor,
     offset_tree_bound,
     regression_bound,
     sample_complexity_bound,
@@ -33,6 +35,13 @@ from offsettree.theory.induced import (
     offset_tree_problem,
     pairs,
 )
+from offsettree.theory.lower_bound import (
+    AllPairsReduction,
+    Reduction,
+    SimulatingOracle,
+    lower_bound_for,
+    oracle_regret,
+)
 from offsettree.theory.oracles import ObliviousOracle, OffsetTreeReduction, Oracle, lower_bound_instance
 from offsettree.theory.regrets import (
     argmax_policy,
@@ -44,11 +53,14 @@ from offsettree.theory.regrets import (
 )
 
 __all__ = [
+    "AllPairsReduction",
     "FiniteProblem",
     "InducedProblem",
     "ObliviousOracle",
     "OffsetTreeReduction",
     "Oracle",
+    "Reduction",
+    "SimulatingOracle",
     "all_pairs_policy",
     "argmax_policy",
     "best_offset",
@@ -56,13 +68,17 @@ __all__ = [
     "binary_regret",
     "contest_importance",
     "contest_inputs",
+    "horizon_bound",
     "importance_weighted_problem",
     "importance_weighting_bound",
+    "label_factor",
+    "lower_bound_for",
     "lower_bound_instance",
     "lower_bound_problem",
     "offset_tree_bound",
     "offset_tree_policy",
     "offset_tree_problem",
+    "oracle_regret",
     "pairs",
     "policy_regret",
     "policy_value",

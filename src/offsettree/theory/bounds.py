@@ -16,7 +16,9 @@ __all__ = [
     "best_offset",
     "binary_offset_bound",
     "contest_importance",
+    "horizon_bound",
     "importance_weighting_bound",
+    "label_factor",
     "offset_tree_bound",
     "regression_bound",
     "sample_complexity_bound",
@@ -48,6 +50,20 @@ def offset_tree_bound(
     return (n_actions - 1) * binary_offset_bound(binary_regret, offset=offset)
 
 
+def horizon_bound(binary_regret: float, n_actions: int, horizon: int) -> float:
+    """Return the bound for decisions of several steps, section 8: k - 1 becomes k^T.
+
+    A straightforward extension takes every sequence of T actions for one choice. There are k^T of them, so that a
+    uniform log holds any one of them once in k^T rows. It is not compelling, as the paper says; nothing else in this
+    package has more than one step.
+    """
+    if horizon < 1 or int(horizon) != horizon:
+        raise ParameterError(f"horizon must be a whole number of at least 1; got {horizon}.")
+    if horizon == 1:
+        return offset_tree_bound(binary_regret, n_actions)
+    return float(n_actions) ** horizon * binary_regret
+
+
 def contest_importance(
     problem: FiniteProblem, tree: ActionTree, classifier: ArrayLike, *, offset: float | ArrayLike = 0.5
 ) -> float:
@@ -58,6 +74,28 @@ def contest_importance(
     for probability, x, rewards in zip(problem.probability, problem.context, problem.rewards, strict=True):
         total += probability * np.abs(rewards[inputs[:, x]] - offsets[x]).sum()
     return float(total)
+
+
+def label_factor(tree: ActionTree, offset: float) -> float:
+    """Return the factor in Theorem 4.1 where one action earns 1 and all others 0, and the classifier is right.
+
+    This is the setting of Table 1: every action is equally often the right one. It wins all contests on its way to the
+    root, and in all others two rewards of 0 meet; so the factor is d (1 - offset) + (2 (k - 1) - d) offset, with the
+    mean depth d of a leaf. The offset 0 gives d, about log2 k, and 1/2 gives k - 1.
+
+    Examples
+    --------
+    >>> from offsettree import ActionTree
+    >>> tree = ActionTree.balanced(10)
+    >>> [round(label_factor(tree, offset), 1) for offset in (1 / 2, 1 / 10, 0)]
+    [9.0, 4.5, 3.4]
+    """
+    problem = FiniteProblem.certain(np.eye(tree.n_actions))
+    classifier = np.ones((tree.n_nodes, tree.n_actions), dtype=bool)
+    for action in range(tree.n_actions):
+        for node, from_left in tree.path(action):
+            classifier[node, action] = from_left
+    return contest_importance(problem, tree, classifier, offset=offset)
 
 
 def best_offset(problem: FiniteProblem, tree: ActionTree, classifier: ArrayLike) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ def make_policy(
         One of `LEARNERS`, except the online ones: "auto", which is a `PolicySearch`, or what `register_policy` named.
     base : str, optional
         Base learner, by the names of `offsettree.learners.make_learner`.
-    offset : float, "mean" or "median", optional
+    offset : float, "mean", "median" or "median_given_x", optional
         Of the offset tree and the offset forest: a reward of at least the offset votes for the action taken, a lower
         one against it. A number is a share of the reward range. By default "mean".
     reward_range : (float, float), default=(0.0, 1.0)
