@@ -4,8 +4,8 @@ A row's score comes from models trained without its fold, and so depends on the 
 sign: the mean without some rows is lower, the more these earned. A regression with free signs reads the rewards back
 out of such scores, and looks good where there is nothing to learn. So scores enter with nonnegative weights, the same
 for all actions, which cannot exploit this. An unconstrained regression of what remains is added only as far as the
-nonnegative one shows that x tells which action is better. It sees the trees' scores, but not those of the linear models,
-which differ between folds by just the rewards left out.
+nonnegative one shows that x tells which action is better. It sees the scores of trees, but not of linear models, which
+differ between folds by just the rewards left out.
 
 A start is what boosting starts from: a constant, linear models, or a forest in place of boosting. A stage is the result
 of one start. Directions are the principal directions, over the actions, of a stage's scores.
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 HELPS = 2.0  # standard errors by which x must help to distinguish actions; else one action is always taken
+LIKELIER = 6.0  # logarithm of how much likelier held-out rewards are, which on a short log is enough as well
 FOREST = "forest"  # independent trees grown from the linear start, on short logs
 SHARE_IF_SHORT = 0.5  # of the unconstrained regression, with a forest
 FARTHEST = 5.0  # from the mean score, in log-odds, that a leave-one-out score counts
@@ -120,22 +121,27 @@ def fit_final(
         for stage, begin in zip(stages, _first_columns(log, stages), strict=True)
     ]
     common = _common(log, inputs, sources)
-    known = _nonnegative_sum(log, sources if linear is None else [*sources, _source_of_linear(linear, inputs)])
+    of_linear = [] if linear is None else [_source_of_linear(linear, inputs)]
+    known = _nonnegative_sum(log, [*sources, *of_linear])
     basic = _basic(log, known)
+    is_short = any(stage.start == FOREST for stage in stages)
     if gain is None:
         gain = _gain(log, common.left_out, basic.left_out)
+        if is_short and _log_ratio(log, common.left_out, basic.left_out) >= LIKELIER:
+            gain = max(gain, HELPS)
     if gain < HELPS:
         constant = fit_constant(log, gain)
         x_helps = _gain(log, constant.left_out, common.left_out) >= HELPS
         return FinalModel(stages, inputs, *common, gain) if x_helps else constant
     trust = min(max((gain - UNTRUSTED) / (TRUSTED - UNTRUSTED), 0.0), 1.0)
-    combinations = [list(range(len(stages)))]
-    if any(stage.start == FOREST for stage in stages):
+    combinations = [(list(range(len(stages))), known)]
+    if is_short:
         # Too few rows to learn how much of each stage to use for which action: one regression per stage, averaged.
-        trust, combinations = SHARE_IF_SHORT, [[place] for place in combinations[0]]
+        trust = SHARE_IF_SHORT
+        combinations = [([place], _sum_of([source, *of_linear])) for place, source in enumerate(sources)]
     if trust == 0:
         return FinalModel(stages, inputs, *basic, gain)
-    members = [_unconstrained(log, stages, inputs, sources, places, known) for places in combinations]
+    members = [_unconstrained(log, stages, inputs, sources, places, base) for places, base in combinations]
     unconstrained = Scores(*(np.mean(same, axis=0) for same in zip(*members, strict=True)))
     mixed = [(1 - trust) * one + trust * other for one, other in zip(basic, unconstrained, strict=True)]
     return FinalModel(stages, inputs, mixed[0], mixed[1], gain)
@@ -194,6 +200,10 @@ def _source_of_linear(linear: LinearScores, inputs: NDArray[np.float64]) -> Sour
     slopes = np.zeros((len(mean), inputs.shape[1]))
     slopes[:, : mean.shape[1]] = mean
     return Source(slopes, linear.own)
+
+
+def _sum_of(sources: list[Source]) -> Source:
+    return Source(*(np.sum(same, axis=0) for same in zip(*sources, strict=True)))
 
 
 def _basic(log: BoostedLog, known: Source) -> Scores:
@@ -294,6 +304,15 @@ def _gain(log: BoostedLog, less: NDArray[np.float64], more: NDArray[np.float64])
     if log.weight is not None:
         gain = gain * log.weight
     return float(gain.mean() / (gain.std() / np.sqrt(len(gain)) + 1e-12))
+
+
+def _log_ratio(log: BoostedLog, less: NDArray[np.float64], more: NDArray[np.float64]) -> float:
+    """Return the logarithm of how much likelier rewards 0 and 1 are by the scores `more` than by `less`.
+
+    If few rows earned anything, a gain comes from few rows. Their standard error is then too large to tell.
+    """
+    gain = _left_out_losses(log, less) - _left_out_losses(log, more)
+    return float(gain.sum()) if log.logistic and log.weight is None else 0.0
 
 
 def groups_of(n_design: int) -> list[slice]:
