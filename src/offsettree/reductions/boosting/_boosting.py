@@ -66,6 +66,7 @@ class BoostedModel(NamedTuple):
     lowest: NDArray[np.uint8]
     span: NDArray[np.uint8]
     values: NDArray[np.float32]  # of shape (n_trees, n_leaves, n_actions)
+    linear: NDArray[np.float64] | None = None  # the linear models that the trees start from
 
     def projected(self, basis: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the leaf values projected onto the columns of a basis over the actions."""

@@ -1,11 +1,11 @@
 """The final regression (stacking): how much to use of the trees' held-out scores.
 
-A row's score comes from trees trained without its fold, and so depends on the rewards of that fold with the opposite
+A row's score comes from models trained without its fold, and so depends on the rewards of that fold with the opposite
 sign: the mean without some rows is lower, the more these earned. A regression with free signs reads the rewards back
 out of such scores, and looks good where there is nothing to learn. So scores enter with nonnegative weights, the same
-for all actions, which cannot exploit this. An unconstrained regression is added only as far as the nonnegative one
-shows that x tells which action is better. Linear parts are left to x itself: linear models of the folds differ by just
-the rewards left out.
+for all actions, which cannot exploit this. An unconstrained regression of what remains is added only as far as the
+nonnegative one shows that x tells which action is better. It sees the scores of trees, but not of linear models, which
+differ between folds by just the rewards left out.
 
 A start is what boosting starts from: a constant, linear models, or a forest in place of boosting. A stage is the result
 of one start. Directions are the principal directions, over the actions, of a stage's scores.
@@ -26,6 +26,7 @@ from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunke
 __all__ = [
     "FOREST",
     "FinalModel",
+    "LinearScores",
     "Stage",
     "constant_mean",
     "fit_constant",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 HELPS = 2.0  # standard errors by which x must help to distinguish actions; else one action is always taken
+LIKELIER = 6.0  # logarithm of how much likelier held-out rewards are, which on a short log is enough as well
 FOREST = "forest"  # independent trees grown from the linear start, on short logs
 SHARE_IF_SHORT = 0.5  # of the unconstrained regression, with a forest
 FARTHEST = 5.0  # from the mean score, in log-odds, that a leave-one-out score counts
@@ -75,6 +77,24 @@ class WithoutFolds(NamedTuple):
     fold: NDArray[np.intp]
 
 
+class Source(NamedTuple):
+    """Scores to regress on: their slopes on the inputs, and the held-out score of each row's own action."""
+
+    slopes: NDArray[np.float64]
+    own: NDArray[np.float64]
+
+
+class LinearScores(NamedTuple):
+    """Linear models without each fold, and the score of each row's action by the model without its fold."""
+
+    weights: NDArray[np.float64]  # of shape (n_folds, n_actions, n_design)
+    own: NDArray[np.float64]
+
+    def take(self, rows: NDArray[np.intp]) -> LinearScores:
+        """Return the scores of some rows."""
+        return self._replace(own=self.own[rows])
+
+
 class Scores(NamedTuple):
     """Slopes of scores on the inputs, and leave-one-out scores of each row's own action."""
 
@@ -86,6 +106,7 @@ def fit_final(
     log: BoostedLog,
     stages: list[Stage],
     parts: list[NDArray[np.float64]],
+    linear: LinearScores | None = None,
     gain: float | None = None,
 ) -> FinalModel:
     """Fit the final regression; `parts` are the held-out coordinates along the directions of each stage.
@@ -95,32 +116,44 @@ def fit_final(
     unless given.
     """
     inputs = _all_inputs(log, stages, parts)
-    each = [
-        _slopes_of_stage(stage, inputs.shape[1], begin)
+    sources = [
+        _source_of_stage(log, stage, inputs, begin)
         for stage, begin in zip(stages, _first_columns(log, stages), strict=True)
     ]
-    common, nonnegative = _common(log, inputs, each), _nonnegative(log, inputs, each)
+    common = _common(log, inputs, sources)
+    of_linear = [] if linear is None else [_source_of_linear(linear, inputs)]
+    known = _nonnegative_sum(log, [*sources, *of_linear])
+    basic = _basic(log, known)
+    is_short = any(stage.start == FOREST for stage in stages)
     if gain is None:
-        gain = _gain(log, common.left_out, nonnegative.left_out)
+        gain = _gain(log, common.left_out, basic.left_out)
+        if is_short and _log_ratio(log, common.left_out, basic.left_out) >= LIKELIER:
+            gain = max(gain, HELPS)
     if gain < HELPS:
         constant = fit_constant(log, gain)
         x_helps = _gain(log, constant.left_out, common.left_out) >= HELPS
         return FinalModel(stages, inputs, *common, gain) if x_helps else constant
     trust = min(max((gain - UNTRUSTED) / (TRUSTED - UNTRUSTED), 0.0), 1.0)
-    combinations = [list(range(len(stages)))]
-    if any(stage.start == FOREST for stage in stages):
+    combinations = [(list(range(len(stages))), known)]
+    if is_short:
         # Too few rows to learn how much of each stage to use for which action: one regression per stage, averaged.
-        trust, combinations = SHARE_IF_SHORT, [[place] for place in combinations[0]]
+        trust = SHARE_IF_SHORT
+        combinations = [([place], _sum_of([source, *of_linear])) for place, source in enumerate(sources)]
     if trust == 0:
-        return FinalModel(stages, inputs, *nonnegative, gain)
-    members = [_unconstrained(log, stages, inputs, each, places) for places in combinations]
+        return FinalModel(stages, inputs, *basic, gain)
+    members = [_unconstrained(log, stages, inputs, sources, places, base) for places, base in combinations]
     unconstrained = Scores(*(np.mean(same, axis=0) for same in zip(*members, strict=True)))
-    mixed = [(1 - trust) * one + trust * other for one, other in zip(nonnegative, unconstrained, strict=True)]
+    mixed = [(1 - trust) * one + trust * other for one, other in zip(basic, unconstrained, strict=True)]
     return FinalModel(stages, inputs, mixed[0], mixed[1], gain)
 
 
 def fit_final_without_folds(
-    log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]], fold: NDArray[np.intp], gain: float
+    log: BoostedLog,
+    stages: list[Stage],
+    parts: list[NDArray[np.float64]],
+    linear: LinearScores | None,
+    fold: NDArray[np.intp],
+    gain: float,
 ) -> WithoutFolds:
     """Fit the final regression without each fold, so that a row's reward has no influence on the choice for it.
 
@@ -131,7 +164,9 @@ def fit_final_without_folds(
     slopes = np.zeros((int(fold.max()) + 1, log.n_actions, inputs.shape[1]))
     for f, own in enumerate(slopes):
         rows = np.flatnonzero(fold != f)
-        found = fit_final(log.take(rows), stages, [part[rows] for part in parts], gain).slopes
+        # What is predicted for the fold must not come from linear models that were trained on it.
+        of_rows = None if linear is None else LinearScores(linear.weights[f : f + 1], linear.own[rows])
+        found = fit_final(log.take(rows), stages, [part[rows] for part in parts], of_rows, gain).slopes
         own[:, : found.shape[1]] = found
     return WithoutFolds(inputs, slopes, fold)
 
@@ -152,28 +187,39 @@ def _first_columns(log: BoostedLog, stages: list[Stage]) -> list[int]:
     return [int(each) for each in np.cumsum(sizes)[:-1]]
 
 
-def _slopes_of_stage(stage: Stage, n_columns: int, begin: int) -> NDArray[np.float64]:
-    """Return the scores of one stage as slopes on the inputs."""
-    slopes = np.zeros((len(stage.basis), n_columns))
+def _source_of_stage(log: BoostedLog, stage: Stage, inputs: NDArray[np.float64], begin: int) -> Source:
+    """Return the scores of one stage, whose directions begin at a column of the inputs."""
+    slopes = np.zeros((len(stage.basis), inputs.shape[1]))
     slopes[:, 0] = stage.centre
     slopes[:, begin : begin + stage.basis.shape[1]] = stage.basis * stage.scale
-    return slopes
+    return Source(slopes, np.einsum("ip,ip->i", inputs, slopes[log.action]))
 
 
-def _nonnegative(log: BoostedLog, inputs: NDArray[np.float64], each: list[NDArray[np.float64]]) -> Scores:
-    """Fit nonnegative weights of the stages' scores, then add x or a constant per action, by leave-one-out loss."""
-    slopes, known = _nonnegative_sum(log, each, [_own_scores(log, inputs, one) for one in each])
+def _source_of_linear(linear: LinearScores, inputs: NDArray[np.float64]) -> Source:
+    mean = linear.weights.mean(axis=0)
+    slopes = np.zeros((len(mean), inputs.shape[1]))
+    slopes[:, : mean.shape[1]] = mean
+    return Source(slopes, linear.own)
+
+
+def _sum_of(sources: list[Source]) -> Source:
+    return Source(*(np.sum(same, axis=0) for same in zip(*sources, strict=True)))
+
+
+def _basic(log: BoostedLog, known: Source) -> Scores:
+    """Add x or a constant per action to a nonnegative sum, whichever has the lower leave-one-out loss."""
     n_design = log.design.shape[1]
-    level = constant_models(log, known)
-    of_x = regression(log, log.design, groups_of(n_design), np.zeros(n_design), known)
-    return _best(log, [_plus(slopes, models) for models in (level, of_x)])
+    level = constant_models(log, known.own)
+    of_x = regression(log, log.design, groups_of(n_design), np.zeros(n_design), known.own)
+    return _best(log, [_plus(known.slopes, models) for models in (level, of_x)])
 
 
-def _common(log: BoostedLog, inputs: NDArray[np.float64], each: list[NDArray[np.float64]]) -> Scores:
+def _common(log: BoostedLog, inputs: NDArray[np.float64], sources: list[Source]) -> Scores:
     """Fit one function of x for all actions (from the mean scores, and x if it helps), and a constant per action."""
     count = np.bincount(log.action, log.weight, minlength=log.n_actions)
-    means = [np.broadcast_to(count @ one / count.sum(), one.shape) for one in each]
-    slopes, known = _nonnegative_sum(log, means, [inputs @ one[0] for one in means])
+    means = [count @ source.slopes / count.sum() for source in sources]
+    alike = [np.broadcast_to(mean, source.slopes.shape) for mean, source in zip(means, sources, strict=True)]
+    slopes, known = _nonnegative_sum(log, [Source(each, inputs @ each[0]) for each in alike])
     n_design = log.design.shape[1]
     as_one = log._replace(action=np.zeros_like(log.action), n_actions=1)
     of_x = regression(as_one, log.design, groups_of(n_design), np.zeros(n_design), known)
@@ -197,35 +243,28 @@ def _unconstrained(
     log: BoostedLog,
     stages: list[Stage],
     inputs: NDArray[np.float64],
-    each: list[NDArray[np.float64]],
+    sources: list[Source],
     places: list[int],
+    known: Source,
 ) -> Scores:
-    """Regress, per action, on x, on the directions of some stages, and on their scores of the row's own action."""
+    """Add to known scores a regression, per action, on x, the directions of some stages, and their own scores."""
     begins = _first_columns(log, stages)
     blocks = [np.arange(begins[place], begins[place] + stages[place].basis.shape[1]) for place in places]
     columns = np.concatenate([np.arange(begins[0]), *blocks])
     ends = np.cumsum([begins[0], *(len(block) for block in blocks), *(1 for _ in places)])
     groups = [*groups_of(begins[0]), *(slice(int(begin), int(end)) for begin, end in pairwise(ends))]
-    design = np.column_stack([inputs[:, columns], *(_own_scores(log, inputs, each[place]) for place in places)])
-    mean = constant_mean(log, design.shape[1])
-    mean[len(columns) :] = 1 / len(places)
-    models = regression(log, design, groups, mean)
-    slopes = np.zeros((log.n_actions, inputs.shape[1]))
-    slopes[:, columns] = models.weights[:, : len(columns)]
+    design = np.column_stack([inputs[:, columns], *(sources[place].own for place in places)])
+    models = regression(log, design, groups, np.zeros(design.shape[1]), known.own)
+    slopes = known.slopes.copy()
+    slopes[:, columns] += models.weights[:, : len(columns)]
     for place, weights in zip(places, models.weights[:, len(columns) :].T, strict=True):
-        slopes += weights[:, np.newaxis] * each[place]
+        slopes += weights[:, np.newaxis] * sources[place].slopes
     return Scores(slopes, models.left_out)
 
 
-def _own_scores(log: BoostedLog, inputs: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.einsum("ip,ip->i", inputs, slopes[log.action]))
-
-
-def _nonnegative_sum(
-    log: BoostedLog, each: list[NDArray[np.float64]], scores: list[NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Fit a constant plus scores with nonnegative weights; return the slopes, and the sum for each row."""
-    columns = np.column_stack([np.ones(len(log.reward)), *scores])
+def _nonnegative_sum(log: BoostedLog, sources: list[Source]) -> Source:
+    """Fit a constant plus scores with nonnegative weights that all actions share."""
+    columns = np.column_stack([np.ones(len(log.reward)), *(source.own for source in sources)])
     counts = np.ones(len(log.reward)) if log.weight is None else log.weight
 
     def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -233,14 +272,14 @@ def _nonnegative_sum(
         slope = sigmoid(score) - log.reward if log.logistic else 2 * (score - log.reward)
         return float(np.mean(counts * _losses(log, score))), np.asarray((counts * slope) @ columns / len(score))
 
-    first = np.array([0.0, *(1 / len(each) for _ in each)])
-    bounds = [(None, None), *((0, None) for _ in each)]
+    first = np.array([0.0, *(1 / len(sources) for _ in sources)])
+    bounds = [(None, None), *((0, None) for _ in sources)]
     weights = minimize(loss, first, jac=True, bounds=bounds, method="L-BFGS-B").x
-    slopes = np.zeros(each[0].shape)
+    slopes = np.zeros(sources[0].slopes.shape)
     slopes[:, 0] = weights[0]
-    for weight, one in zip(weights[1:], each, strict=True):
-        slopes += weight * one
-    return slopes, np.asarray(columns @ weights)
+    for weight, source in zip(weights[1:], sources, strict=True):
+        slopes += weight * source.slopes
+    return Source(slopes, np.asarray(columns @ weights))
 
 
 def _losses(log: BoostedLog, score: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -265,6 +304,15 @@ def _gain(log: BoostedLog, less: NDArray[np.float64], more: NDArray[np.float64])
     if log.weight is not None:
         gain = gain * log.weight
     return float(gain.mean() / (gain.std() / np.sqrt(len(gain)) + 1e-12))
+
+
+def _log_ratio(log: BoostedLog, less: NDArray[np.float64], more: NDArray[np.float64]) -> float:
+    """Return the logarithm of how much likelier rewards 0 and 1 are by the scores `more` than by `less`.
+
+    If few rows earned anything, a gain comes from few rows. Their standard error is then too large to tell.
+    """
+    gain = _left_out_losses(log, less) - _left_out_losses(log, more)
+    return float(gain.sum()) if log.logistic and log.weight is None else 0.0
 
 
 def groups_of(n_design: int) -> list[slice]:

@@ -12,6 +12,7 @@ from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, B
 from offsettree.reductions.boosting._final_regression import (
     FOREST,
     FinalModel,
+    LinearScores,
     Stage,
     constant_mean,
     fit_final,
@@ -79,10 +80,14 @@ def fit_stages(
         stage = _find_directions(log, fold, starts[s], models, random)
         stages.append(stage)
         parts.append(_held_out_coordinates(log, rows, fold, stage))
-    final = fit_final(log if len(rows) == n_rows else log.take(rows), stages, parts)
+    linear = _held_out_linear(log, fold, stages)
+    if len(rows) == n_rows:
+        final = fit_final(log, stages, parts, linear)
+    else:
+        final = fit_final(log.take(rows), stages, parts, None if linear is None else linear.take(rows))
     if not without_folds:
         return final
-    return final._replace(without=fit_final_without_folds(log, stages, parts, fold, final.gain))
+    return final._replace(without=fit_final_without_folds(log, stages, parts, linear, fold, final.gain))
 
 
 def _fit_fold(
@@ -99,9 +104,11 @@ def _fit_fold(
     score = np.full(len(learned.reward), expected[0])
     if start != "constant":
         weights, _, score = regression(learned, learned.design, groups_of(log.design.shape[1]), expected)
+    linear = None if start == "constant" else weights
     if start == FOREST:
-        return grow_forest(learned, score, seed), np.empty(0)
+        return grow_forest(learned, score, seed)._replace(linear=linear), np.empty(0)
     model, own = boost(learned, out, weights, score, settings, seed)
+    model = model._replace(linear=linear)
     loss = loss_of(own, out.reward, log.logistic)
     return model, loss if out.weight is None else loss * out.weight
 
@@ -159,6 +166,19 @@ def _sums(
     out = np.zeros((len(rows), values.shape[2]), dtype=np.float32)
     add_leaves(np.ascontiguousarray(log.codes[:, rows]), trees, out)
     return out
+
+
+def _held_out_linear(log: BoostedLog, fold: NDArray[np.intp], stages: list[Stage]) -> LinearScores | None:
+    """Return the scores of the linear models that trees start from; None if trees start from a constant only."""
+    own = np.empty(len(fold))
+    for stage in stages:
+        weights = [model.linear for model in stage.models if model.linear is not None]
+        for f, of_fold in enumerate(weights):
+            here = np.flatnonzero(fold == f)
+            own[here] = np.einsum("ip,ip->i", log.design[here], of_fold[log.action[here]])
+        if weights:
+            return LinearScores(np.stack(weights), own)
+    return None
 
 
 def _held_out_coordinates(
