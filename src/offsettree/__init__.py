@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate, make_policy_scorer
     from offsettree.learners import Costing, HistogramTree
-    from offsettree.logs import LoggedData, TableEncoder, simulate_log
+    from offsettree.logs import ActionSets, LoggedData, TableEncoder, simulate_log
     from offsettree.online import (
         Banditron,
         EpochGreedy,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from offsettree.topology import ActionTree
 
 __all__ = [
+    "ActionSets",
     "ActionTree",
     "AllPairs",
     "Banditron",
@@ -86,7 +87,7 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "evaluation": ("Estimate", "PropensityEstimate", "estimate_propensity", "evaluate", "make_policy_scorer"),
     "learners": ("Costing", "HistogramTree"),
-    "logs": ("LoggedData", "TableEncoder", "simulate_log"),
+    "logs": ("ActionSets", "LoggedData", "TableEncoder", "simulate_log"),
     "online": (
         "Banditron",
         "EpochGreedy",
