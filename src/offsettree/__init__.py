@@ -7,9 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from offsettree.actions import OnlineActionRegression
     from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate, make_policy_scorer
     from offsettree.learners import Costing, HistogramTree
-    from offsettree.logs import ActionSets, LoggedData, TableEncoder, simulate_log
+    from offsettree.logs import ActionSets, LoggedData, TableEncoder, simulate_catalogue, simulate_log
     from offsettree.online import (
         Banditron,
         EpochGreedy,
@@ -55,6 +56,7 @@ __all__ = [
     "LoggedData",
     "OffsetForest",
     "OffsetTree",
+    "OnlineActionRegression",
     "OnlineOffsetTree",
     "OnlineRewardRegression",
     "Policy",
@@ -77,6 +79,7 @@ __all__ = [
     "register_learner",
     "register_policy",
     "save",
+    "simulate_catalogue",
     "simulate_log",
 ]
 
@@ -85,9 +88,10 @@ __version__ = "0.1.0.dev0"
 # Where each public name is. Imported when first asked for: the command line answers at once, and a saved policy
 # decides without scikit-learn.
 _HOMES = {
+    "actions": ("OnlineActionRegression",),
     "evaluation": ("Estimate", "PropensityEstimate", "estimate_propensity", "evaluate", "make_policy_scorer"),
     "learners": ("Costing", "HistogramTree"),
-    "logs": ("ActionSets", "LoggedData", "TableEncoder", "simulate_log"),
+    "logs": ("ActionSets", "LoggedData", "TableEncoder", "simulate_catalogue", "simulate_log"),
     "online": (
         "Banditron",
         "EpochGreedy",

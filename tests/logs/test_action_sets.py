@@ -26,7 +26,8 @@ def make(**changes: Any) -> ActionSets:
 
 def features(sets: ActionSets) -> list[list[list[float]]]:
     """Return what is known about each action of each row."""
-    items, pairs = (sp.csr_matrix(each).toarray() for each in (sets.items, sets.pairs))
+    tables: list[Any] = [sets.items, sets.pairs]
+    items, pairs = (sp.csr_matrix(each).toarray() for each in tables)
     joined = np.hstack([items[sets.item], pairs])
     return [each.tolist() for each in np.split(joined, sets.starts[1:-1])]
 

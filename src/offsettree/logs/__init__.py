@@ -13,6 +13,7 @@ from offsettree.logs.log_scan import LogFacts, LogScan
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import scan_tables
 from offsettree.logs.simulate import simulate_log
+from offsettree.logs.simulate_catalogue import SimulatedCatalogue, simulate_catalogue
 from offsettree.logs.writers import write_table
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = [
     "LoggedData",
     "Options",
     "Reader",
+    "SimulatedCatalogue",
     "Source",
     "TableEncoder",
     "alike_but_for_blanks",
@@ -41,6 +43,7 @@ __all__ = [
     "open_stream",
     "read_columns",
     "scan_tables",
+    "simulate_catalogue",
     "simulate_log",
     "write_table",
 ]

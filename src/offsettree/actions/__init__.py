@@ -1,0 +1,19 @@
+"""Policies over actions with features, which come and go: learned from logs with a set of eligible actions per row."""
+
+from typing import TYPE_CHECKING
+
+from offsettree._lazy import names_on_demand
+
+if TYPE_CHECKING:
+    from offsettree.actions.online_regression import OnlineActionRegression
+    from offsettree.actions.policy import ActionPolicy
+
+__all__ = ["ActionPolicy", "OnlineActionRegression"]
+
+__getattr__ = names_on_demand(
+    __name__,
+    {
+        "online_regression": ("OnlineActionRegression",),
+        "policy": ("ActionPolicy",),
+    },
+)
