@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from offsettree.actions import OnlineActionRegression
+    from offsettree.actions import ActionOffsetTree, ActionRegression, OnlineActionRegression
     from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate, make_policy_scorer
     from offsettree.learners import Costing, HistogramTree
     from offsettree.logs import ActionSets, LoggedData, TableEncoder, simulate_catalogue, simulate_log
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from offsettree.topology import ActionTree
 
 __all__ = [
+    "ActionOffsetTree",
+    "ActionRegression",
     "ActionSets",
     "ActionTree",
     "AllPairs",
@@ -88,7 +90,7 @@ __version__ = "0.1.0.dev0"
 # Where each public name is. Imported when first asked for: the command line answers at once, and a saved policy
 # decides without scikit-learn.
 _HOMES = {
-    "actions": ("OnlineActionRegression",),
+    "actions": ("ActionOffsetTree", "ActionRegression", "OnlineActionRegression"),
     "evaluation": ("Estimate", "PropensityEstimate", "estimate_propensity", "evaluate", "make_policy_scorer"),
     "learners": ("Costing", "HistogramTree"),
     "logs": ("ActionSets", "LoggedData", "TableEncoder", "simulate_catalogue", "simulate_log"),
