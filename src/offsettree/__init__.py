@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         OnlineOffsetTree,
         OnlineRewardRegression,
         ProgressiveResult,
+        SquareCB,
         progressive_validation,
     )
     from offsettree.policy import Policy
@@ -69,6 +70,7 @@ __all__ = [
     "RewardBoosting",
     "RewardRegression",
     "SavedPolicy",
+    "SquareCB",
     "TableEncoder",
     "distill",
     "estimate_propensity",
@@ -101,6 +103,7 @@ _HOMES = {
         "OnlineOffsetTree",
         "OnlineRewardRegression",
         "ProgressiveResult",
+        "SquareCB",
         "progressive_validation",
     ),
     "policy": ("Policy",),

@@ -100,6 +100,7 @@ def test_ids_that_tell_nothing_have_no_effects() -> None:
     log, *_ = own_effects()
     log["reward"] = (np.random.default_rng(1).random(3000) < 0.5).astype(float)
     policy = ActionRegression(RidgeCV(), random_state=0).fit(**log)
+    assert policy.id_effects_ is not None
     assert policy.id_effects_.penalty >= 300
 
 

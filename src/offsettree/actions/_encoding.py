@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
-from offsettree.actions._hashing import ID
+from offsettree.actions.eligible import labels_of
 from offsettree.encoding import TableEncoder
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
@@ -92,15 +92,9 @@ class ActionEncoding:
             if len(actions) != 1 or count_rows(row) != 1:
                 raise ActionError("decide takes one context and the action set of one row; use predict for several.")
             return *self.tables(row, actions), actions[0]
-        if not isinstance(actions, np.ndarray) and not is_frame(actions):
+        labels = labels_of(actions)
+        if not isinstance(actions, np.ndarray):
             actions = list(actions)
-        if len(actions) == 0:
-            raise ActionError("there must be at least one action to choose from; got none.")
-        labels = None
-        if isinstance(actions, list) and all(isinstance(each, Mapping) and ID in each for each in actions):
-            labels = [each[ID] for each in actions]
-            if len(set(labels)) < len(labels):
-                raise ActionError(f"the ids of the actions must differ; got {labels[:10]}.")
         return self._scaled(0, self.x.encode(row)), self._scaled(1, self._joined(actions)), labels
 
     def _joined(self, actions: Any) -> Matrix:

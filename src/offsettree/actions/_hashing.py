@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features, as_floats, count_rows, is_frame, is_sparse, numeric_columns, refuse_dates
+from offsettree.actions.eligible import ID
 from offsettree.exceptions import FeatureError
 
-__all__ = ["ID", "Hashed", "hash_ids", "hash_mapping", "hash_mappings", "hash_table"]
+__all__ = ["Hashed", "hash_ids", "hash_mapping", "hash_mappings", "hash_table"]
 
-ID = "id"  # the name of the id in a mapping of an action
 MISSING = " is missing"
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._features import is_frame, is_sparse, take_rows
+from offsettree._features import is_sparse, take_rows
 from offsettree._validation import shown
-from offsettree.actions._hashing import ID, Hashed, dense_keys, hash_mapping, hash_mappings, hash_table, id_key
+from offsettree.actions._hashing import Hashed, dense_keys, hash_mapping, hash_mappings, hash_table, id_key
+from offsettree.actions.eligible import labels_of
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
 
@@ -47,35 +48,15 @@ class OneDecision:
 def one_decision(x: Any, actions: Any) -> OneDecision:
     """Return one decision from arrays or mappings."""
     context = hash_mapping(x, "x") if isinstance(x, Mapping) else _numbers(x)
+    labels = labels_of(actions)
     if isinstance(actions, ActionSets):
-        return OneDecision(context, *_of_sets(actions))
+        return OneDecision(context, _of_sets(actions), labels)
     if isinstance(actions, np.ndarray) and actions.dtype.kind in "biuf":
-        if actions.ndim != 2 or len(actions) == 0:
-            raise ActionError(
-                f"actions must have a row of features per eligible action, at least one; got shape {actions.shape}."
-            )
         return OneDecision(context, _dense(actions, "actions"), None)
-    rows = list(actions) if not is_frame(actions) and not is_sparse(actions) else []
-    if not rows or not all(isinstance(each, Mapping) for each in rows):
-        raise ActionError(
-            "actions must be the eligible actions: a mapping of features per action, an array of shape (n_actions, "
-            f"n_features), or ActionSets of one row, and at least one action; got {actions!r:.80}."
-        )
-    with_ids = sum(ID in each for each in rows)
-    if with_ids not in (0, len(rows)):
-        raise ActionError(
-            f"either all actions have an {ID!r} or none; {len(rows) - with_ids} of {len(rows)} have none."
-        )
-    labels = [each[ID] for each in rows] if with_ids else None
-    if labels is not None and len(set(labels)) < len(labels):
-        twice = next(each for each in labels if labels.count(each) > 1)
-        raise ActionError(f"the ids of the actions must differ; {shown(twice)} is there twice.")
-    return OneDecision(context, hash_mappings(rows, "an action"), labels)
+    return OneDecision(context, hash_mappings(list(actions), "an action"), labels)
 
 
-def _of_sets(sets: ActionSets) -> tuple[Hashed, list[Any]]:
-    if len(sets) != 1:
-        raise ActionError(f"actions must be the set of one row; got {len(sets)} rows. Use predict for several.")
+def _of_sets(sets: ActionSets) -> Hashed:
     parts = [hash_table(sets.pairs, "pairs", sets.n_item_features)]
     if sets.items is not None:
         assert sets.item is not None  # noqa: S101 - both or none
@@ -83,11 +64,11 @@ def _of_sets(sets: ActionSets) -> tuple[Hashed, list[Any]]:
     there = [part for part in parts if part is not None]
     n = len(sets.ids)
     if not there:
-        return Hashed(np.empty(0, np.uint64), np.empty(0, np.float32), np.zeros(n + 1, np.int64)), sets[0]
+        return Hashed(np.empty(0, np.uint64), np.empty(0, np.float32), np.zeros(n + 1, np.int64))
     order = np.argsort(np.concatenate([np.repeat(np.arange(n), np.diff(part.starts)) for part in there]), kind="stable")
     starts = np.sum([part.starts for part in there], axis=0)
     keys, values = (np.concatenate([getattr(part, name) for part in there])[order] for name in ("keys", "values"))
-    return Hashed(keys, values, starts), sets[0]
+    return Hashed(keys, values, starts)
 
 
 def _numbers(x: Any) -> Hashed:
