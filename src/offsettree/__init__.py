@@ -7,9 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from offsettree.actions import ActionOffsetTree, ActionRegression, OnlineActionRegression
     from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate, make_policy_scorer
     from offsettree.learners import Costing, HistogramTree
-    from offsettree.logs import LoggedData, TableEncoder, simulate_log
+    from offsettree.logs import ActionSets, LoggedData, TableEncoder, simulate_catalogue, simulate_log
     from offsettree.online import (
         Banditron,
         EpochGreedy,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
         OnlineOffsetTree,
         OnlineRewardRegression,
         ProgressiveResult,
+        SquareCB,
         progressive_validation,
     )
     from offsettree.policy import Policy
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
     from offsettree.topology import ActionTree
 
 __all__ = [
+    "ActionOffsetTree",
+    "ActionRegression",
+    "ActionSets",
     "ActionTree",
     "AllPairs",
     "Banditron",
@@ -54,6 +59,7 @@ __all__ = [
     "LoggedData",
     "OffsetForest",
     "OffsetTree",
+    "OnlineActionRegression",
     "OnlineOffsetTree",
     "OnlineRewardRegression",
     "Policy",
@@ -64,6 +70,7 @@ __all__ = [
     "RewardBoosting",
     "RewardRegression",
     "SavedPolicy",
+    "SquareCB",
     "TableEncoder",
     "distill",
     "estimate_propensity",
@@ -76,6 +83,7 @@ __all__ = [
     "register_learner",
     "register_policy",
     "save",
+    "simulate_catalogue",
     "simulate_log",
 ]
 
@@ -84,9 +92,10 @@ __version__ = "0.1.0.dev0"
 # Where each public name is. Imported when first asked for: the command line answers at once, and a saved policy
 # decides without scikit-learn.
 _HOMES = {
+    "actions": ("ActionOffsetTree", "ActionRegression", "OnlineActionRegression"),
     "evaluation": ("Estimate", "PropensityEstimate", "estimate_propensity", "evaluate", "make_policy_scorer"),
     "learners": ("Costing", "HistogramTree"),
-    "logs": ("LoggedData", "TableEncoder", "simulate_log"),
+    "logs": ("ActionSets", "LoggedData", "TableEncoder", "simulate_catalogue", "simulate_log"),
     "online": (
         "Banditron",
         "EpochGreedy",
@@ -94,6 +103,7 @@ _HOMES = {
         "OnlineOffsetTree",
         "OnlineRewardRegression",
         "ProgressiveResult",
+        "SquareCB",
         "progressive_validation",
     ),
     "policy": ("Policy",),

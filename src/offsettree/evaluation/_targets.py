@@ -17,7 +17,7 @@ from offsettree.base import BasePolicy
 from offsettree.evaluation._labels import column_positions, known_labels, known_positions
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
-__all__ = ["Target", "certain", "find_target", "row_blocks"]
+__all__ = ["PairProbabilities", "Target", "certain", "find_target", "row_blocks"]
 
 BLOCK_NUMBERS = 1 << 22  # probabilities per block: 32 MB
 TOLERANCE = 1e-4  # probabilities may be float32, or rounded by printing
@@ -36,6 +36,28 @@ class Target:
     probability: Callable[[NDArray[np.intp]], NDArray[np.float64]]
     on_logged: NDArray[np.float64]
     share: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PairProbabilities:
+    """The probability of each pair of row and eligible action; row i has those from ``starts[i]`` on."""
+
+    ids: NDArray[Any]
+    starts: NDArray[np.intp]
+    probability: NDArray[np.float64]
+
+    def target(self, logged: NDArray[np.intp], space: NDArray[Any]) -> Target:
+        """Return the target of the policy that draws from these."""
+        code = known_positions(self.ids, space, "policy")
+
+        def probability(rows: NDArray[np.intp]) -> NDArray[np.float64]:
+            table = np.zeros((len(rows), len(space)))
+            for place, row in enumerate(rows):
+                span = slice(self.starts[row], self.starts[row + 1])
+                table[place, code[span]] = self.probability[span]
+            return table
+
+        return _stochastic(probability, logged, space)
 
 
 def find_target(
@@ -72,6 +94,8 @@ def _find_target(
     if isinstance(policy, BasePolicy) or hasattr(policy, "_positions"):  # a loaded policy has it, too
         position = policy._positions(X) if available is None else _positions_among(policy, X, available, space)
         return certain(_translate(position, policy.actions_, space), logged, n_actions)
+    if isinstance(policy, PairProbabilities):
+        return policy.target(logged, space)
     tags = tags_of(policy)
     is_classifier = tags is not None and tags.estimator_type == "classifier"
     if hasattr(policy, "predict_proba") and not (is_classifier and hasattr(policy, "predict")):

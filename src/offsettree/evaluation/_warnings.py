@@ -28,15 +28,20 @@ def find_warnings(
     terms: list[Terms],
     sums: list[diagnostics.WeightSums],
     reward_range: tuple[float, float] | None,
+    *,
+    of_ids: bool = False,
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return three lists: what makes the estimate worthless, what else forbids a definite verdict, and the rest."""
+    """Return three lists: what makes the estimate worthless, what else forbids a definite verdict, and the rest.
+
+    Of many ids, some are never logged though they could have been: `of_ids` does not warn of them.
+    """
     count = np.bincount(log.logged, minlength=len(log.space))
     impossible = diagnostics.of_inverse_propensities(log.logged, count, log.propensity, log.space, log.available)
     worthless, serious, others = [*impossible], [], []
     if interval in NEED_A_RANGE and reward_range is None and log.reward.min() == log.reward.max():
         worthless += diagnostics.of_equal_rewards(log.reward)
     for i, what in enumerate(WHAT[: len(targets)]):
-        support = diagnostics.of_support(targets[i], count, log.space, what)
+        support = [] if of_ids else diagnostics.of_support(targets[i], count, log.space, what)
         worthless += [*diagnostics.of_training_rows(policies[i], log.X, log.reward, what), *support]
         if not impossible and not support:
             worthless += diagnostics.of_mean_weight(sums[i], log.propensity, what)

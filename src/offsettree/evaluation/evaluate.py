@@ -12,8 +12,9 @@ from offsettree._features import Features
 from offsettree._messages import Parameter
 from offsettree._validation import as_random_state
 from offsettree.evaluation import _diagnostics as diagnostics
+from offsettree.evaluation._action_sets import decisions_in, mask_of, predict_set_rewards
 from offsettree.evaluation._groups import folds_by_group
-from offsettree.evaluation._inputs import Log, check_settings, find_range, is_table
+from offsettree.evaluation._inputs import Log, check_settings, find_range, is_table, rows_of
 from offsettree.evaluation._interval_methods import IntervalSettings, find_intervals, of_few_groups
 from offsettree.evaluation._reward_models import Predictions, check_predictions, forward_folds, predict_rewards
 from offsettree.evaluation._targets import Target, find_target
@@ -21,6 +22,7 @@ from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
 from offsettree.evaluation._warnings import WHAT, find_warnings
 from offsettree.evaluation.estimate import DEFAULT_INTERVAL, Estimate, Interval
 from offsettree.exceptions import LogError, OffsetTreeWarning
+from offsettree.logs import ActionSets
 
 __all__ = ["evaluate"]
 
@@ -39,6 +41,7 @@ def evaluate(
     baseline: Any = "logging",
     actions: ArrayLike | None = None,
     available: Any = None,
+    action_sets: ActionSets | None = None,
     reward_range: Any = None,
     max_weight: float | None = None,
     group: ArrayLike | None = None,
@@ -84,6 +87,10 @@ def evaluate(
         Mask of the actions available in each row, in the order of `actions`; by default of the policy's `actions_`, or
         else of the sorted labels of the log. Policies of this package choose among them. Other policies and arrays must
         not choose what the mask excludes. By default all are available.
+    action_sets : ActionSets, optional
+        The eligible actions of each row, with their features, for policies over such sets; in the place of `actions`
+        and `available`. A reward model then learns from the features of context and action: a regressor, by default
+        that of `ActionRegression`.
     reward_range : (float, float), optional
         Smallest and largest possible reward: estimates and the ends of most intervals stay within. By default the
         policy's `reward_range`; else (0, 1) if all rewards are within, and not all equal. "bernstein" and "betting"
@@ -156,19 +163,24 @@ def evaluate(
     True
     """
     check_settings(method, interval, level, reward_model, reward_range, max_weight)
+    if action_sets is not None:
+        if actions is not None or available is not None:
+            raise LogError("action_sets says which actions there are: leave out actions and available.")
+        actions, available = mask_of(action_sets, rows_of(X)[1])
     log = Log.of(X, action, reward, propensity, actions, available, [policy, baseline])
     random = as_random_state(random_state)
     policies = [policy] if baseline is None or _is_logging(baseline) else [policy, baseline]
+    decisions = policies if action_sets is None else [decisions_in(action_sets, each, log.X) for each in policies]
     targets = [
         find_target(each, log.X, log.logged, log.space, what, log.available, log.columns)
-        for each, what in zip(policies, WHAT, strict=False)
+        for each, what in zip(decisions, WHAT, strict=False)
     ]
     weights = [target.on_logged / log.propensity for target in targets]
     if method not in MODEL_METHODS:
         _refuse_unmatched(weights)
     known = find_range(policy, reward_range, log.reward)
     settings = IntervalSettings.of(log, policy, method, interval, level, reward_range, known, max_weight, group, random)
-    predicted = _predicted(settings, log, reward_model, targets, random)
+    predicted = _predicted(settings, log, reward_model, targets, random, action_sets)
     terms = [
         estimate_terms(method, w, settings.rewards, q, settings.limits) for w, q in zip(weights, predicted, strict=True)
     ]
@@ -180,7 +192,9 @@ def evaluate(
     if pessimistic:
         intervals = _with_values(intervals, pessimistic)
     sums = [diagnostics.WeightSums.of(w) for w in weights]
-    worthless, serious, others = find_warnings(policies, log, targets, weights, method, interval, terms, sums, known)
+    worthless, serious, others = find_warnings(
+        policies, log, targets, weights, method, interval, terms, sums, known, of_ids=action_sets is not None
+    )
     few = of_few_groups(settings, weights[0])
     serious, others = (serious + few, others) if interval in diagnostics.FOR_LONG_LOGS else (serious, others + few)
     for text in worthless:
@@ -204,7 +218,12 @@ def evaluate(
 
 
 def _predicted(
-    settings: IntervalSettings, log: Log, reward_model: Any, targets: list[Target], random: np.random.RandomState
+    settings: IntervalSettings,
+    log: Log,
+    reward_model: Any,
+    targets: list[Target],
+    random: np.random.RandomState,
+    sets: ActionSets | None,
 ) -> list[Predictions | None]:
     """Return the predicted rewards of each target; None if the method has no reward model."""
     if settings.method not in MODEL_METHODS:
@@ -214,6 +233,10 @@ def _predicted(
     if settings.interval in ("betting", "anytime"):
         folds = forward_folds(settings.order, is_anytime=settings.interval == "anytime")
     prior = scale.low + 0.5 * scale.width if scale is not None else 0.0
+    if sets is not None:
+        pair, rewards = sets.find(log.space[log.logged]), settings.rewards
+        found = predict_set_rewards(reward_model, log.X, sets, pair, rewards, targets, folds, random, prior)
+        return [*found] if scale is None else [scale.clipped(each) for each in found]
     model = reward_model
     if is_table(reward_model):
         model = check_predictions(reward_model, n_rows, log.columns, log.space) / log.unit

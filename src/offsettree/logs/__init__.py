@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 from offsettree.encoding import TableEncoder
 from offsettree.logs._other_columns import alike_but_for_blanks
+from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.checked_log import CheckedLog, Columns, judge_columns
 from offsettree.logs.guess import ColumnGuess, guess_columns
 from offsettree.logs.log_file import LogColumns, read_columns
@@ -12,6 +13,7 @@ from offsettree.logs.log_scan import LogFacts, LogScan
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import scan_tables
 from offsettree.logs.simulate import simulate_log
+from offsettree.logs.simulate_catalogue import SimulatedCatalogue, simulate_catalogue
 from offsettree.logs.writers import write_table
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from offsettree.logs._source import Source, line_blocks, open_stream
 
 __all__ = [
+    "ActionSets",
     "CheckedLog",
     "ColumnGuess",
     "Columns",
@@ -30,6 +33,7 @@ __all__ = [
     "LoggedData",
     "Options",
     "Reader",
+    "SimulatedCatalogue",
     "Source",
     "TableEncoder",
     "alike_but_for_blanks",
@@ -39,6 +43,7 @@ __all__ = [
     "open_stream",
     "read_columns",
     "scan_tables",
+    "simulate_catalogue",
     "simulate_log",
     "write_table",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
 from offsettree._messages import Parameter
 from offsettree.exceptions import FeatureError, LogError
+from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.checked_log import Columns, judge_columns
 from offsettree.logs.log_file import read_columns
 from offsettree.logs.log_scan import LogScan
@@ -33,6 +34,9 @@ class LoggedData:
     propensity : array of shape (n_rows,) or float
         The probability with which the logging policy chose that action, in (0, 1]; one number for all rows will do
         where it never varied.
+    action_sets : ActionSets, optional
+        The actions that each row could choose from, with their features, where these differ from row to row. The
+        logged action must be one of them.
 
     Examples
     --------
@@ -51,7 +55,12 @@ class LoggedData:
     notes: tuple[str, ...] = ()
 
     def __init__(
-        self, X: Features, action: ArrayLike, reward: ArrayLike | None = None, propensity: ArrayLike | None = None
+        self,
+        X: Features,
+        action: ArrayLike,
+        reward: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        action_sets: ActionSets | None = None,
     ) -> None:
         self.X = _as_features(X)
         n_rows = count_rows(self.X)
@@ -61,6 +70,10 @@ class LoggedData:
         # By way of objects, so that no more room is taken than the longest label of these rows needs.
         self.action = labels.astype(object).astype(str) if labels.dtype.kind in "OU" else labels
         self._as_judged = (self.action, self.reward, self.propensity)
+        self.action_sets = action_sets
+        if action_sets is not None:
+            _check_sets(action_sets, n_rows)
+            action_sets.find(self.action)
 
     @classmethod
     def from_frame(cls, frame: Features, *, action: str, reward: str, propensity: str) -> Self:
@@ -190,7 +203,8 @@ class LoggedData:
                 f"rows must be positions below {len(self)}, or {len(self)} truth values, one per row; {error}"
             ) from None
         columns = (column[chosen] for column in (self.action, self.reward, self.propensity))
-        return LoggedData(take_rows(self.X, chosen), Columns(*columns))
+        sets = None if self.action_sets is None else self.action_sets.take(chosen)
+        return LoggedData(take_rows(self.X, chosen), Columns(*columns), action_sets=sets)
 
     def split(
         self, test_size: float = 0.25, random_state: int | np.random.RandomState | None = None
@@ -220,7 +234,8 @@ class LoggedData:
 
     def arrays(self) -> dict[str, Any]:
         """Return the parts by the names that `fit` and `score` take: ``policy.fit(**log.arrays())``."""
-        return {"X": self.X, "action": self.action, "reward": self.reward, "propensity": self.propensity}
+        parts = {"X": self.X, "action": self.action, "reward": self.reward, "propensity": self.propensity}
+        return parts if self.action_sets is None else parts | {"action_sets": self.action_sets}
 
     @property
     def columns(self) -> Columns:
@@ -243,10 +258,21 @@ class LoggedData:
 
     def __repr__(self) -> str:
         n_features, n_actions = self.X.shape[1], len(set(self.action.tolist()))
+        sets = "" if self.action_sets is None else ", a set of eligible actions per row"
         return (
             f"<LoggedData: {len(self):,} row{'s' * (len(self) != 1)}, {n_features:,} feature{'s' * (n_features != 1)}, "
-            f"{n_actions:,} action{'s' * (n_actions != 1)}, mean reward {self.reward.mean():.3g}>"
+            f"{n_actions:,} action{'s' * (n_actions != 1)}, mean reward {self.reward.mean():.3g}{sets}>"
         )
+
+
+def _check_sets(action_sets: Any, n_rows: int) -> None:
+    if not isinstance(action_sets, ActionSets):
+        raise LogError(
+            f"action_sets must be the eligible actions of each row, as ActionSets(...); got a "
+            f"{type(action_sets).__name__}."
+        )
+    if len(action_sets) != n_rows:
+        raise LogError(f"action_sets must have a set per row of X, {n_rows:,}; it has {len(action_sets):,}.")
 
 
 def _as_features(X: Features) -> Features:

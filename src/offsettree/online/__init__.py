@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from offsettree.online.online_regression import OnlineRewardRegression
     from offsettree.online.online_tree import OnlineOffsetTree
     from offsettree.online.progressive import ProgressiveResult, progressive_validation
+    from offsettree.online.square_cb import SquareCB
 
 __all__ = [
     "Banditron",
@@ -22,6 +23,7 @@ __all__ = [
     "OnlineRewardRegression",
     "OnlineTree",
     "ProgressiveResult",
+    "SquareCB",
     "progressive_validation",
 ]
 
@@ -34,5 +36,6 @@ __getattr__ = names_on_demand(
         "online_regression": ("OnlineRewardRegression",),
         "online_tree": ("OnlineOffsetTree",),
         "progressive": ("ProgressiveResult", "progressive_validation"),
+        "square_cb": ("SquareCB",),
     },
 )

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from offsettree._available import check_available, check_available_for_one
 from offsettree._features import Features, as_one_row
 from offsettree._labels import find_actions
 from offsettree._validation import as_random_state, is_number
+from offsettree.actions import labels_of
 from offsettree.exceptions import ParameterError
+from offsettree.logs import ActionSets
 
 __all__ = ["EpochGreedy", "EpsilonGreedy", "Explorer", "Explores"]
 
@@ -110,21 +113,63 @@ class Explorer(Explores, BaseEstimator):
             )
         return find_actions(np.empty(0), self.policy.actions)
 
-    def choose(self, x: Any) -> tuple[Any, float]:
+    @property
+    def takes_action_sets(self) -> bool:
+        """Whether the policy chooses among actions with features, which differ from row to row."""
+        return bool(getattr(self.policy, "takes_action_sets", False))
+
+    def choose(self, x: Any, actions: Any = None, available: Any = None) -> tuple[Any, float]:
         """Return an action for one context, and the probability with which it was chosen.
 
         If the policy is not fitted yet, the action is uniform.
+
+        Parameters
+        ----------
+        x : sequence of numbers, or mapping of names to values
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row, optional
+            The eligible actions of a policy over actions with features. The answer is an id, or a position where they
+            have no ids.
+        available : labels, or truth values in the order of `actions_`, optional
+            The actions there are to choose from, of a policy whose actions are labels. By default all.
         """
         self._check_policy()
+        if self.takes_action_sets:
+            return self._choose_eligible(x, actions, available)
+        if actions is not None:
+            raise ParameterError(_no_sets(self.policy))
         labels, position_of = self._positions_by_label()
+        eligible = None
+        if available is not None:
+            eligible = np.flatnonzero(check_available_for_one(available, self.actions_).dense()[0]).tolist()
         try:
-            label = self.policy.decide(x)
+            label = self.policy.decide(x) if available is None else self.policy.decide(x, available)
         except NotFittedError:
             label = None
         if label is not None and label not in position_of:
             raise ParameterError(f"the policy chose {label!r}, which is none of its {len(labels)} actions.")
-        action, propensity = self._draw(None if label is None else position_of[label], len(labels))
-        return labels[action], propensity
+        greedy = None if label is None else position_of[label]
+        if eligible is None:
+            action, propensity = self._draw(greedy, len(labels))
+            return labels[action], propensity
+        place, propensity = self._draw(None if greedy is None else eligible.index(greedy), len(eligible))
+        return labels[eligible[place]], propensity
+
+    def _choose_eligible(self, x: Any, actions: Any, available: Any) -> tuple[Any, float]:
+        if actions is None or available is not None:
+            raise ParameterError(
+                f"{type(self.policy).__name__} chooses among actions with features: pass actions=[...], the eligible "
+                "ones, and no available."
+            )
+        ids = labels_of(actions)
+        n_actions = len(actions.ids if isinstance(actions, ActionSets) else actions)
+        labels = list(range(n_actions)) if ids is None else ids
+        try:
+            greedy = labels.index(self.policy.decide(x, actions))
+        except NotFittedError:
+            greedy = None
+        place, propensity = self._draw(greedy, n_actions)
+        return labels[place], propensity
 
     def _positions_by_label(self) -> tuple[list[Any], dict[Any, int]]:
         labels = self.actions_
@@ -135,9 +180,18 @@ class Explorer(Explores, BaseEstimator):
             self._label_cache = kept
         return kept[1], kept[2]
 
-    def learn(self, x: Any, action: Any, reward: float, propensity: float) -> Self:
-        """Let the policy learn from one row: the action, its reward and its propensity."""
-        if hasattr(self.policy, "learn"):
+    def learn(self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None) -> Self:
+        """Let the policy learn from one row: the action, its reward, its propensity, and the eligible actions."""
+        if self.takes_action_sets:
+            if not hasattr(self.policy, "learn"):
+                raise ParameterError(
+                    f"the policy must have learn to learn from single rows, as OnlineActionRegression does; "
+                    f"{type(self.policy).__name__} has not. Log what choose returns, and fit it on the log."
+                )
+            self.policy.learn(x, actions, action, reward, propensity)
+        elif actions is not None:
+            raise ParameterError(_no_sets(self.policy))
+        elif hasattr(self.policy, "learn"):
             self.policy.learn(x, action, reward, propensity)
         elif hasattr(self.policy, "partial_fit"):
             row = as_one_row(
@@ -151,13 +205,44 @@ class Explorer(Explores, BaseEstimator):
             )
         return self
 
-    def decide(self, x: Any) -> Any:
-        """Return the policy's action for one context, without exploring."""
-        return self.policy.decide(x)
+    def decide(self, x: Any, *among: Any) -> Any:
+        """Return the policy's action for one context, without exploring; `among` is what its `decide` takes more."""
+        return self.policy.decide(x, *among)
 
-    def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
-        """Return the policy's action for each row, without exploring; `available` is passed on to the policy."""
+    def predict(self, X: Features, available: Any = None, action_sets: Any = None) -> NDArray[Any]:
+        """Return the policy's action for each row, without exploring; the rest is passed on to the policy."""
+        if action_sets is not None:
+            return np.asarray(self.policy.predict(X, action_sets))
         return np.asarray(self.policy.predict(X) if available is None else self.policy.predict(X, available))
+
+    def predict_proba(self, X: Features, available: Any = None, action_sets: Any = None) -> NDArray[np.float64]:
+        """Return the probability with which `choose` would now take each action for each row.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or frame
+            The contexts.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there are to choose from; by default all.
+        action_sets : ActionSets, optional
+            The eligible actions of each row, of a policy over such sets.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_actions), or (n_pairs,) with action sets
+        """
+        rate = float(self._rates(self.n_chosen_ + 1, 1)[0])
+        if action_sets is not None:
+            if not self.takes_action_sets:
+                raise ParameterError(_no_sets(self.policy))
+            share = np.repeat(1 / action_sets.sizes, action_sets.sizes)
+            greedy = np.asarray(self.policy.predict_proba(X, action_sets))
+            return np.asarray(rate * share + (1 - rate) * greedy)
+        chosen = np.asarray(self.predict(X, available))[:, np.newaxis] == self.actions_
+        if available is None:
+            return np.asarray(rate / chosen.shape[1] + (1 - rate) * chosen)
+        mask = check_available(available, len(chosen), self.actions_).dense()
+        return np.asarray(rate * mask / mask.sum(axis=1, keepdims=True) + (1 - rate) * chosen)
 
     def _check_policy(self) -> None:
         if not hasattr(self.policy, "decide"):
@@ -172,7 +257,8 @@ class EpsilonGreedy(Explorer):
     Parameters
     ----------
     policy : policy
-        The policy that decides and learns. All its actions must be known: ``actions=[...]``.
+        The policy that decides and learns. All its actions must be known, ``actions=[...]``, unless it chooses among
+        actions with features, which each call of `choose` brings.
     epsilon : float, default=0.1
         The probability of exploration.
     random_state : int, RandomState, Generator or None, default=None
@@ -219,7 +305,8 @@ class EpochGreedy(Explorer):
     Parameters
     ----------
     policy : policy
-        The policy that decides and learns. All its actions must be known: ``actions=[...]``.
+        The policy that decides and learns. All its actions must be known, ``actions=[...]``, unless it chooses among
+        actions with features, which each call of `choose` brings.
     exploration : {"agnostic", "realizable"}, default="agnostic"
         How fast the probability falls: as t ** (-1/3), which needs no assumption, or as t ** (-1/2), if some policy
         never errs (section 7.2 of the paper; see also `OnlineOffsetTree(realizable=True)`).
@@ -312,6 +399,13 @@ class EpochGreedy(Explorer):
             return True
         explored_share = (1 - propensity) / (n_actions - 1) / propensity
         return float(self._next_draws(1)[0, 0]) < explored_share
+
+
+def _no_sets(policy: Any) -> str:
+    return (
+        f"{type(policy).__name__} chooses among actions known in training: pass available=[...], the labels there are "
+        "to choose from. For actions with features, use a policy over such actions, as OnlineActionRegression."
+    )
 
 
 def check_probability(value: Any, name: str) -> float:

@@ -1,0 +1,25 @@
+"""Policies over actions with features, which come and go: learned from logs with a set of eligible actions per row."""
+
+from typing import TYPE_CHECKING
+
+from offsettree._lazy import names_on_demand
+
+if TYPE_CHECKING:
+    from offsettree.actions.eligible import labels_of
+    from offsettree.actions.offset_tree import ActionOffsetTree
+    from offsettree.actions.online_regression import OnlineActionRegression
+    from offsettree.actions.policy import ActionPolicy
+    from offsettree.actions.regression import ActionRegression
+
+__all__ = ["ActionOffsetTree", "ActionPolicy", "ActionRegression", "OnlineActionRegression", "labels_of"]
+
+__getattr__ = names_on_demand(
+    __name__,
+    {
+        "eligible": ("labels_of",),
+        "offset_tree": ("ActionOffsetTree",),
+        "online_regression": ("OnlineActionRegression",),
+        "policy": ("ActionPolicy",),
+        "regression": ("ActionRegression",),
+    },
+)

@@ -1,0 +1,145 @@
+"""Contexts and actions as tables of numbers, for learners that take tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
+from offsettree.actions.eligible import labels_of
+from offsettree.encoding import TableEncoder
+from offsettree.exceptions import ActionError, FeatureError
+from offsettree.logs import ActionSets
+
+__all__ = ["ActionEncoding", "row_blocks"]
+
+MOST_COLUMNS = 1024
+BLOCK_NUMBERS = 1 << 22
+Matrix = NDArray[np.float64]
+
+
+class TablePart:
+    """One of the tables of a log: numbers as they are, or a frame by the encoding learned from it."""
+
+    def __init__(self, table: Features, what: str) -> None:
+        self.what = what
+        self.encoder = TableEncoder.learn([table]) if is_frame(table) else None
+        self.n_columns = int(np.shape(table)[1]) if self.encoder is None else len(self.encoder.names_out)
+        self.names_in = None if self.encoder is None else list(self.encoder.names_in)
+        if self.n_columns > MOST_COLUMNS:
+            raise FeatureError(
+                f"{what} must have at most {MOST_COLUMNS:,} features here; it has {self.n_columns:,}. Use "
+                "OnlineActionRegression, which takes any number."
+            )
+
+    def encode(self, table: Any) -> Matrix:
+        """Return the table as numbers."""
+        if self.encoder is not None:
+            if not is_frame(table) and not isinstance(table, Mapping | list):
+                raise FeatureError(f"{self.what} must be a frame, as in fit; got a {type(table).__name__}.")
+            return self.encoder.encode(table).astype(np.float64)
+        if is_frame(table) or isinstance(table, Mapping):
+            raise FeatureError(f"{self.what} must be an array, as in fit; got a {type(table).__name__}.")
+        try:
+            numbers = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise FeatureError(f"{self.what} must be a table of numbers, or a frame; {error}.") from None
+        if numbers.ndim != 2 or numbers.shape[1] != self.n_columns:
+            raise FeatureError(f"{self.what} must have {self.n_columns} features, as in fit; got {numbers.shape}.")
+        if not np.isfinite(numbers).all():
+            row = int((~np.isfinite(numbers)).any(axis=1).argmax())
+            raise FeatureError(
+                f"{self.what} must be finite; row {row} has NaN or infinity. Fill gaps, or pass a frame."
+            )
+        return numbers
+
+
+class ActionEncoding:
+    """How the contexts, items and pairs of a log become numbers of mean 0 and variance 1, learned once."""
+
+    def __init__(self, X: Features, sets: ActionSets, pairs: NDArray[np.intp]) -> None:
+        """Learn from all rows, and from the actions taken in them, `pairs`."""
+        self.x = TablePart(X, "X")
+        self.items = None if sets.items is None else TablePart(sets.items, "items")
+        self.pairs = None if sets.pairs is None else TablePart(sets.pairs, "pairs")
+        if self.items is None and self.pairs is None:
+            raise FeatureError(
+                "the action sets must have features, of items or of pairs, to learn from; they have none. For actions "
+                "without features, use OffsetTree or RewardBoosting with available=."
+            )
+        self._center: list[tuple[Matrix, Matrix]] = [(np.zeros(1), np.ones(1))] * 2
+        x, a = self.tables(X, sets.only(pairs))
+        self._center = [(part.mean(axis=0), _spread(part)) for part in (x, a)]
+
+    def tables(self, X: Features, sets: ActionSets) -> tuple[Matrix, Matrix]:
+        """Return the features of each row, and those of each pair."""
+        parts = []
+        for part, table, what in ((self.items, sets.items, "items"), (self.pairs, sets.pairs, "pairs")):
+            if (part is None) != (table is None):
+                raise FeatureError(f"action sets must have features of {what} if and only if they had some in fit.")
+            if part is not None:
+                encoded = part.encode(table)
+                parts.append(encoded[sets.item] if what == "items" else encoded)
+        return self._scaled(0, self.x.encode(X)), self._scaled(1, np.hstack(parts))
+
+    def of_one(self, x: Any, actions: Any) -> tuple[Matrix, Matrix, list[Any] | None]:
+        """Return one context, its actions, and their ids, from mappings, arrays or action sets of one row."""
+        row = [x] if isinstance(x, Mapping) else x if is_frame(x) or is_sparse(x) else np.atleast_2d(np.asarray(x))
+        if isinstance(actions, ActionSets):
+            if len(actions) != 1 or count_rows(row) != 1:
+                raise ActionError("decide takes one context and the action set of one row; use predict for several.")
+            return *self.tables(row, actions), actions[0]
+        labels = labels_of(actions)
+        if not isinstance(actions, np.ndarray):
+            actions = list(actions)
+        return self._scaled(0, self.x.encode(row)), self._scaled(1, self._joined(actions)), labels
+
+    def _joined(self, actions: Any) -> Matrix:
+        parts = [part for part in (self.items, self.pairs) if part is not None]
+        if all(part.encoder is not None for part in parts):
+            return np.hstack([part.encode(actions) for part in parts])
+        numbers = np.asarray(actions)
+        widths = np.cumsum([part.n_columns for part in parts])
+        if numbers.ndim != 2 or numbers.shape[1] != widths[-1] or any(part.encoder is not None for part in parts):
+            raise FeatureError(
+                f"actions must have the features of fit, {widths[-1]} per action, those of items before those of "
+                f"pairs; got {actions!r:.80}."
+            )
+        split = np.split(numbers, widths[:-1], axis=1)
+        return np.hstack([part.encode(each) for part, each in zip(parts, split, strict=True)])
+
+    def _scaled(self, which: int, table: Matrix) -> Matrix:
+        mean, spread = self._center[which]
+        return (table - mean) / spread
+
+
+def _spread(table: Matrix) -> Matrix:
+    spread = table.std(axis=0)
+    return np.where(spread > 1e-12 * (1 + np.abs(table).max(axis=0)), spread, 1.0)
+
+
+def products(x: Matrix, a: Matrix) -> Matrix:
+    """Return the products of features of context and action, and of two features of the action, beside the latter."""
+    first, second = np.triu_indices(a.shape[1])
+    across = (x[:, :, np.newaxis] * a[:, np.newaxis, :]).reshape(len(x), -1)
+    return np.hstack([a, across, a[:, first] * a[:, second]])
+
+
+def n_products(n_x: int, n_a: int) -> int:
+    """Return the number of columns of `products`."""
+    return n_a + n_x * n_a + n_a * (n_a + 1) // 2
+
+
+def row_blocks(sets: ActionSets, width: int) -> Iterator[NDArray[np.intp]]:
+    """Cut the rows into blocks whose pairs times `width` numbers fit into memory."""
+    per_block = max(1, BLOCK_NUMBERS // max(1, width))
+    block = np.maximum(sets.starts[1:] - 1, 0) // per_block
+    yield from np.split(np.arange(len(sets)), np.flatnonzero(np.diff(block)) + 1)
+
+
+def some_rows(X: Features, rows: NDArray[np.intp]) -> Features:
+    """Return some rows; all without a copy."""
+    return X if len(rows) == count_rows(X) else take_rows(X, rows)

@@ -1,0 +1,192 @@
+"""Features as lists of keys and values: names are hashed, so that new ones need no place kept for them."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import Features, as_floats, count_rows, is_frame, is_sparse, numeric_columns, refuse_dates
+from offsettree.actions.eligible import ID
+from offsettree.exceptions import FeatureError
+
+__all__ = ["Hashed", "hash_ids", "hash_mapping", "hash_mappings", "hash_table"]
+
+MISSING = " is missing"
+
+
+class Hashed(NamedTuple):
+    """Rows of features; those of row i are from ``starts[i]`` to ``starts[i + 1]``."""
+
+    keys: NDArray[np.uint64]
+    values: NDArray[np.float32]
+    starts: NDArray[np.int64]
+
+
+@lru_cache(1 << 16)
+def key_of(name: str) -> int:
+    """Return the key of a feature's name; the same in every process. Columns of arrays have small keys."""
+    return zlib.crc32(name.encode()) + (1 << 32)
+
+
+def hash_table(table: Features | None, what: str, before: int = 0) -> Hashed | None:
+    """Hash the rows of an array, a CSR matrix or a frame; None where there is no table.
+
+    Columns of arrays are numbered from `before` + 1 on.
+    """
+    if table is None:
+        return None
+    if is_frame(table):
+        return _hash_frame(table)
+    if is_sparse(table):
+        table = table.tocsr()
+        keys, values, starts = table.indices.astype(np.uint64) + np.uint64(1), table.data, table.indptr
+    else:
+        try:
+            table = np.asarray(table, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise FeatureError(f"{what} must be a table of numbers, or a frame; {error}.") from None
+        if table.ndim != 2:
+            raise FeatureError(f"{what} must be a table of rows and features; got shape {table.shape}.")
+        keys, values, starts = dense_keys(*table.shape), table.ravel(), np.arange(len(table) + 1) * table.shape[1]
+    if not np.isfinite(values).all():
+        place = int(np.searchsorted(starts, int((~np.isfinite(values)).argmax()), side="right") - 1)
+        raise FeatureError(f"{what} must be finite; row {place} has NaN or infinity. Fill gaps, or pass a frame.")
+    keys = keys + np.uint64(before) if before else keys
+    return Hashed(keys, values.astype(np.float32), starts.astype(np.int64))
+
+
+@lru_cache(64)
+def _keys_of_shape(n_rows: int, n_columns: int) -> NDArray[np.uint64]:
+    return np.tile(np.arange(1, n_columns + 1, dtype=np.uint64), n_rows)
+
+
+def dense_keys(n_rows: int, n_columns: int) -> NDArray[np.uint64]:
+    """Return the keys of an array: the numbers of its columns, from 1 on."""
+    if n_rows * n_columns <= 1 << 14:
+        return _keys_of_shape(n_rows, n_columns)
+    return _keys_of_shape.__wrapped__(n_rows, n_columns)
+
+
+def _hash_frame(frame: Features) -> Hashed:
+    names, n_rows = list(frame.columns), count_rows(frame)
+    numeric = set(numeric_columns(frame))
+    refuse_dates(frame, [name for name in names if name not in numeric])
+    keys = np.empty((n_rows, len(names)), dtype=np.uint64)
+    values = np.ones((n_rows, len(names)), dtype=np.float32)
+    for place, name in enumerate(names):
+        missing = key_of(f"{name}{MISSING}")
+        if name in numeric:
+            column = as_floats(frame[[name]]).ravel()
+            if np.isinf(column).any():
+                raise FeatureError(
+                    f"features must not be infinite; row {int(np.isinf(column).argmax())} of {name!r} is."
+                )
+            known = ~np.isnan(column)
+            keys[:, place] = np.where(known, key_of(str(name)), missing)
+            values[:, place] = np.where(known, column, 1.0)
+        else:
+            words = frame[name].to_numpy()
+            kept = {word: missing if _is_missing(word) else key_of(f"{name}={word}") for word in set(words.tolist())}
+            keys[:, place] = [kept[word] for word in words.tolist()]
+    return Hashed(keys.ravel(), values.ravel(), np.arange(n_rows + 1, dtype=np.int64) * len(names))
+
+
+def hash_ids(ids: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return the key of each id."""
+    labels, code = np.unique(ids, return_inverse=True)
+    return np.array([id_key(label) for label in labels.tolist()], dtype=np.uint64)[code]
+
+
+def id_key(label: Any) -> int:
+    """Return the key of one id, which no feature of a mapping has."""
+    return key_of(f"{ID}\0{label}")
+
+
+def hash_mapping(row: Mapping[str, Any], what: str) -> Hashed:
+    """Hash one row of features by name."""
+    keys: list[int] = []
+    values: list[float] = []
+    for name, value in row.items():
+        _add(str(name), value, keys, values, what)
+    starts = np.array([0, len(keys)], dtype=np.int64)
+    return Hashed(np.array(keys, dtype=np.uint64), np.array(values, dtype=np.float32), starts)
+
+
+def hash_mappings(rows: Sequence[Mapping[str, Any]], what: str) -> Hashed:
+    """Hash rows of features by name, all but their ids; fast where all have the same names and plain values."""
+    names = tuple(rows[0])
+    if all(tuple(row) == names for row in rows) and (made := _hash_alike(rows, names)) is not None:
+        return made
+    keys: list[int] = []
+    values: list[float] = []
+    starts = [0]
+    for row in rows:
+        for name, value in row.items():
+            if name != ID:
+                _add(str(name), value, keys, values, what)
+        starts.append(len(keys))
+    return Hashed(np.array(keys, np.uint64), np.array(values, np.float32), np.array(starts, np.int64))
+
+
+def _hash_alike(rows: Sequence[Mapping[str, Any]], names: tuple[str, ...]) -> Hashed | None:
+    """Hash mappings of the same names column by column; None if a value is neither a finite number nor a text."""
+    names = tuple(name for name in names if name != ID)
+    keys = np.empty((len(rows), len(names)), dtype=np.uint64)
+    values = np.ones((len(rows), len(names)), dtype=np.float32)
+    for place, name in enumerate(names):
+        column = [row[name] for row in rows]
+        kinds = set(map(type, column))
+        if kinds == {str}:
+            keys[:, place] = [_word_key(name, word) for word in column]
+        elif kinds <= {float, int}:
+            try:
+                values[:, place] = column
+            except OverflowError:
+                return None
+            keys[:, place] = key_of(name)
+        else:
+            return None
+    if not math.isfinite(float(values.sum())):
+        return None
+    return Hashed(keys.ravel(), values.ravel(), np.arange(len(rows) + 1, dtype=np.int64) * len(names))
+
+
+@lru_cache(1 << 16)
+def _word_key(name: str, word: str) -> int:
+    return key_of(f"{name}={word}")
+
+
+def _add(name: str, value: Any, keys: list[int], values: list[float], what: str) -> None:
+    if isinstance(value, str):
+        keys.append(_word_key(name, value))
+        values.append(1.0)
+    elif isinstance(value, Mapping):
+        for inner, each in value.items():
+            _add(f"{name}.{inner}", each, keys, values, what)
+    elif isinstance(value, list | tuple | np.ndarray):
+        for place, each in enumerate(value):
+            _add(name if isinstance(each, str) else f"{name}.{place}", each, keys, values, what)
+    elif _is_missing(value):
+        keys.append(key_of(f"{name}{MISSING}"))
+        values.append(1.0)
+    else:
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.inf
+        if not math.isfinite(number):
+            raise FeatureError(
+                f"features of {what} must be finite numbers, texts or lists of them; {name!r} is {value!r}."
+            )
+        keys.append(key_of(name))
+        values.append(number)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")

@@ -1,0 +1,94 @@
+"""One context and its actions, in whatever form they come, as hashed features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import is_sparse, take_rows
+from offsettree._validation import shown
+from offsettree.actions._hashing import Hashed, dense_keys, hash_mapping, hash_mappings, hash_table, id_key
+from offsettree.actions.eligible import labels_of
+from offsettree.exceptions import ActionError, FeatureError
+from offsettree.logs import ActionSets
+
+__all__ = ["OneDecision", "one_decision"]
+
+
+class OneDecision:
+    """A context and its actions; `labels` is None where actions have no ids and are known by position."""
+
+    def __init__(self, x: Hashed, pairs: Hashed, labels: list[Any] | None) -> None:
+        self.x, self.pairs, self.labels = x, pairs, labels
+
+    def __len__(self) -> int:
+        return len(self.pairs.starts) - 1
+
+    def label(self, place: int) -> Any:
+        """Return the id of an action, or its position."""
+        return place if self.labels is None else self.labels[place]
+
+    def place_of(self, label: Any) -> int:
+        """Return the position of an action."""
+        known = list(range(len(self))) if self.labels is None else self.labels
+        label = getattr(label, "item", lambda: label)()
+        if isinstance(label, bool) or label not in known:
+            what = "the ids of its actions" if self.labels is not None else "the positions of its actions, from 0 on"
+            raise ActionError(f"the chosen action must be one of {what}; {shown(label)} is not among {known[:5]}.")
+        return known.index(label)
+
+    def id_keys(self) -> NDArray[np.uint64]:
+        """Return the keys of the ids; none where actions have no ids."""
+        return np.array([] if self.labels is None else [id_key(each) for each in self.labels], dtype=np.uint64)
+
+
+def one_decision(x: Any, actions: Any) -> OneDecision:
+    """Return one decision from arrays or mappings."""
+    context = hash_mapping(x, "x") if isinstance(x, Mapping) else _numbers(x)
+    labels = labels_of(actions)
+    if isinstance(actions, ActionSets):
+        return OneDecision(context, _of_sets(actions), labels)
+    if isinstance(actions, np.ndarray) and actions.dtype.kind in "biuf":
+        return OneDecision(context, _dense(actions, "actions"), None)
+    return OneDecision(context, hash_mappings(list(actions), "an action"), labels)
+
+
+def _of_sets(sets: ActionSets) -> Hashed:
+    parts = [hash_table(sets.pairs, "pairs", sets.n_item_features)]
+    if sets.items is not None:
+        assert sets.item is not None  # noqa: S101 - both or none
+        parts.append(hash_table(take_rows(sets.items, sets.item), "items"))
+    there = [part for part in parts if part is not None]
+    n = len(sets.ids)
+    if not there:
+        return Hashed(np.empty(0, np.uint64), np.empty(0, np.float32), np.zeros(n + 1, np.int64))
+    order = np.argsort(np.concatenate([np.repeat(np.arange(n), np.diff(part.starts)) for part in there]), kind="stable")
+    starts = np.sum([part.starts for part in there], axis=0)
+    keys, values = (np.concatenate([getattr(part, name) for part in there])[order] for name in ("keys", "values"))
+    return Hashed(keys, values, starts)
+
+
+def _numbers(x: Any) -> Hashed:
+    values = x.toarray() if is_sparse(x) else x
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise FeatureError(f"x must be numbers, or a mapping of names to values; got {x!r:.80}.") from None
+    if array.ndim == 2 and len(array) == 1:
+        array = array[0]
+    if array.ndim != 1:
+        raise FeatureError(f"x must be one context, numbers in one dimension; got shape {array.shape}.")
+    return _dense(array[np.newaxis], "x")
+
+
+def _dense(table: NDArray[Any], what: str) -> Hashed:
+    values = table.astype(np.float32).ravel()
+    if not np.isfinite(values).all():
+        raise FeatureError(
+            f"{what} must be finite; got NaN or infinity. Fill gaps, or pass mappings of names to values."
+        )
+    n_rows, n_columns = table.shape
+    return Hashed(dense_keys(n_rows, n_columns), values, np.arange(n_rows + 1, dtype=np.int64) * n_columns)

@@ -1,0 +1,60 @@
+"""The labels of one row's eligible actions, in whatever form these come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from offsettree._features import is_frame, is_sparse
+from offsettree._validation import shown
+from offsettree.exceptions import ActionError
+from offsettree.logs import ActionSets
+
+__all__ = ["ID", "labels_of"]
+
+ID = "id"  # the name of the id in a mapping of an action
+
+
+def labels_of(actions: Any) -> list[Any] | None:
+    """Return the ids of one row's actions; None where they have none and are known by position.
+
+    Parameters
+    ----------
+    actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
+        The eligible actions.
+
+    Examples
+    --------
+    >>> labels_of([{"id": "a", "price": 3.0}, {"id": "b", "price": 5.0}])
+    ['a', 'b']
+    """
+    if isinstance(actions, ActionSets):
+        if len(actions) != 1:
+            raise ActionError(f"actions must be the set of one row; got {len(actions)} rows. Use predict for several.")
+        return actions[0]
+    if isinstance(actions, np.ndarray) and actions.dtype.kind in "biuf":
+        if actions.ndim != 2 or len(actions) == 0:
+            raise ActionError(
+                f"actions must have a row of features per eligible action, at least one; got shape {actions.shape}."
+            )
+        return None
+    rows = [] if is_frame(actions) or is_sparse(actions) or not hasattr(actions, "__iter__") else list(actions)
+    if not rows or not all(isinstance(each, Mapping) for each in rows):
+        raise ActionError(
+            "actions must be the eligible actions: a mapping of features per action, an array of shape (n_actions, "
+            f"n_features), or ActionSets of one row, and at least one action; got {actions!r:.80}."
+        )
+    with_ids = sum(ID in each for each in rows)
+    if with_ids not in (0, len(rows)):
+        raise ActionError(
+            f"either all actions have an {ID!r} or none; {len(rows) - with_ids} of {len(rows)} have none."
+        )
+    if not with_ids:
+        return None
+    labels = [each[ID] for each in rows]
+    if len(set(labels)) < len(labels):
+        twice = next(each for each in labels if labels.count(each) > 1)
+        raise ActionError(f"the ids of the actions must differ; {shown(twice)} is there twice.")
+    return labels

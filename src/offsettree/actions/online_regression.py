@@ -1,0 +1,299 @@
+"""Reward regression over actions with features, one row at a time, by hashed products of features."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from offsettree._features import Features
+from offsettree._validation import check_range, is_number
+from offsettree.actions import _kernels_bilinear as kernels
+from offsettree.actions._hashing import Hashed, hash_ids, hash_table
+from offsettree.actions._one_decision import OneDecision, one_decision
+from offsettree.actions.policy import ActionPolicy, check_choice, check_sets, judge_log
+from offsettree.exceptions import ParameterError, PropensityError, RewardError
+from offsettree.logs import ActionSets
+
+__all__ = ["OnlineActionRegression"]
+
+NO_IDS = np.empty(0, dtype=np.uint64)
+NOTHING = Hashed(np.empty(0, np.uint64), np.empty(0, np.float32), np.zeros(2, np.int64))
+MOST_BITS = 30
+MOST_TIMES = 1000.0  # a row counts at most as so many
+Interactions = Literal["all", "context-action"]
+
+
+class OnlineActionRegression(BaseEstimator, ActionPolicy):
+    """Predicts the reward of any action from its features, and takes the best of those that a row may choose from.
+
+    A linear model of the features of context and action and of products of two of them, as ``vw --cb_adf --cb_type mtr
+    -q ::`` learns it. Names of features are hashed, so that new features, actions and ids need no preparation. Rows
+    come as tables (`fit`, `partial_fit`) or one by one (`learn`), as arrays or as mappings of names to values.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.3
+        The size of steps. Each weight's own rate falls with the sum of its squared gradients (AdaGrad).
+    interactions : {"all", "context-action"}, default="all"
+        Which products of two features are features: of context and action, or also of two of the same.
+    id_effects : bool, default=True
+        Whether an action's id has weights of its own, alone and with each feature of the context, beside those of its
+        features. A new id starts from its features alone.
+    id_prior : float, default=100.0
+        How slowly the weights of an id move at first: the sum of squared gradients that they begin with.
+    importance : {"inverse_propensity", "none"}, default="inverse_propensity"
+        Weight of a row: 1 / (propensity * number of eligible actions), so that rare actions count as much as frequent
+        ones; or 1.
+    n_bits : int, default=18
+        The table of weights has 2 ** n_bits places.
+    reward_range : (float, float), default=(0.0, 1.0)
+        Smallest and largest possible reward.
+
+    Attributes
+    ----------
+    n_rows_ : int
+        The number of rows learned from.
+
+    Examples
+    --------
+    >>> from offsettree import OnlineActionRegression
+    >>> policy = OnlineActionRegression()
+    >>> news = [{"id": "n1", "topic": "sport"}, {"id": "n2", "topic": "music"}]
+    >>> for _ in range(20):
+    ...     policy = policy.learn({"age": "young"}, news, "n1", reward=0.0, propensity=0.5)
+    ...     policy = policy.learn({"age": "young"}, news, "n2", reward=1.0, propensity=0.5)
+    >>> policy.decide({"age": "young"}, [{"id": "n3", "topic": "sport"}, {"id": "n4", "topic": "music"}])
+    'n4'
+    """
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float = 0.3,
+        interactions: Interactions = "all",
+        id_effects: bool = True,
+        id_prior: float = 100.0,
+        importance: Literal["inverse_propensity", "none"] = "inverse_propensity",
+        n_bits: int = 18,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.interactions = interactions
+        self.id_effects = id_effects
+        self.id_prior = id_prior
+        self.importance = importance
+        self.n_bits = n_bits
+        self.reward_range = reward_range
+
+    def fit(
+        self,
+        X: Features,
+        action: ArrayLike,
+        *,
+        reward: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        action_sets: ActionSets | None = None,
+    ) -> Self:
+        """Forget everything, then learn from the rows of a log in order.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        action : array of shape (n_rows,)
+            The ids of the actions taken.
+        reward : array of shape (n_rows,)
+            What they earned.
+        propensity : array of shape (n_rows,) or float
+            The probability with which each was chosen.
+        action_sets : ActionSets
+            The eligible actions of each row.
+        """
+        log = judge_log(X, action, reward, propensity, action_sets, self.reward_range)
+        self._start()
+        return self._learn_log(log)
+
+    def partial_fit(
+        self,
+        X: Features,
+        action: ArrayLike,
+        *,
+        reward: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        action_sets: ActionSets | None = None,
+    ) -> Self:
+        """Learn from further rows; the parameters are those of `fit`."""
+        return self._learn_log(judge_log(X, action, reward, propensity, action_sets, self.reward_range))
+
+    def _learn_log(self, log: Any) -> Self:
+        # Only what was taken is looked at: one pair per row.
+        sets = log.sets.only(log.pair)
+        x, items, pairs, id_keys = self._hashed(log.X, sets)
+        self._learn(x, items, _item(sets), pairs, id_keys, 2 * log.reward - 1, log.propensity, log.sets.sizes)
+        return self
+
+    def learn(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> Self:
+        """Learn from one decision.
+
+        Parameters
+        ----------
+        x : mapping of names to values, or sequence of numbers
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
+            The eligible actions; a mapping's ``"id"`` is its id.
+        chosen : int or str
+            The id of the action taken; its position where actions have no ids.
+        reward : float
+            What it earned.
+        propensity : float
+            The probability with which it was chosen.
+        """
+        one = one_decision(x, actions)
+        place = one.place_of(chosen)
+        low, high = check_range(self.reward_range)
+        if not is_number(reward) or not low <= reward <= high:
+            raise RewardError(f"reward must be a number from {low:g} to {high:g}; got {reward!r}.")
+        if not is_number(propensity) or not 0 < propensity <= 1:
+            raise PropensityError(f"propensity must be a number in (0, 1]; got {propensity!r}.")
+        begin, end = one.pairs.starts[place], one.pairs.starts[place + 1]
+        taken = Hashed(one.pairs.keys[begin:end], one.pairs.values[begin:end], np.array([0, end - begin]))
+        id_keys = one.id_keys()[place : place + 1] if self.id_effects else NO_IDS
+        target = np.array([2 * (reward - low) / (high - low) - 1])
+        self._learn(
+            one.x, NOTHING, np.zeros(1, np.intp), taken, id_keys, target, np.array([float(propensity)]),
+            np.array([len(one)]),
+        )  # fmt: skip
+        return self
+
+    def _learn(
+        self,
+        x: Hashed,
+        items: Hashed,
+        item: NDArray[np.intp],
+        pairs: Hashed,
+        id_keys: NDArray[np.uint64],
+        target: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+        n_eligible: NDArray[np.intp],
+    ) -> None:
+        if not hasattr(self, "weights_"):
+            self._start()
+        settings = self._settings()
+        weight = np.ones(len(target))
+        if check_choice("importance", self.importance, ("inverse_propensity", "none")) == "inverse_propensity":
+            # Of a uniform logging policy all weights are 1.
+            weight = np.minimum(1 / (propensity * n_eligible), MOST_TIMES)
+        size = _most(x) + _most(items) + _most(pairs) + 2
+        kernels.learn_rows(
+            self.weights_, self.scales_, self.totals_, settings, x, items, item, pairs, id_keys,
+            np.arange(len(target) + 1, dtype=np.intp), size, target, weight,
+        )  # fmt: skip
+
+    def predict_rewards(self, X: Features, action_sets: ActionSets) -> NDArray[np.float64]:
+        """Return the predicted reward of each pair of row and action, in the order of ``action_sets.ids``.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        action_sets : ActionSets
+            The eligible actions of each row.
+        """
+        check_sets(X, action_sets)
+        scores = np.empty(len(action_sets.ids))
+        kernels.score_rows(*self._asked(X, action_sets, scores))
+        return self._as_rewards(scores)
+
+    def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
+        chosen = np.empty(len(sets), dtype=np.intp)
+        kernels.choose_rows(*self._asked(X, sets, chosen))
+        return chosen
+
+    def decide(self, x: Any, actions: Any) -> Any:
+        """Return the id of the best action for one context; its position where actions have no ids.
+
+        Parameters
+        ----------
+        x : mapping of names to values, or sequence of numbers
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
+            The eligible actions.
+        """
+        one = one_decision(x, actions)
+        chosen = np.empty(1, dtype=np.intp)
+        kernels.choose_rows(*self._asked_for_one(one, chosen))
+        return one.label(int(chosen[0]))
+
+    def rewards(self, x: Any, actions: Any) -> NDArray[np.float64]:
+        """Return the predicted reward of each action for one context; the parameters are those of `decide`."""
+        one = one_decision(x, actions)
+        scores = np.empty(len(one))
+        kernels.score_rows(*self._asked_for_one(one, scores))
+        return self._as_rewards(scores)
+
+    def _as_rewards(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        low, high = check_range(self.reward_range)
+        return low + (high - low) * (scores + 1) / 2
+
+    def _asked(self, X: Features, sets: ActionSets, out: NDArray[Any]) -> tuple[Any, ...]:
+        self._check_fitted()
+        x, items, pairs, id_keys = self._hashed(X, sets)
+        size = _most(x) + _most(items) + _most(pairs) + 2
+        return (
+            self.weights_, self.scales_, self.totals_, self._settings(), x, items, _item(sets), pairs, id_keys,
+            sets.starts, size, out,
+        )  # fmt: skip
+
+    def _asked_for_one(self, one: OneDecision, out: NDArray[Any]) -> tuple[Any, ...]:
+        self._check_fitted()
+        n, id_keys = len(one), one.id_keys() if self.id_effects else NO_IDS
+        size = len(one.x.keys) + len(one.pairs.keys) + 2
+        return (
+            self.weights_, self.scales_, self.totals_, self._settings(), one.x, NOTHING, np.zeros(n, np.intp),
+            one.pairs, id_keys, np.array([0, n], dtype=np.intp), size, out,
+        )  # fmt: skip
+
+    def _hashed(self, X: Features, sets: ActionSets) -> tuple[Hashed, Hashed, Hashed, NDArray[np.uint64]]:
+        x, items = hash_table(X, "X"), hash_table(sets.items, "items")
+        pairs = hash_table(sets.pairs, "pairs", sets.n_item_features)
+        id_keys = hash_ids(sets.ids) if self.id_effects else NO_IDS
+        empty = Hashed(NOTHING.keys, NOTHING.values, np.zeros(len(sets.ids) + 1, np.int64))
+        return x, items or NOTHING, pairs or empty, id_keys  # type: ignore[return-value]
+
+    def _settings(self) -> tuple[float, bool, float]:
+        rate, prior = self.learning_rate, self.id_prior
+        if not is_number(rate) or not 0 < rate < np.inf:
+            raise ParameterError(f"learning_rate must be a number above 0; got {rate!r}.")
+        if not is_number(prior) or not 0 <= prior < np.inf:
+            raise ParameterError(f"id_prior must be a number of at least 0; got {prior!r}.")
+        is_quadratic = check_choice("interactions", self.interactions, ("all", "context-action")) == "all"
+        return float(rate), is_quadratic, float(prior)
+
+    def _start(self) -> None:
+        if type(self.n_bits) is not int or not 1 <= self.n_bits <= MOST_BITS:
+            raise ParameterError(f"n_bits must be a whole number from 1 to {MOST_BITS}; got {self.n_bits!r}.")
+        n_places = 1 << self.n_bits
+        self.weights_ = np.zeros((2, n_places), dtype=np.float32)
+        self.scales_ = np.zeros(n_places, dtype=np.float32)
+        self.totals_ = np.zeros(4)
+
+    @property
+    def n_rows_(self) -> int:
+        """The number of rows learned from."""
+        return int(self.totals_[kernels.N_ROWS])
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "weights_"):
+            raise NotFittedError(f"{type(self).__name__} has not learned yet: call fit, partial_fit or learn first.")
+
+
+def _item(sets: ActionSets) -> NDArray[np.intp]:
+    return np.zeros(len(sets.ids), dtype=np.intp) if sets.item is None else sets.item
+
+
+def _most(hashed: Hashed) -> int:
+    return int(np.diff(hashed.starts).max(initial=0))

@@ -1,0 +1,123 @@
+"""What every policy over actions with features does: choose among the eligible actions of each row."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from offsettree._features import Features, count_rows
+from offsettree._validation import check_propensity, check_range, check_reward, check_reward_within
+from offsettree.exceptions import FeatureError, LogError, ParameterError
+from offsettree.logs import ActionSets
+
+__all__ = ["ActionLog", "ActionPolicy", "best_pairs", "judge_log"]
+
+
+class ActionPolicy(ABC):
+    """Chooses one of each row's own actions, also actions that it has never seen, by their features."""
+
+    takes_action_sets: ClassVar[bool] = True
+
+    def predict(self, X: Features, action_sets: ActionSets) -> NDArray[Any]:
+        """Return the id of the action chosen for each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        action_sets : ActionSets
+            The eligible actions of each row, with the features that the policy has learned from.
+        """
+        check_sets(X, action_sets)
+        return np.asarray(action_sets.ids[self._choose(X, action_sets)])
+
+    def predict_proba(self, X: Features, action_sets: ActionSets) -> NDArray[np.float64]:
+        """Return the probability with which each pair of row and action is chosen: 1 for that of `predict`.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        action_sets : ActionSets
+            The eligible actions of each row.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            In the order of ``action_sets.ids``.
+        """
+        check_sets(X, action_sets)
+        probability = np.zeros(len(action_sets.ids))
+        probability[self._choose(X, action_sets)] = 1.0
+        return probability
+
+    @abstractmethod
+    def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
+        """Return the pair that is chosen for each row."""
+
+    @abstractmethod
+    def decide(self, x: Any, actions: Any) -> Any:
+        """Return the action for one context."""
+
+
+class ActionLog:
+    """A log of decisions among action sets, judged: rewards are scaled to between 0 and 1, `pair` is what was taken."""
+
+    def __init__(
+        self,
+        X: Features,
+        sets: ActionSets,
+        pair: NDArray[np.intp],
+        reward: NDArray[np.float64],
+        propensity: NDArray[np.float64],
+        reward_range: tuple[float, float],
+    ) -> None:
+        self.X, self.sets, self.pair = X, sets, pair
+        low, high = reward_range
+        self.reward, self.propensity = (reward - low) / (high - low), propensity
+
+
+def judge_log(
+    X: Features, action: ArrayLike, reward: Any, propensity: Any, action_sets: Any, reward_range: Any
+) -> ActionLog:
+    """Check the parts of a log against each other."""
+    n_rows = check_sets(X, action_sets)
+    low, high = check_range(reward_range)
+    rewards = check_reward(reward, n_rows)
+    check_reward_within(rewards, (low, high))
+    propensities = check_propensity(propensity, n_rows)
+    return ActionLog(X, action_sets, action_sets.find(action), rewards, propensities, (low, high))
+
+
+def check_sets(X: Features, action_sets: Any) -> int:
+    """Refuse sets that are none, or not those of X; return the number of rows."""
+    if not isinstance(action_sets, ActionSets):
+        raise LogError(
+            "action_sets must be the eligible actions of each row, as ActionSets(...); got "
+            f"{'nothing' if action_sets is None else f'a {type(action_sets).__name__}'}. For actions that are labels, "
+            "known in training and without features, use OffsetTree or RewardBoosting."
+        )
+    n_rows = count_rows(X)
+    if n_rows != len(action_sets):
+        raise FeatureError(f"X must have a row per action set, {len(action_sets):,}; it has {n_rows:,}.")
+    return n_rows
+
+
+def best_pairs(score: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the pair of the largest score in each row, the first of equals."""
+    sizes = np.diff(starts)
+    largest = np.repeat(np.maximum.reduceat(score, starts[:-1]), sizes)
+    hits = np.flatnonzero(score == largest)
+    row = np.searchsorted(starts, hits, side="right") - 1
+    first = np.concatenate([[True], row[1:] != row[:-1]])
+    return np.asarray(hits[first], dtype=np.intp)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return one of some words."""
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+    return value

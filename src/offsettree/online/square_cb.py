@@ -1,0 +1,192 @@
+"""SquareCB: the better an action's predicted reward, the more often it is taken (inverse gap weighting)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+
+from offsettree._available import check_available, check_available_for_one
+from offsettree._features import Features, as_one_row, count_rows
+from offsettree._validation import check_range, is_number
+from offsettree.actions import labels_of
+from offsettree.exceptions import ParameterError
+from offsettree.logs import ActionSets
+from offsettree.online.exploration import Explorer
+
+__all__ = ["SquareCB"]
+
+
+class SquareCB(Explorer):
+    """Takes each action with a probability that falls with the gap between its predicted reward and the largest.
+
+    An action whose predicted reward is below the largest by ``gap`` has probability 1 / (n + gamma * gap), with n
+    actions to choose from; the best one has the rest. Rewards are scaled to between 0 and 1 by the policy's
+    `reward_range`.
+
+    Parameters
+    ----------
+    policy : policy
+        Predicts rewards, decides and learns: `OnlineActionRegression`, `ActionRegression`, `OnlineRewardRegression`,
+        `RewardRegression`, `RewardBoosting` and the like.
+    gamma_scale : float, default=10.0
+        Gamma is ``gamma_scale * t ** exponent`` in row t = 1, 2, ...: it falls to the best action the more rows there
+        were.
+    exponent : float, default=0.5
+        See `gamma_scale`.
+    random_state : int, RandomState, Generator or None, default=None
+        Draws the exploration.
+
+    Attributes
+    ----------
+    n_chosen_ : int
+        The number of actions chosen.
+    actions_ : ndarray of shape (n_actions,)
+        The labels, of a policy whose actions are labels.
+
+    References
+    ----------
+    Foster and Rakhlin, "Beyond UCB: optimal and efficient contextual bandits with regression oracles", ICML 2020.
+
+    Examples
+    --------
+    >>> from offsettree import OnlineActionRegression, SquareCB
+    >>> explorer = SquareCB(OnlineActionRegression(), random_state=0)
+    >>> news = [{"id": "n1", "topic": "sport"}, {"id": "n2", "topic": "music"}]
+    >>> for _ in range(200):
+    ...     action, propensity = explorer.choose({"age": "young"}, news)
+    ...     reward = float(action == "n2")
+    ...     explorer = explorer.learn({"age": "young"}, action, reward, propensity, actions=news)
+    >>> explorer.decide({"age": "young"}, news)
+    'n2'
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        *,
+        gamma_scale: float = 10.0,
+        exponent: float = 0.5,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+    ) -> None:
+        self.policy = policy
+        self.gamma_scale = gamma_scale
+        self.exponent = exponent
+        self.random_state = random_state
+
+    def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
+        """Return gamma in each row."""
+        for name, value in (("gamma_scale", self.gamma_scale), ("exponent", self.exponent)):
+            if not is_number(value) or not 0 <= value < np.inf:
+                raise ParameterError(f"{name} must be a number of at least 0; got {value!r}.")
+        row = np.arange(first, first + n_rows, dtype=np.float64)
+        return np.asarray(self.gamma_scale * row**self.exponent)
+
+    def _rate_settings(self) -> tuple[Any, ...]:
+        return self.gamma_scale, self.exponent
+
+    def choose(self, x: Any, actions: Any = None, available: Any = None) -> tuple[Any, float]:
+        """Return an action for one context, and the probability with which it was chosen.
+
+        If the policy is not fitted yet, the action is uniform.
+
+        Parameters
+        ----------
+        x : sequence of numbers, or mapping of names to values
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row, optional
+            The eligible actions, of a policy over actions with features.
+        available : labels, or truth values in the order of `actions_`, optional
+            The actions there are to choose from, of a policy whose actions are labels. By default all.
+        """
+        self._check_policy()
+        labels, rewards = self._predicted(x, actions, available)
+        probability = inverse_gap_weights(rewards, np.array([0, len(labels)]), self._next_rate())
+        whether = float(self._next_draws(1)[0, 0])
+        place = min(int(np.searchsorted(np.cumsum(probability), whether, side="right")), len(labels) - 1)
+        return labels[place], float(probability[place])
+
+    def _predicted(self, x: Any, actions: Any, available: Any) -> tuple[list[Any], NDArray[np.float64]]:
+        """Return the actions to choose from and their predicted rewards, all equal before the first row."""
+        if self.takes_action_sets:
+            if actions is None or available is not None:
+                raise ParameterError("pass actions=[...], the eligible actions with their features, and no available.")
+            ids = labels_of(actions)
+            n = len(actions.ids if isinstance(actions, ActionSets) else actions)
+            labels = list(range(n)) if ids is None else ids
+            try:
+                return labels, self._scaled(self.policy.rewards(x, actions))
+            except NotFittedError:
+                return labels, np.zeros(n)
+        if actions is not None:
+            raise ParameterError("actions are for policies over actions with features; pass available=[...] instead.")
+        labels = self.actions_.tolist()
+        kept = np.ones(len(labels), dtype=bool)
+        if available is not None:
+            kept = check_available_for_one(available, self.actions_).dense()[0]
+        try:
+            row = as_one_row(
+                x, getattr(self.policy, "feature_names_in_", None), getattr(self.policy, "_frame_like", None)
+            )
+            rewards = self._scaled(np.asarray(self.policy.predict_rewards(row))[0])
+        except NotFittedError:
+            rewards = np.zeros(len(labels))
+        return [label for label, keep in zip(labels, kept, strict=True) if keep], rewards[kept]
+
+    def predict_proba(self, X: Features, available: Any = None, action_sets: Any = None) -> NDArray[np.float64]:
+        """Return the probability with which `choose` would now take each action for each row.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or frame
+            The contexts.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there are to choose from; by default all.
+        action_sets : ActionSets, optional
+            The eligible actions of each row, of a policy over such sets.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_actions), or (n_pairs,) with action sets
+        """
+        gamma = float(self._rates(self.n_chosen_ + 1, 1)[0])
+        if action_sets is not None:
+            rewards = self._scaled(self.policy.predict_rewards(X, action_sets))
+            return inverse_gap_weights(rewards, action_sets.starts, gamma)
+        rewards = self._scaled(np.asarray(self.policy.predict_rewards(X)))
+        mask = np.ones(rewards.shape, dtype=bool)
+        if available is not None:
+            mask = check_available(available, count_rows(X), self.actions_).dense()
+        probability = np.zeros(rewards.shape)
+        starts = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
+        probability[mask] = inverse_gap_weights(rewards[mask], starts, gamma)
+        return probability
+
+    def _scaled(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+        low, high = check_range(getattr(self.policy, "reward_range", (0.0, 1.0)))
+        return np.asarray((np.asarray(rewards) - low) / (high - low))
+
+    def _check_policy(self) -> None:
+        super()._check_policy()
+        wanted = "rewards" if self.takes_action_sets else "predict_rewards"
+        if not hasattr(self.policy, wanted):
+            raise ParameterError(
+                f"the policy must predict rewards, as OnlineActionRegression and RewardRegression do; "
+                f"{type(self.policy).__name__} does not. Explore with EpsilonGreedy."
+            )
+
+
+def inverse_gap_weights(rewards: NDArray[np.float64], starts: NDArray[np.intp], gamma: float) -> NDArray[np.float64]:
+    """Return the probability of each action; those of row i are from ``starts[i]`` on."""
+    sizes = np.diff(starts)
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    gap = np.maximum.reduceat(rewards, starts[:-1])[row] - rewards
+    probability = 1 / (sizes[row] + gamma * gap)
+    # The first of the best has what is left.
+    order = np.lexsort((np.arange(len(gap)), gap, row))
+    best = order[starts[:-1]]
+    probability[best] = 0.0
+    probability[best] = 1 - np.bincount(row, probability, minlength=len(sizes))
+    return probability
