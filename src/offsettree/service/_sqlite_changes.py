@@ -20,6 +20,7 @@ from offsettree.service.records import (
     PutState,
     Settle,
     Swap,
+    Together,
 )
 
 __all__ = ["Changes"]
@@ -222,6 +223,9 @@ class Changes:
             self._run(f"DELETE FROM decisions WHERE seq IN ({marks})", [seq for seq, _ in part])
         return len(found)
 
+    def _together(self, change: Together) -> list[Any]:
+        return [OTHERS[type(each)](self, each) for each in change.changes]
+
     def _count(self, loop: int, **added: int) -> None:
         sets = ", ".join(f"{name}={name}+?" for name in added)
         self._run(f"UPDATE totals SET {sets} WHERE loop=?", (*added.values(), loop))
@@ -243,6 +247,7 @@ OTHERS: dict[type, Any] = {
     PutState: Changes._put_state,
     Settle: Changes._settle,
     Swap: Changes._swap,
+    Together: Changes._together,
 }
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "Settle",
     "Swap",
     "SwapRecord",
+    "Together",
     "Version",
 ]
 
@@ -161,6 +162,12 @@ class PutState(msgspec.Struct):
     value: bytes
 
 
+class Together(msgspec.Struct):
+    """Make several changes, none of them decisions or rewards, all or none. The answer is their answers."""
+
+    changes: list[Any]
+
+
 class Delete(msgspec.Struct):
     """Delete events with their rewards: one, all of a customer, or all before a time. The answer is how many."""
 
@@ -168,6 +175,3 @@ class Delete(msgspec.Struct):
     event_id: str | None = None
     customer: str | None = None
     before: float | None = None
-
-
-Change = Any  # one of the changes above

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from concurrent.futures import Future
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from typing import Any
 
 from offsettree.service.store import Store, StoreError
@@ -57,6 +58,14 @@ class GroupWriter:
         future: Future[Any] = Future()
         self._put(change, future, None)
         return future.result(timeout)
+
+    def write_all(self, changes: Sequence[Any], timeout: float | None = 60.0) -> list[Any]:
+        """Hand over several changes at once, and wait for all answers; an error is among them, not raised."""
+        futures: list[Future[Any]] = [Future() for _ in changes]
+        for change, future in zip(changes, futures, strict=True):
+            self._put(change, future, None)
+        wait(futures, timeout)
+        return [future.exception(0) or future.result(0) for future in futures]
 
     def close(self) -> None:
         """Write what was handed over, then close the store."""
