@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from offsettree.service import Engine, GroupWriter, LoopSettings, Settings
+from offsettree.service.records import Decision
 from offsettree.service.requests import Answer, DecideRequest, RewardRequest
 from tests.service.stores import open_store
 
@@ -25,7 +26,7 @@ class Clock:
 
 
 def make_engine(folder: Path, clock: Clock, kind: str = "sqlite", **loop: Any) -> Engine:
-    settings = {"actions": ("a", "b", "c"), "waiting_time": 10.0} | loop
+    settings: dict[str, Any] = {"actions": ("a", "b", "c"), "waiting_time": 10.0} | loop
     return Engine(Settings({"shop": LoopSettings(**settings)}), GroupWriter(open_store(kind, folder)), clock)
 
 
@@ -53,3 +54,9 @@ def decide_all(engine: Engine, asked: Sequence[tuple[Any, str | None]]) -> list[
 def reward_all(engine: Engine, rewards: dict[str, float]) -> None:
     statuses = engine.reward_all("shop", [(each, RewardRequest(reward=value)) for each, value in rewards.items()])
     assert set(statuses) <= {"kept", "late"}
+
+
+def stored(engine: Engine, event_id: str) -> Decision:
+    row = engine.store.find(1, event_id)
+    assert row is not None
+    return row

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from offsettree.service.exploration import draw, mixed, uniform_draw, vector, without
-from offsettree.service.requests import Problem, RewardRequest
-from tests.service.engines import Clock, decide, decide_all, make_engine, reward, reward_all
+from offsettree.service.requests import RequestError, RewardRequest
+from tests.service.engines import Clock, decide, decide_all, make_engine, reward, reward_all, stored
 
 MODES = [
     {"exploration": "epsilon", "epsilon": 0.3},
@@ -87,7 +87,7 @@ def test_an_event_id_with_another_request_is_refused(tmp_path: Path) -> None:
     engine = make_engine(tmp_path, Clock())
     decide(engine, {"age": 3}, "e")
     for change in ({"context": {"age": 4}}, {"context": {"age": 3}, "excluded": ["a"]}):
-        with pytest.raises(Problem, match="another context") as refused:
+        with pytest.raises(RequestError, match="another context") as refused:
             decide(engine, event_id="e", **change)
         assert refused.value.status == 409
     engine.close()
@@ -169,7 +169,7 @@ def test_rewards_are_combined_as_the_settings_say(how: str, expected: float, tmp
     assert reward(engine, "e", 9.0) == "late"
     assert reward(engine, "nobody", 9.0) == "unknown"
     engine.step()
-    assert engine.store.find(1, "e").reward == expected
+    assert stored(engine, "e").reward == expected
     engine.close()
 
 
@@ -180,7 +180,7 @@ def test_an_event_without_a_reward_gets_the_default_and_a_deferred_one_waits(tmp
     decide(engine, event_id="deferred", defer=True)
     clock.now += 100
     assert engine.step() == 1
-    assert engine.store.find(1, "e").reward == 0.25
+    assert stored(engine, "e").reward == 0.25
     assert [engine.activate("shop", each) for each in ("deferred", "deferred", "nobody")] == [
         "activated",
         "active",
@@ -200,7 +200,7 @@ def test_metrics_are_combined_by_the_formula(tmp_path: Path) -> None:
     (kept,) = engine.store.rewards(1, "e")
     assert (kept.value, kept.metrics) == (0.3, '{"clicks":3}')
     for wrong in ({"metrics": {"views": 1.0}}, {"reward": float("nan")}, {}, {"reward": 1.0, "metrics": {}}):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(RequestError) as refused:
             engine.reward("shop", "e", RewardRequest(**wrong))
         assert refused.value.status == 422
     engine.close()
@@ -227,8 +227,9 @@ def test_excluded_and_unknown_actions_are_handled(tmp_path: Path) -> None:
     assert {decide(engine, excluded=["a", "c"]).action for _ in range(10)} == {"b"}
     new = [{"id": f"new{i}", "features": {"size": i}} for i in range(3)]
     assert decide(engine, actions=new).action.startswith("new")
+    wrong: dict[str, Any]
     for wrong in ({"excluded": ["a", "b", "c"]}, {"actions": ["x", "x"]}, {"actions": []}, {"slots": 4}):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(RequestError) as refused:
             decide(engine, **wrong)
         assert refused.value.status == 422
     engine.close()
@@ -257,11 +258,11 @@ def test_the_callers_choice_is_taken_in_apprentice_mode(tmp_path: Path) -> None:
     answer = decide(engine, {"age": 1}, choice="c", choice_probability=0.8)
     assert (answer.action, answer.probability, answer.mode) == ("c", 0.8, "apprentice")
     answer = decide(engine, {"age": 1}, choice="b", choice_probabilities={"a": 0.25, "b": 0.75})
-    row = engine.store.find(1, answer.event_id)
+    row = stored(engine, answer.event_id)
     assert msgspec.json.decode(row.probabilities) == [0.25, 0.75, 0.0]
     assert decide(engine, {"age": 1}).action == "a"
     for wrong in ({"choice": "x"}, {"choice": "a", "choice_probabilities": {"a": 0.5}}):
-        with pytest.raises(Problem):
+        with pytest.raises(RequestError):
             decide(engine, **wrong)
     engine.close()
 

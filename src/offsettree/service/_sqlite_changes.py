@@ -1,4 +1,4 @@
-"""Changes as SQL, on the one connection that writes: many rows per statement, so that Python's lock is passed less often."""
+"""Changes as SQL, on the one connection that writes: many rows per statement, as each hands over Python's lock."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ INSERTED = [name for name in FIELDS if name != "seq"]
 REWARD_FIELDS = ("loop", "event_id", "time", "value", "metrics", "reward_id", "status")
 PIECES = (64, 16, 4, 1)  # rows per statement: few texts, which stay prepared
 DELETED_AT_ONCE = 500
+WITH_SLOTS = "(event_id=? OR (event_id>=? AND event_id<?))"
 
 
 class Changes:
@@ -51,8 +52,8 @@ class Changes:
         rewards = [i for i, change in enumerate(changes) if type(change) is AddReward]
         for i, answer in zip(decisions, self._add_decisions([changes[i] for i in decisions]), strict=True):
             answers[i] = answer
-        for i, answer in zip(rewards, self._add_rewards([changes[i] for i in rewards]), strict=True):
-            answers[i] = answer
+        for i, status in zip(rewards, self._add_rewards([changes[i] for i in rewards]), strict=True):
+            answers[i] = status
         for i, change in enumerate(changes):
             if type(change) is not AddDecisions and type(change) is not AddReward:
                 answers[i] = OTHERS[type(change)](self, change)
@@ -98,9 +99,10 @@ class Changes:
             decision = known.get((each.loop, each.event_id))
             if each.reward_id is not None:
                 key = (each.loop, each.event_id, each.reward_id)
-                if key in taken or self._run(
-                    "SELECT 1 FROM rewards WHERE loop=? AND event_id=? AND reward_id=?", key
-                ).fetchone():
+                if (
+                    key in taken
+                    or self._run("SELECT 1 FROM rewards WHERE loop=? AND event_id=? AND reward_id=?", key).fetchone()
+                ):
                     answers.append("repeated")
                     continue
                 taken.add(key)
@@ -109,8 +111,8 @@ class Changes:
             new.append((each.loop, each.event_id, each.time, each.value, each.metrics, each.reward_id, status))
         self._insert("rewards", REWARD_FIELDS, new)
         for loop in {row[0] for row in new}:
-            status = [row[-1] for row in new if row[0] == loop]
-            self._count(loop, rewards=len(status), late=status.count("late"), unknown=status.count("unknown"))
+            came = [row[-1] for row in new if row[0] == loop]
+            self._count(loop, rewards=len(came), late=came.count("late"), unknown=came.count("unknown"))
         return answers
 
     def _settle(self, change: Settle) -> list[Decision]:
@@ -157,15 +159,16 @@ class Changes:
 
     def _activate(self, change: Activate) -> str:
         row = self._run(
-            "SELECT activated FROM decisions WHERE loop=? AND event_id=?", (change.loop, change.event_id)
+            f"SELECT activated FROM decisions WHERE loop=? AND {WITH_SLOTS} LIMIT 1",
+            (change.loop, *with_slots(change.event_id)),
         ).fetchone()
         if row is None:
             return "unknown"
         if row[0] is not None:
             return "active"
         self._run(
-            "UPDATE decisions SET activated=?, due=? WHERE loop=? AND (event_id=? OR event_id GLOB ?)",
-            (change.time, change.time + change.waiting, change.loop, change.event_id, slots_of(change.event_id)),
+            f"UPDATE decisions SET activated=?, due=? WHERE loop=? AND {WITH_SLOTS}",
+            (change.time, change.time + change.waiting, change.loop, *with_slots(change.event_id)),
         )
         return "activated"
 
@@ -201,8 +204,9 @@ class Changes:
         self._run("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", (change.loop, change.key, change.value))
 
     def _delete(self, change: Delete) -> int:
+        values: list[Any]
         if change.event_id is not None:
-            where, values = "(event_id=? OR event_id GLOB ?)", [change.event_id, slots_of(change.event_id)]
+            where, values = WITH_SLOTS, list(with_slots(change.event_id))
             # Rewards of events that were never known are deleted as well.
             self._run(f"DELETE FROM rewards WHERE loop=? AND {where}", (change.loop, *values))
         elif change.customer is not None:
@@ -210,8 +214,8 @@ class Changes:
         else:
             where, values = f"time<? ORDER BY seq LIMIT {DELETED_AT_ONCE}", [change.before]
             self._run(
-                "DELETE FROM rewards WHERE seq IN (SELECT seq FROM rewards WHERE loop=? AND time<? AND status='unknown' "
-                f"LIMIT {DELETED_AT_ONCE})",
+                "DELETE FROM rewards WHERE seq IN (SELECT seq FROM rewards WHERE loop=? AND time<? AND "
+                f"status='unknown' LIMIT {DELETED_AT_ONCE})",
                 (change.loop, change.before),
             )
         rows = self._run(f"SELECT seq, event_id FROM decisions WHERE loop=? AND {where}", (change.loop, *values))
@@ -251,9 +255,9 @@ OTHERS: dict[type, Any] = {
 }
 
 
-def slots_of(event_id: str) -> str:
-    """Return the pattern of the ids of an event's further slots."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in event_id) + "#*"
+def with_slots(event_id: str) -> tuple[str, str, str]:
+    """Return the values of `WITH_SLOTS`: an event, and the range of the ids of its slots, which follow a #."""
+    return event_id, f"{event_id}#", f"{event_id}$"
 
 
 def _is_late(decision: Decision, time: float) -> bool:

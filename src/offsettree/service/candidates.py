@@ -11,7 +11,7 @@ import numpy as np
 
 from offsettree.service.deciders import Decider
 from offsettree.service.rows import MaturedRow
-from offsettree.service.values import gain_terms
+from offsettree.service.values import Limits, gain
 from offsettree.service.wealth import GAINS, Wealth
 
 __all__ = ["Candidate", "spent"]
@@ -30,7 +30,9 @@ class Candidate:
     """A version in the shadow of the running policy.
 
     It is shown to be better if its gain over the running policy, and its gain over every constant action, have
-    anytime-valid lower ends above 0. All of these gains must be shown, so that each may use the whole level.
+    anytime-valid lower ends above 0. All of these gains must be shown, so that each may use the whole level. Rows must
+    be of probabilities that the service made: those of a caller have no lower limit, so that an apprentice's candidate
+    is promoted by hand.
 
     Parameters
     ----------
@@ -42,14 +44,17 @@ class Candidate:
         The last matured row that it has learned from: no row up to that one counts.
     decider : Decider
         What it is.
+    limits : Limits
+        Of weights.
     """
 
-    def __init__(self, version: int, number: int, trained_to: int, decider: Decider) -> None:
+    def __init__(self, version: int, number: int, trained_to: int, decider: Decider, limits: Limits) -> None:
+        self.limits = limits
         self.version = version
         self.number = number
         self.trained_to = trained_to
         self.decider = decider
-        self.over_running = Wealth(GAINS)
+        self.over_running = limits.wealth("any_action")
         self.over_constants: dict[str, Wealth] = {}
         self.fault: str | None = None
 
@@ -57,11 +62,11 @@ class Candidate:
         """Value the candidate on matured rows; `constants` are the actions that any policy could always take."""
         for name in constants:
             if len(self.over_constants) < MOST_CONSTANTS and name not in self.over_constants:
-                self.over_constants[name] = Wealth(GAINS)
-        running: list[tuple[float, float, float]] = []
-        against: dict[str, list[tuple[float, float, float]]] = {name: [] for name in self.over_constants}
+                self.over_constants[name] = self.limits.wealth("any_action")
+        running: list[float] = []
+        against: dict[str, list[float]] = {name: [] for name in self.over_constants}
         for row in rows:
-            if (row.decision.matured or 0) <= self.trained_to or row.is_fault:
+            if (row.decision.matured or 0) <= self.trained_to or row.is_fault or not self.limits.allow(row).any_action:
                 continue
             try:
                 choice, _ = self.decider.choose(row.context, row.actions)
@@ -69,13 +74,12 @@ class Candidate:
                 self.fault = f"{type(error).__name__}: {error}"
                 return
             choice = max(choice, 0)
-            running.append(gain_terms(row, choice, max(row.greedy, 0)))
+            running.append(gain(row, choice, max(row.greedy, 0)))
             for name, terms in against.items():
-                terms.append(gain_terms(row, choice, row.taken_by_constant(name)))
-        if running:
-            self.over_running.add(*np.array(running).T)
-            for name, terms in against.items():
-                self.over_constants[name].add(*np.array(terms).T)
+                terms.append(gain(row, choice, row.taken_by_constant(name)))
+        self.over_running.add(np.array(running))
+        for name, terms in against.items():
+            self.over_constants[name].add(np.array(terms))
 
     def is_better(self, alpha: float) -> bool:
         """Whether all gains are shown to be above 0, each by a bettor who began with 1 and now has 1 / its alpha."""
@@ -115,5 +119,5 @@ class Candidate:
         """Take over the evidence of a decoded `state`."""
         self.over_running.restore(kept["running"])
         for name, state in kept["constants"].items():
-            self.over_constants[name] = Wealth(GAINS)
+            self.over_constants[name] = self.limits.wealth("any_action")
             self.over_constants[name].restore(state)

@@ -62,7 +62,7 @@ class Shop:
         chance[0] += 0.18 * (visitor["segment"] == "new") - 0.05 * (visitor["device"] == "desk")
         chance[3] += 0.10 * (visitor["source"] == "newsletter") + 0.08 * (visitor["hour"] >= 18)
         chance += 0.004 * min(visitor["visits"], 10)
-        return np.clip(chance, 0.0, 1.0)
+        return np.asarray(np.clip(chance, 0.0, 1.0))
 
     def purchase(self, visitor: dict[str, Any], banner: str) -> tuple[float, float] | None:
         """Draw a reward and its delay as a share of the waiting time; None if nothing is ever reported."""

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from offsettree.service.loop import Choice, Loop, Question
-from offsettree.service.records import Decision, Delete, EnsureLoop
-from offsettree.service.requests import Answer, DecideRequest, Problem, RewardRequest
+from offsettree.service.records import AddDecisions, Decision, Delete, EnsureLoop
+from offsettree.service.requests import Answer, DecideRequest, RequestError, RewardRequest
 from offsettree.service.settings import Settings
 from offsettree.service.store import StoreError
 from offsettree.service.writer import GroupWriter
@@ -48,6 +48,7 @@ class Engine:
     >>> engine.reward("shop", "first", RewardRequest(reward=1.0))
     'kept'
     >>> engine.close()
+    >>> folder.cleanup()
     """
 
     def __init__(self, settings: Settings, writer: GroupWriter, clock: Callable[[], float] = time.time) -> None:
@@ -70,7 +71,7 @@ class Engine:
             return self.loops[name]
         except KeyError:
             known = ", ".join(sorted(self.loops))
-            raise Problem(404, f"there must be a loop {name!r:.80} in the settings; there are: {known}") from None
+            raise RequestError(404, f"there must be a loop {name!r:.80} in the settings; there are: {known}") from None
 
     def decide(self, name: str, request: DecideRequest) -> Answer:
         """Decide, and return once the decision is on the disk."""
@@ -79,30 +80,33 @@ class Engine:
         rows = self.writer.write(loop.rows(question, loop.choose(question), self.clock()))
         return loop.answer(rows, question.digest)
 
-    def decide_all(self, name: str, requests: Sequence[DecideRequest]) -> list[Answer | Problem | StoreError]:
+    def decide_all(self, name: str, requests: Sequence[DecideRequest]) -> list[Answer | RequestError | StoreError]:
         """Decide for many in as few commits as possible; what is wrong with one is its own answer."""
         loop = self.loop(name)
         asked = [_or_problem(loop.question, request) for request in requests]
         now = self.clock()
-        rows = [
-            each if isinstance(each, Problem) else _or_problem(lambda q: loop.rows(q, loop.choose(q), now), each)
-            for each in asked
-        ]
-        stored = iter(self.writer.write_all([each for each in rows if not isinstance(each, Problem)]))
+
+        def rows_of(question: Question) -> AddDecisions:
+            return loop.rows(question, loop.choose(question), now)
+
+        rows = [each if isinstance(each, RequestError) else _or_problem(rows_of, each) for each in asked]
+        stored = iter(self.writer.write_all([each for each in rows if not isinstance(each, RequestError)]))
         answers: list[Any] = []
         for question, each in zip(asked, rows, strict=True):
-            answer = each if isinstance(each, Problem) else next(stored)
+            answer = each if isinstance(each, RequestError) else next(stored)
             if not isinstance(answer, Exception):
-                answer = _or_problem(lambda found, q=question: loop.answer(found, q.digest), answer)
+                answer = _or_problem(lambda digest, rows=answer: loop.answer(rows, digest), question.digest)
             answers.append(answer)
         return answers
 
-    def reward_all(self, name: str, rewards: Sequence[tuple[str, RewardRequest]]) -> list[str | Problem | StoreError]:
+    def reward_all(
+        self, name: str, rewards: Sequence[tuple[str, RewardRequest]]
+    ) -> list[str | RequestError | StoreError]:
         """Keep many rewards in as few commits as possible; what is wrong with one is its own answer."""
         loop, now = self.loop(name), self.clock()
-        changes = [_or_problem(lambda each: loop.reward(*each, now), each) for each in rewards]
-        kept = iter(self.writer.write_all([each for each in changes if not isinstance(each, Problem)]))
-        return [each if isinstance(each, Problem) else next(kept) for each in changes]
+        changes = [_or_problem(lambda given: loop.reward(given[0], given[1], now), each) for each in rewards]
+        kept = iter(self.writer.write_all([each for each in changes if not isinstance(each, RequestError)]))
+        return [each if isinstance(each, RequestError) else next(kept) for each in changes]
 
     def activate_all(self, name: str, event_ids: Sequence[str]) -> list[str | StoreError]:
         """Activate many decisions in as few commits as possible."""
@@ -162,7 +166,7 @@ class Engine:
     def delete(self, name: str, *, event_id: str | None = None, customer: str | None = None) -> int:
         """Delete an event, or all of a customer, with their rewards; return how many events."""
         if (event_id is None) == (customer is None):
-            raise Problem(422, "give either an event or a customer to delete")
+            raise RequestError(422, "give either an event or a customer to delete")
         return int(self.writer.write(Delete(self.loop(name).record.id, event_id, customer)))
 
     def step(self) -> int:
@@ -201,5 +205,5 @@ class Engine:
 def _or_problem(function: Callable[[Any], Any], given: Any) -> Any:
     try:
         return function(given)
-    except Problem as problem:
+    except RequestError as problem:
         return problem

@@ -10,7 +10,9 @@ __all__ = ["draw", "epoch_rate", "mixed", "uniform_draw", "vector", "without"]
 RANGE = float(1 << 53)
 
 
-def vector(kind: str, n_actions: int, greedy: int, rate: float, scores: Sequence[float] | None, gamma: float) -> list[float]:
+def vector(
+    kind: str, n_actions: int, greedy: int, rate: float, scores: Sequence[float] | None, gamma: float
+) -> list[float]:
     """Return the probability of each action.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FeatureProblem", "hashed", "token", "walk"]
+__all__ = ["FeatureValueError", "check_features", "hashed", "token", "walk"]
 
 MOST_FEATURES = 5000
 LARGEST = 1e15
@@ -18,7 +18,7 @@ LARGEST = 1e15
 Hashed = tuple[NDArray[np.uint64], NDArray[np.float32]]
 
 
-class FeatureProblem(ValueError):
+class FeatureValueError(ValueError):
     """A context or an action that cannot be decided on: too deep, too wide, or too large a number."""
 
 
@@ -32,19 +32,17 @@ def walk(value: Any, deepest: int, name: str = "") -> Iterator[tuple[str, float 
     """Yield the features of a JSON value: dotted names, with numbers or words."""
     if isinstance(value, dict):
         if deepest == 0:
-            raise FeatureProblem("objects and lists must not be nested deeper than the settings allow (max_nesting)")
+            raise FeatureValueError("objects and lists must not be nested deeper than the settings allow (max_nesting)")
         for key, inner in value.items():
             kind = type(inner)
             inner_name = f"{name}.{key}" if name else key
-            if kind is str:
-                yield inner_name, inner
-            elif kind is float or (kind is int):
+            if kind is str or kind is float or (kind is int):
                 yield inner_name, inner
             else:
                 yield from walk(inner, deepest - 1, inner_name)
     elif isinstance(value, list):
         if deepest == 0:
-            raise FeatureProblem("objects and lists must not be nested deeper than the settings allow (max_nesting)")
+            raise FeatureValueError("objects and lists must not be nested deeper than the settings allow (max_nesting)")
         for place, inner in enumerate(value):
             if isinstance(inner, str):
                 yield f"{name}={inner}", 1.0
@@ -56,6 +54,17 @@ def walk(value: Any, deepest: int, name: str = "") -> Iterator[tuple[str, float 
         yield name, "true" if value else "false"
     elif value is not None:
         yield name, value
+
+
+def check_features(value: Any, deepest: int) -> None:
+    """Refuse what is nested too deep, too wide, or too large to learn from."""
+    n_features = 0
+    for name, each in walk(value, deepest):
+        n_features += 1
+        if type(each) is not str and not -LARGEST <= each <= LARGEST:
+            raise FeatureValueError(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")
+    if n_features >= MOST_FEATURES:
+        raise FeatureValueError(f"a context or an action must have fewer than {MOST_FEATURES:,} features")
 
 
 def hashed(value: Any, deepest: int = 16, first: str | None = None) -> Hashed:
@@ -79,9 +88,9 @@ def hashed(value: Any, deepest: int = 16, first: str | None = None) -> Hashed:
         except OverflowError:
             number = float("inf")
         if not -LARGEST <= number <= LARGEST:
-            raise FeatureProblem(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")
+            raise FeatureValueError(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")
         hashes.append(token(name))
         values.append(number)
     if len(hashes) > MOST_FEATURES:
-        raise FeatureProblem(f"a context or an action must have at most {MOST_FEATURES:,} features")
+        raise FeatureValueError(f"a context or an action must have at most {MOST_FEATURES:,} features")
     return np.array(hashes, dtype=np.uint64), np.array(values, dtype=np.float32)

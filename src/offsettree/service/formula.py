@@ -44,9 +44,7 @@ class Formula:
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            if len(text) > LONGEST:
-                raise ValueError(f"it has more than {LONGEST} characters")
-            self._tree = ast.parse(text, mode="eval").body
+            self._tree = ast.parse(_not_too_long(text), mode="eval").body
             self.names = sorted(set(_names(self._tree)))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise ValueError(
@@ -66,6 +64,12 @@ class Formula:
         if not math.isfinite(value):
             raise ValueError(f"the reward formula {self.text!r} must give a finite number; it gives {value}")
         return value
+
+
+def _not_too_long(text: str) -> str:
+    if len(text) > LONGEST:
+        raise ValueError(f"it has more than {LONGEST} characters")
+    return text
 
 
 def _names(node: ast.AST) -> list[str]:
@@ -89,7 +93,7 @@ def _names(node: ast.AST) -> list[str]:
 def _value(node: Any, metrics: Mapping[str, float]) -> float:
     match node:
         case ast.Constant():
-            return float(node.value)
+            return float(str(node.value))
         case ast.Name():
             return float(metrics.get(node.id, 0.0))
         case ast.BinOp():
@@ -97,8 +101,6 @@ def _value(node: Any, metrics: Mapping[str, float]) -> float:
         case ast.UnaryOp():
             return UNARY[type(node.op)](_value(node.operand, metrics))
         case ast.Compare():
-            return float(
-                COMPARED[type(node.ops[0])](_value(node.left, metrics), _value(node.comparators[0], metrics))
-            )
+            return float(COMPARED[type(node.ops[0])](_value(node.left, metrics), _value(node.comparators[0], metrics)))
     values = [_value(argument, metrics) for argument in node.args]
     return FUNCTIONS[node.func.id](*values) if len(values) > 1 or node.func.id == "abs" else values[0]

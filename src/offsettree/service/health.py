@@ -79,7 +79,13 @@ class Health:
     def _count_context(self, row: MaturedRow) -> None:
         values = []
         for name, value in walk(row.context, 16):
-            text = value if isinstance(value, str) else "0" if value == 0 else f"{math.copysign(1, value):+.0f}e{_size(value)}"
+            text = (
+                value
+                if isinstance(value, str)
+                else "0"
+                if value == 0
+                else f"{math.copysign(1, value):+.0f}e{_size(value)}"
+            )
             values.append((name, text))
         if self._n_reference < WINDOW:
             self._n_reference += 1

@@ -17,7 +17,11 @@ from offsettree.service.features import Hashed
 __all__ = ["HashedLearner", "Learner"]
 
 RATE = 0.5
-MIX_CONTEXT, MIX_ACTION, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0xD6E8FEB86659FD93)
+MIX_CONTEXT, MIX_ACTION, MIX = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xC2B2AE3D27D4EB4F),
+    np.uint64(0xD6E8FEB86659FD93),
+)
 SHARED = np.array([0x5851F42D4C957F2D], dtype=np.uint64)  # the part of a reward that every action shares
 ONE = np.ones(1, dtype=np.float32)
 
@@ -135,7 +139,7 @@ class HashedLearner:
 
     def _scaled(self, hashes: NDArray[np.uint64], x: NDArray[np.float32]) -> Hashed:
         scales = np.maximum(self._scales[(hashes * MIX >> self._shift).astype(np.int64)], np.abs(x))
-        return hashes, x / np.maximum(scales, np.float32(1e-15))
+        return hashes, np.asarray(x / np.maximum(scales, np.float32(1e-15)), dtype=np.float32)
 
     def _places(self, hashes: NDArray[np.uint64], features: NDArray[np.uint64]) -> Any:
         mixed = ((hashes * MIX_CONTEXT)[np.newaxis, :] ^ (features * MIX_ACTION)[:, np.newaxis]) * MIX

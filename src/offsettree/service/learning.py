@@ -28,7 +28,7 @@ from offsettree.service.records import (
 )
 from offsettree.service.rows import MaturedRow
 from offsettree.service.settings import LoopSettings, seconds
-from offsettree.service.values import LoopValues
+from offsettree.service.values import Limits, LoopValues
 from offsettree.service.writer import GroupWriter
 
 __all__ = ["Learning", "Running", "combine"]
@@ -80,7 +80,8 @@ class Learning:
         self.settings = settings
         self.writer = writer
         self.store = writer.store
-        self.values = LoopValues()
+        self.limits = Limits.of(settings)
+        self.values = LoopValues(self.limits)
         self.health = Health()
         self.learner = HashedLearner(settings.bits)
         self.candidate: Candidate | None = None
@@ -123,7 +124,7 @@ class Learning:
             version = versions.get(state["version"])
             if version is not None:
                 decider = make_decider(version.kind, self.store.version_data(self.record.id, version.version))
-                self.candidate = Candidate(version.version, state["number"], state["trained_to"], decider)
+                self.candidate = Candidate(version.version, state["number"], state["trained_to"], decider, self.limits)
                 self.candidate.restore(state)
 
     def _given_policy(self, versions: dict[int, Version], now: float) -> Running | None:
@@ -163,9 +164,8 @@ class Learning:
                 break
         if done:
             self._promote(now)
-        if (
-            self.learner.n_rows - self.snapshot_rows >= self.settings.snapshot_rows
-            and now - self.snapshot_time >= (seconds(self.settings.snapshot_every) or 0.0)
+        if self.learner.n_rows - self.snapshot_rows >= self.settings.snapshot_rows and now - self.snapshot_time >= (
+            seconds(self.settings.snapshot_every) or 0.0
         ):
             self.snapshot(now)
         return done
@@ -265,7 +265,7 @@ class Learning:
         number = int(self.writer.write(AddVersion(version)))
         self._warm_up(decider)
         self.n_candidates += 1
-        self.candidate = Candidate(number, self.n_candidates, max(trained_to, self.last), decider)
+        self.candidate = Candidate(number, self.n_candidates, max(trained_to, self.last), decider, self.limits)
         self.checkpoint()
         return number
 

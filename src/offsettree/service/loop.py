@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from offsettree.service.deciders import Decider
 from offsettree.service.exploration import draw, epoch_rate, mixed, uniform_draw, vector, without
-from offsettree.service.features import FeatureProblem, walk
+from offsettree.service.features import FeatureValueError, check_features
 from offsettree.service.formula import Formula
 from offsettree.service.health import Rates
 from offsettree.service.learning import Learning, Running
@@ -20,7 +20,7 @@ from offsettree.service.requests import (
     Action,
     Answer,
     DecideRequest,
-    Problem,
+    RequestError,
     RewardRequest,
     Slot,
     decode_actions,
@@ -87,33 +87,37 @@ class Loop:
     def question(self, request: DecideRequest) -> Question:
         """Check a request."""
         context = decode_context(request.context)
-        actions = self._actions if request.actions is None else decode_actions(request.actions)
+        brings = request.actions is not None and bytes(request.actions) != b"null"
+        actions = decode_actions(request.actions) if brings and request.actions is not None else self._actions
         if request.excluded:
             actions = [action for action in actions if action.id not in request.excluded]
         if not actions:
-            raise Problem(
-                422, "there must be an eligible action: pass actions, or name them in the settings, and do not exclude all"
+            raise RequestError(
+                422,
+                "there must be an eligible action: pass actions, or name them in the settings, and do not exclude all",
             )
         if len(actions) > self.limits.max_actions:
-            raise Problem(422, f"there must be at most {self.limits.max_actions:,} actions; got {len(actions):,}")
-        if request.actions is not None:
+            raise RequestError(422, f"there must be at most {self.limits.max_actions:,} actions; got {len(actions):,}")
+        if brings:
             if len({action.id for action in actions}) < len(actions):
-                raise Problem(422, "actions must have different ids")
+                raise RequestError(422, "actions must have different ids")
             self._check_depth([action.features for action in actions if action.features])
         if request.slots > len(actions):
-            raise Problem(422, f"slots must be at most the number of eligible actions, {len(actions)}")
+            raise RequestError(422, f"slots must be at most the number of eligible actions, {len(actions)}")
         self._check_depth(context)
-        parts = (request.context, request.actions or b"", repr((request.excluded, request.slots, request.choice)).encode())
+        parts = (
+            request.context,
+            request.actions or b"",
+            repr((request.excluded, request.slots, request.choice)).encode(),
+        )
         digest = blake2b(b"\0".join(map(bytes, parts)), digest_size=8).digest()
         return Question(request, context, actions, self.learning.running, digest)
 
     def _check_depth(self, value: Any) -> None:
         try:
-            for name, each in walk(value, self.limits.max_nesting):
-                if type(each) is int and abs(each) > 10**15:
-                    raise FeatureProblem(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")
-        except FeatureProblem as error:
-            raise Problem(422, f"context and features cannot be used: {error}") from None
+            check_features(value, self.limits.max_nesting)
+        except FeatureValueError as error:
+            raise RequestError(422, f"context and features cannot be used: {error}") from None
 
     def choose(self, question: Question) -> Choice:
         """Ask the running policy; a fault or a time-out is an answer, too."""
@@ -191,7 +195,7 @@ class Loop:
         baseline = next((i for i, action in enumerate(actions) if action.id == settings.baseline), -1)
         if choice.fault:
             return [float(i == max(baseline, 0)) for i in range(n)], Exploration("fault")
-        kind, rate, gamma = settings.exploration, settings.epsilon, 0.0
+        kind, rate, gamma = str(settings.exploration), settings.epsilon, 0.0
         if settings.mode == "frozen":
             kind, rate = "none", 0.0
         elif kind == "epoch-greedy":
@@ -210,7 +214,7 @@ class Loop:
         for position, action in enumerate(actions):
             if action.id == choice:
                 return position
-        raise Problem(422, f"choice must be one of the eligible actions; got {choice!r:.80}")
+        raise RequestError(422, f"choice must be one of the eligible actions; got {choice!r:.80}")
 
     def _callers_vector(self, question: Question) -> list[Any]:
         request, actions = question.request, question.actions
@@ -219,9 +223,9 @@ class Loop:
             told = request.choice_probabilities
             probabilities = [told.get(action.id, 0.0) for action in actions]
             if set(told) - {action.id for action in actions} or abs(sum(probabilities) - 1) > 1e-6:
-                raise Problem(422, "choice_probabilities must be of eligible actions, and add up to 1")
+                raise RequestError(422, "choice_probabilities must be of eligible actions, and add up to 1")
             if probabilities[position] <= 0:
-                raise Problem(422, "choice_probabilities must give the choice a probability above 0")
+                raise RequestError(422, "choice_probabilities must give the choice a probability above 0")
             return probabilities
         probability = request.choice_probability or 1.0
         others = 0.0 if probability == 1 else 1 - probability if len(actions) == 2 else None
@@ -231,7 +235,7 @@ class Loop:
         """Return the answer that stored rows are; an id that was used for another request is refused."""
         first = rows[0]
         if first.digest != digest:
-            raise Problem(
+            raise RequestError(
                 409, f"event_id {first.event_id!r:.140} was used for another context or other actions. Use a new one."
             )
         ranking = [Slot(row.event_id, row.action, row.probability) for row in rows] if len(rows) > 1 else None
@@ -243,18 +247,20 @@ class Loop:
     def reward(self, event_id: str, request: RewardRequest, now: float) -> AddReward:
         """Return a reward as it is to be kept."""
         if (request.reward is None) == (request.metrics is None):
-            raise Problem(422, "a reward must be a number, reward, or named numbers, metrics; give one of them")
+            raise RequestError(422, "a reward must be a number, reward, or named numbers, metrics; give one of them")
         value, metrics = request.reward, None
         if request.metrics is not None:
             if self._formula is None:
-                raise Problem(422, "metrics need a reward_formula in the settings of the loop; pass reward instead")
+                raise RequestError(
+                    422, "metrics need a reward_formula in the settings of the loop; pass reward instead"
+                )
             try:
                 value = self._formula(request.metrics)
             except ValueError as error:
-                raise Problem(422, str(error)) from None
+                raise RequestError(422, str(error)) from None
             metrics = encode(request.metrics).decode()
         if value is None or not math.isfinite(value):
-            raise Problem(422, f"a reward must be a finite number; got {value}")
+            raise RequestError(422, f"a reward must be a finite number; got {value}")
         self.rates.add("rewards", now)
         return AddReward(self.record.id, event_id, now, value, metrics, request.reward_id)
 
@@ -284,10 +290,8 @@ def _next_slot(
 ) -> tuple[list[Action], list[Any], int, Exploration]:
     """Return what is left for the next slot: the remaining actions in the same proportions."""
     rest = actions[:taken] + actions[taken + 1 :]
-    if exploration.by == "caller":
-        probabilities = [1.0] + [0.0] * (len(rest) - 1)
-    else:
-        probabilities = without(probabilities, taken)
+    callers = exploration.by == "caller"
+    probabilities = [1.0] + [0.0] * (len(rest) - 1) if callers else without(probabilities, taken)
     if scores is not None:
         by_id = {action.id: score for action, score in zip(all_actions, scores, strict=True)}
         greedy = max(range(len(rest)), key=lambda i: by_id[rest[i].id])
@@ -296,6 +300,9 @@ def _next_slot(
     place = exploration.baseline
     baseline = -1 if place == taken or place < 0 else place - (place > taken)
     held = exploration.hold_back if place < 0 else 0.0
-    return rest, probabilities, greedy, Exploration(
-        exploration.by, exploration.rate, exploration.gamma, held, baseline
+    return (
+        rest,
+        probabilities,
+        greedy,
+        Exploration(exploration.by, exploration.rate, exploration.gamma, held, baseline, exploration.slot + 1),
     )

@@ -104,7 +104,7 @@ class EnsureLoop(msgspec.Struct):
 
 
 class AddDecisions(msgspec.Struct):
-    """Add the rows of one call, all or none. The answer is the rows as they are stored: perhaps those of a first call."""
+    """Add the rows of one call, all or none. The answer is the rows as they are stored, perhaps by a first call."""
 
     rows: list[Decision]
 

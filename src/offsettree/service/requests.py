@@ -11,7 +11,7 @@ __all__ = [
     "Action",
     "Answer",
     "DecideRequest",
-    "Problem",
+    "RequestError",
     "RewardRequest",
     "Slot",
     "decode_actions",
@@ -24,7 +24,10 @@ ActionId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\
 Probability = Annotated[float, Meta(gt=0, le=1)]
 
 
-class Problem(Exception):
+EMPTY = msgspec.Raw(b"{}")
+
+
+class RequestError(Exception):
     """What a caller did wrong, with the status of the answer."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -43,7 +46,7 @@ class Action(msgspec.Struct, forbid_unknown_fields=True):
 class DecideRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What a decision is asked for; `choice` is the caller's own, in apprentice mode."""
 
-    context: msgspec.Raw = msgspec.Raw(b"{}")
+    context: msgspec.Raw = msgspec.field(default_factory=lambda: EMPTY)
     actions: msgspec.Raw | None = None  # a list of ids or of objects
     excluded: list[ActionId] = []
     event_id: Id | None = None
@@ -95,7 +98,7 @@ def decode_context(text: bytes | str | msgspec.Raw) -> dict[str, Any]:
     try:
         return _CONTEXT.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Problem(422, f"context must be a JSON object: {error}") from None
+        raise RequestError(422, f"context must be a JSON object: {error}") from None
 
 
 def decode_actions(text: bytes | str | msgspec.Raw) -> list[Action]:
@@ -106,7 +109,7 @@ def decode_actions(text: bytes | str | msgspec.Raw) -> list[Action]:
         except msgspec.ValidationError:
             return _OBJECTS.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Problem(
+        raise RequestError(
             422, f"actions must be a list of ids, or of objects with an id and perhaps features: {error}"
         ) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ class Exploration(msgspec.Struct, omit_defaults=True):
     gamma: float = 0.0
     hold_back: float = 0.0
     baseline: int = -1  # the position that the held-back share takes; -1: all alike
+    slot: int = 0  # of several, from 0 on
 
 
 _EXPLORATION = msgspec.json.Decoder(Exploration)
@@ -64,16 +66,26 @@ class MaturedRow:
         """Return the weight of a policy that takes one action surely."""
         return 1 / self.decision.probability if chosen == self.position else 0.0
 
-    def largest_weight(self, chosen: int) -> float:
-        """Return the weight that such a policy would have if its action had been drawn; infinite if nobody knows."""
-        probability = self.probabilities[chosen]
-        return 1 / probability if probability else float("inf")
+    def held_back_weight(self) -> float:
+        """Return the weight of the held-back share's policy."""
+        place = self.exploration.baseline
+        chance = 1 / len(self.actions) if place < 0 else float(place == self.position)
+        return chance / self.decision.probability
 
-    def held_back(self) -> list[float]:
-        """Return the vector of the held-back share."""
-        if self.exploration.baseline < 0:
-            return [1 / len(self.actions)] * len(self.actions)
-        return [float(i == self.exploration.baseline) for i in range(len(self.actions))]
+    def largest_weights(self) -> tuple[float, float, float]:
+        """Return the most that weights of the greedy action, of the held-back policy and of any action could be.
+
+        By how the vector was made, not by the vector: the greedy action has at least its equal share of what is not
+        held back, every action at least its share of the uniform exploration.
+        """
+        n, made = len(self.actions), self.exploration
+        if made.by == "caller" or made.slot > 0:
+            return math.inf, math.inf, math.inf
+        left = 1 - made.hold_back
+        greedy = n / left if left > 0 else math.inf
+        any_action = n / (left * made.rate) if left * made.rate > 0 else math.inf
+        held = 1 / made.hold_back if made.hold_back > 0 else any_action
+        return greedy, held, any_action
 
     def position_of(self, action_id: str) -> int:
         """Return where an action is among the eligible ones; -1 if it is not."""

@@ -182,5 +182,3 @@ class SqliteStore:
             return connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be read now: {error}.") from error
-
-

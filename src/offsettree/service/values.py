@@ -2,37 +2,91 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from offsettree.service.rows import MaturedRow
+from offsettree.service.settings import LoopSettings
 from offsettree.service.wealth import GAINS, VALUES, Wealth
 
-__all__ = ["LoopValues", "gain_terms"]
+__all__ = ["Limits", "LoopValues", "gain"]
 
 LEVEL = 0.95
 MOST_ACTIONS = 200
 MOST_POINTS = 400
+USUAL_ACTIONS = 50  # eligible at most, where the settings name none
 FEW = 20  # times that an action must have been taken to lead
+
+
+class Allowed(NamedTuple):
+    """Which weights of a row are within the limits."""
+
+    greedy: bool
+    held: bool
+    any_action: bool
+
+
+class Limits(NamedTuple):
+    """The most that weights may be: of the greedy action, of the held-back policy, and of any action.
+
+    Rows whose vectors were made otherwise, such as with more eligible actions, are left out of bounds and tests.
+    """
+
+    greedy: float
+    held: float
+    any_action: float
+    is_apprentice: bool = False
+
+    @classmethod
+    def of(cls, settings: LoopSettings) -> Limits:
+        """Return the limits that follow from a loop's settings."""
+        n, left = len(settings.actions) or USUAL_ACTIONS, 1 - settings.hold_back
+        rate = 0.0 if settings.mode == "frozen" else settings.epsilon
+        greedy = n / left if left > 0 else math.inf
+        any_action = n / (left * rate) if left * rate > 0 else math.inf
+        held = 1 / settings.hold_back if settings.hold_back > 0 else any_action
+        return cls(greedy, held, any_action, settings.mode == "apprentice")
+
+    def allow(self, row: MaturedRow) -> Allowed:
+        """Return which weights of a row are within the limits, by how its vector was made."""
+        most = row.largest_weights()
+        return Allowed(
+            *(each <= limit * (1 + 1e-9) and each < math.inf for each, limit in zip(most, self[:3], strict=True))
+        )
+
+    def wealth(self, other: str) -> Wealth:
+        """Return bettors on the gain of a greedy action over another policy."""
+        if self.is_apprentice:  # weights of a caller have no limit, but its own is always 1
+            return Wealth(GAINS, -1.0, math.inf)
+        most = max(self.greedy, getattr(self, other)) / 2
+        return Wealth(GAINS, -most, most)
 
 
 class LoopValues:
     """Running estimates, by the logged probabilities alone; all rewards are shares of their range.
 
+    Parameters
+    ----------
+    limits : Limits
+        Of weights.
+
     A policy's value is the mean of its weight times the reward, where the weight is 1 / p if the action taken is the
     policy's, else 0. A gain is the mean of the difference of two weights times the reward.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
         self.last = 0  # the last matured row counted
         self.n_rows = 0
         self.served = 0.0
-        self.policy = Wealth(VALUES)
-        self.over_baseline = Wealth(GAINS)  # over the held-back share; in apprentice mode, over the caller
-        self.over_constant = Wealth(GAINS)
+        self.policy = Wealth(VALUES, 0.0, limits.greedy)
+        # Over the held-back share; in apprentice mode, over the caller.
+        self.over_baseline = limits.wealth("held")
+        self.over_constant = limits.wealth("any_action")
         self.baseline = 0.0
         self.constants: dict[str, list[float]] = {}  # times taken, sums of weights, of weighted rewards
         self.history: list[list[float]] = []
@@ -40,42 +94,31 @@ class LoopValues:
     def add(self, rows: Sequence[MaturedRow], now: float) -> None:
         """Count matured rows. The constant that leads is chosen before them: its gain stays a fair game."""
         leader = self.best_constant
-        terms: dict[str, list[tuple[float, float, float]]] = {"policy": [], "baseline": [], "constant": []}
+        policy, over_baseline, over_constant = [], [], []
         for row in rows:
             self.last = max(self.last, row.decision.matured or 0)
-            if row.is_fault or row.greedy < 0:
+            if row.is_fault or row.greedy < 0 or row.exploration.slot > 0:
                 continue
             self.n_rows += 1
             self.served += row.share
             self._count_constant(row)
-            top = row.largest_weight(row.greedy)
-            terms["policy"].append((row.weight(row.greedy) * row.share, 0.0, top))
-            if row.exploration.by == "caller":
+            weight = row.weight(row.greedy)
+            if self.limits.is_apprentice:
                 self.baseline += row.share
-                terms["baseline"].append((row.weight(row.greedy) * row.share - row.share, -1.0, top))
-                if leader is not None:
-                    constant = row.taken_by_constant(leader)
-                    terms["constant"].append(gain_terms(row, row.greedy, constant))
+                policy.append(weight * row.share)
+                over_baseline.append((weight - 1) * row.share)
                 continue
-            held = row.held_back()
-            here = held[row.position] / row.decision.probability
-            self.baseline += here * row.share
-            most = max(
-                abs((top if i == row.greedy else 0.0) - q / p)
-                for i, (q, p) in enumerate(zip(held, row.probabilities, strict=True))
-                if p
-            )
-            gain = (row.weight(row.greedy) - here) * (row.share - 0.5)
-            terms["baseline"].append((gain, -most / 2, most / 2))
-            if leader is not None:
-                terms["constant"].append(gain_terms(row, row.greedy, row.taken_by_constant(leader)))
-        for wealth, name in (
-            (self.policy, "policy"),
-            (self.over_baseline, "baseline"),
-            (self.over_constant, "constant"),
-        ):
-            if terms[name]:
-                wealth.add(*np.array(terms[name]).T)
+            self.baseline += row.held_back_weight() * row.share
+            allowed = self.limits.allow(row)
+            if allowed.greedy:
+                policy.append(weight * row.share)
+            if allowed.greedy and allowed.held:
+                over_baseline.append((weight - row.held_back_weight()) * (row.share - 0.5))
+            if leader is not None and allowed.any_action:
+                over_constant.append(gain(row, row.greedy, row.taken_by_constant(leader)))
+        self.policy.add(np.array(policy))
+        self.over_baseline.add(np.array(over_baseline))
+        self.over_constant.add(np.array(over_constant))
         self._note(now)
 
     def _count_constant(self, row: MaturedRow) -> None:
@@ -156,12 +199,6 @@ class LoopValues:
             getattr(self, name).restore(kept[name])
 
 
-def gain_terms(row: MaturedRow, new: int, old: int) -> tuple[float, float, float]:
-    """Return the gain of one choice over another in a row, and the least and the most that it could have been."""
-    if new == old:
-        return 0.0, 0.0, 0.0
-    if not row.is_complete:
-        gain = (row.weight(new) - row.weight(old)) * row.share
-        return gain, -row.largest_weight(old), row.largest_weight(new)
-    most = max(row.largest_weight(new), row.largest_weight(old)) / 2
-    return (row.weight(new) - row.weight(old)) * (row.share - 0.5), -most, most
+def gain(row: MaturedRow, new: int, old: int) -> float:
+    """Return the gain of one choice over another in a row; 1/2 is taken off the reward, which lowers the variance."""
+    return 0.0 if new == old else (row.weight(new) - row.weight(old)) * (row.share - 0.5)

@@ -2,7 +2,9 @@
 
 A bettor against "the mean is at most m" multiplies its wealth by 1 + bet * (term - m) in every row. If m is the mean or
 more, the wealth ever reaches 1 / alpha with probability alpha at most (Ville's inequality), however often one looks.
-Several fixed bets, relative to what a row can lose, share the wealth: none needs to know the spread.
+Several fixed bets, relative to the most that any row can lose, share the wealth: none needs to know the spread. That
+loss is known before the first row; a bet that depended on the row's own context would favour some contexts over others,
+and the mean over all of them would not be bounded.
 """
 
 from __future__ import annotations
@@ -28,18 +30,21 @@ class Wealth:
     ----------
     grid : array
         Means, increasing.
+    least, most : float
+        Between which all terms are; without a limit, there are no bets on that side.
 
     Examples
     --------
-    >>> wealth = Wealth(VALUES)
+    >>> wealth = Wealth(VALUES, 0.0, 1.0)
     >>> for _ in range(20):
-    ...     wealth.add(np.array([1.0, 0.0, 1.0] * 20), np.zeros(60), np.ones(60))
+    ...     wealth.add(np.array([1.0, 0.0, 1.0] * 20))
     >>> [round(end, 2) for end in wealth.ends(0.95)], round(wealth.mean, 3)
     ([0.6, 0.72], 0.667)
     """
 
-    def __init__(self, grid: Floats) -> None:
+    def __init__(self, grid: Floats, least: float, most: float) -> None:
         self.grid = grid
+        self.least, self.most = least, most
         self.n_rows = 0
         self.total = 0.0
         self._below = np.zeros((len(BETS), len(grid)))  # logarithms of wealth, against means up to m
@@ -50,16 +55,15 @@ class Wealth:
         """The mean of the terms so far."""
         return self.total / self.n_rows if self.n_rows else float("nan")
 
-    def add(self, terms: Floats, least: Floats, most: Floats) -> None:
-        """Add rows: terms, and the least and the most that each could have been, known before it was drawn."""
+    def add(self, terms: Floats) -> None:
+        """Add the terms of further rows."""
         if len(terms) == 0:
             return
         self.n_rows += len(terms)
         self.total += float(terms.sum())
-        m = self.grid[np.newaxis, :]
-        for wealth, sign, far in ((self._below, 1.0, least), (self._above, -1.0, most)):
-            loss = np.maximum(sign * (m - far[:, np.newaxis]), 1e-12)  # the largest possible loss of a bet of 1
-            share = sign * (terms[:, np.newaxis] - m) / loss
+        for wealth, sign, far in ((self._below, 1.0, self.least), (self._above, -1.0, self.most)):
+            loss = np.maximum(sign * (self.grid - far), 1e-9)  # the largest possible loss of a bet of 1
+            share = sign * (terms[:, np.newaxis] - self.grid) / loss
             for i, bet in enumerate(BETS):
                 wealth[i] += np.log1p(np.maximum(bet * share, -1 + 1e-12)).sum(axis=0)
 
