@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from offsettree.service.loop import Choice, Loop, Question
@@ -95,7 +96,7 @@ class Engine:
         for question, each in zip(asked, rows, strict=True):
             answer = each if isinstance(each, RequestError) else next(stored)
             if not isinstance(answer, Exception):
-                answer = _or_problem(lambda digest, rows=answer: loop.answer(rows, digest), question.digest)
+                answer = _or_problem(partial(loop.answer, answer), question.digest)
             answers.append(answer)
         return answers
 

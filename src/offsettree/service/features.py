@@ -61,7 +61,7 @@ def check_features(value: Any, deepest: int) -> None:
     n_features = 0
     for name, each in walk(value, deepest):
         n_features += 1
-        if type(each) is not str and not -LARGEST <= each <= LARGEST:
+        if not isinstance(each, str) and not -LARGEST <= each <= LARGEST:
             raise FeatureValueError(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")
     if n_features >= MOST_FEATURES:
         raise FeatureValueError(f"a context or an action must have fewer than {MOST_FEATURES:,} features")

@@ -16,7 +16,7 @@ from offsettree.service.features import Hashed
 
 __all__ = ["HashedLearner", "Learner"]
 
-RATE = 0.5
+RATE = 0.1
 MIX_CONTEXT, MIX_ACTION, MIX = (
     np.uint64(0x9E3779B97F4A7C15),
     np.uint64(0xC2B2AE3D27D4EB4F),

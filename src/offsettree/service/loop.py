@@ -87,8 +87,8 @@ class Loop:
     def question(self, request: DecideRequest) -> Question:
         """Check a request."""
         context = decode_context(request.context)
-        brings = request.actions is not None and bytes(request.actions) != b"null"
-        actions = decode_actions(request.actions) if brings and request.actions is not None else self._actions
+        brings = bytes(request.actions) != b"null"
+        actions = decode_actions(request.actions) if brings else self._actions
         if request.excluded:
             actions = [action for action in actions if action.id not in request.excluded]
         if not actions:
@@ -107,7 +107,7 @@ class Loop:
         self._check_depth(context)
         parts = (
             request.context,
-            request.actions or b"",
+            request.actions,
             repr((request.excluded, request.slots, request.choice)).encode(),
         )
         digest = blake2b(b"\0".join(map(bytes, parts)), digest_size=8).digest()

@@ -37,6 +37,7 @@ button { font: inherit; font-size: .85rem; color: var(--new); background: var(--
   border-radius: 6px; padding: 2px 10px; cursor: pointer; }
 .spark rect { fill: var(--old); }
 .spark rect.new { fill: var(--new); }
+#value-chart { overflow: hidden; margin-bottom: 10px; }
 .wide { overflow-x: auto; }
 .meter { background: var(--line); border-radius: 4px; height: 10px; min-width: 60px; overflow: hidden; }
 .meter i { display: block; height: 100%; background: var(--new); }
@@ -131,7 +132,7 @@ def render(engine: Engine, loop: Loop) -> str:
         [
             element(
                 "header",
-                element("h1", "Loop ", label(name)),
+                element("h1", f"Loop {name}"),
                 paragraph(
                     f"Mode {facts['mode']}, version {facts['policy_version']} decides. {engine.store.description()}.",
                     class_="under",

@@ -24,7 +24,7 @@ ActionId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\
 Probability = Annotated[float, Meta(gt=0, le=1)]
 
 
-EMPTY = msgspec.Raw(b"{}")
+EMPTY, NULL = msgspec.Raw(b"{}"), msgspec.Raw(b"null")
 
 
 class RequestError(Exception):
@@ -47,7 +47,7 @@ class DecideRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What a decision is asked for; `choice` is the caller's own, in apprentice mode."""
 
     context: msgspec.Raw = msgspec.field(default_factory=lambda: EMPTY)
-    actions: msgspec.Raw | None = None  # a list of ids or of objects
+    actions: msgspec.Raw = msgspec.field(default_factory=lambda: NULL)  # a list of ids or of objects
     excluded: list[ActionId] = []
     event_id: Id | None = None
     defer: bool = False

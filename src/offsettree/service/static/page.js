@@ -32,7 +32,9 @@
     place.dataset.drawn = rows.length;
   }
   draw();
-  let timer = null;
-  window.addEventListener("resize", () => { clearTimeout(timer); timer = setTimeout(draw, 150); });
+  let width = place.clientWidth;
+  new ResizeObserver(() => {
+    if (place.clientWidth !== width) { width = place.clientWidth; draw(); }
+  }).observe(place);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 })();
