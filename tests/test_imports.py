@@ -19,6 +19,7 @@ FILES = {
 MANY = 3  # modules of ours
 HEAVY = {
     *("numpy", "scipy", "sklearn", "numba", "joblib", "pandas", "polars", "pyarrow", "skops", "onnx", "matplotlib"),
+    *("msgspec", "starlette", "uvicorn", "prometheus_client", "psycopg", "httpx"),  # of the service and its client
     "importlib.metadata",  # parses e-mail headers
 }
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "inspect": "look into a log or a policy file",
     "compare": "compare policies on the same log",
     "simulate": "write a log with known true rewards",
+    "serve": "decide over HTTP, log, join rewards, and learn",
     "reproduce": "run the paper's experiments again",
 }
 # An interrupted run of these commands can be resumed; all others write a file whole or not at all.

@@ -1,0 +1,278 @@
+"""Changes as SQL, on the one connection that writes: many rows per statement, as each hands over Python's lock."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from offsettree.service.records import (
+    Activate,
+    AddDecisions,
+    AddReward,
+    AddVersion,
+    Decision,
+    Delete,
+    EnsureLoop,
+    LoopRecord,
+    PutState,
+    Settle,
+    Swap,
+    Together,
+)
+
+__all__ = ["Changes"]
+
+FIELDS = Decision.__struct_fields__
+SEQ = FIELDS.index("seq")
+INSERTED = [name for name in FIELDS if name != "seq"]
+REWARD_FIELDS = ("loop", "event_id", "time", "value", "metrics", "reward_id", "status")
+PIECES = (64, 16, 4, 1)  # rows per statement: few texts, which stay prepared
+DELETED_AT_ONCE = 500
+WITH_SLOTS = "(event_id=? OR (event_id>=? AND event_id<?))"
+
+
+class Changes:
+    """Makes changes within a transaction that its caller begins and ends."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._run = connection.execute
+        self._matured: dict[int, int] = {}  # the last number given to a matured row, by loop
+
+    def forget(self) -> None:
+        """Forget what is remembered of the database, after a transaction that failed."""
+        self._matured.clear()
+
+    def make(self, changes: Sequence[Any]) -> list[Any]:
+        """Make all changes; decisions first, then rewards, as a reward may only come after its decision."""
+        answers: list[Any] = [None] * len(changes)
+        decisions = [i for i, change in enumerate(changes) if type(change) is AddDecisions]
+        rewards = [i for i, change in enumerate(changes) if type(change) is AddReward]
+        for i, answer in zip(decisions, self._add_decisions([changes[i] for i in decisions]), strict=True):
+            answers[i] = answer
+        for i, status in zip(rewards, self._add_rewards([changes[i] for i in rewards]), strict=True):
+            answers[i] = status
+        for i, change in enumerate(changes):
+            if type(change) is not AddDecisions and type(change) is not AddReward:
+                answers[i] = OTHERS[type(change)](self, change)
+        return answers
+
+    def _add_decisions(self, calls: Sequence[AddDecisions]) -> list[list[Decision]]:
+        if not calls:
+            return []
+        found = self._known({(row.loop, row.event_id) for call in calls for row in call.rows})
+        answers, new = [], []
+        for call in calls:
+            first = [found.get((row.loop, row.event_id)) for row in call.rows]
+            if first[0] is None:
+                new += call.rows
+                found.update({(row.loop, row.event_id): row for row in call.rows})
+                answers.append(call.rows)
+            else:
+                answers.append([row for row in first if row is not None])
+        self._insert("decisions", INSERTED, [_without_seq(row) for row in new])
+        for loop in {row.loop for row in new}:
+            mine = [row for row in new if row.loop == loop]
+            self._count(loop, decisions=len(mine))
+            self._run("UPDATE totals SET count=max(count, ?) WHERE loop=?", (max(row.count for row in mine), loop))
+        return answers
+
+    def _known(self, keys: set[tuple[int, str]]) -> dict[tuple[int, str], Decision]:
+        rows: list[Any] = []
+        for part in _pieces(sorted(keys)):
+            values = ", ".join(["(?, ?)"] * len(part))
+            rows += self._run(
+                f"SELECT {', '.join(FIELDS)} FROM decisions WHERE (loop, event_id) IN (VALUES {values})",
+                [value for key in part for value in key],
+            ).fetchall()
+        return {(row[0], row[1]): Decision(*row) for row in rows}
+
+    def _add_rewards(self, rewards: Sequence[AddReward]) -> list[str]:
+        if not rewards:
+            return []
+        known = self._known({(each.loop, each.event_id) for each in rewards})
+        answers, new = [], []
+        taken: set[tuple[int, str, str]] = set()
+        for each in rewards:
+            decision = known.get((each.loop, each.event_id))
+            if each.reward_id is not None:
+                key = (each.loop, each.event_id, each.reward_id)
+                if (
+                    key in taken
+                    or self._run("SELECT 1 FROM rewards WHERE loop=? AND event_id=? AND reward_id=?", key).fetchone()
+                ):
+                    answers.append("repeated")
+                    continue
+                taken.add(key)
+            status = "unknown" if decision is None else "late" if _is_late(decision, each.time) else "kept"
+            answers.append(status)
+            new.append((each.loop, each.event_id, each.time, each.value, each.metrics, each.reward_id, status))
+        self._insert("rewards", REWARD_FIELDS, new)
+        for loop in {row[0] for row in new}:
+            came = [row[-1] for row in new if row[0] == loop]
+            self._count(loop, rewards=len(came), late=came.count("late"), unknown=came.count("unknown"))
+        return answers
+
+    def _settle(self, change: Settle) -> list[Decision]:
+        rows = [
+            Decision(*row)
+            for row in self._run(
+                f"SELECT {', '.join(FIELDS)} FROM decisions WHERE loop=? AND matured IS NULL AND due IS NOT NULL AND "
+                "due<=? ORDER BY due, seq LIMIT ?",
+                (change.loop, change.now, change.limit),
+            ).fetchall()
+        ]
+        if not rows:
+            return rows
+        came: dict[str, list[float]] = {}
+        due = {row.event_id: row.due for row in rows}
+        for part in _pieces([row.event_id for row in rows]):
+            marks = ", ".join("?" * len(part))
+            query = f"SELECT event_id, time, value FROM rewards WHERE loop=? AND event_id IN ({marks}) ORDER BY seq"
+            for event_id, time, value in self._run(query, (change.loop, *part)).fetchall():
+                if time <= due[event_id]:
+                    came.setdefault(event_id, []).append(value)
+        number = self._last_matured(change.loop)
+        for row in rows:
+            number += 1
+            values = came.get(row.event_id, [])
+            row.matured, row.n_rewards, row.reward = number, len(values), change.combine(values)
+        for part in _pieces(rows):
+            marks = ", ".join(["(?, ?, ?, ?)"] * len(part))
+            self._run(
+                f"WITH new(seq, matured, n_rewards, reward) AS (VALUES {marks}) UPDATE decisions SET "
+                "matured=new.matured, n_rewards=new.n_rewards, reward=new.reward FROM new WHERE decisions.seq=new.seq",
+                [value for row in part for value in (row.seq, row.matured, row.n_rewards, row.reward)],
+            )
+        self._matured[change.loop] = number
+        self._count(change.loop, matured=len(rows), defaults=sum(row.n_rewards == 0 for row in rows))
+        return rows
+
+    def _last_matured(self, loop: int) -> int:
+        if loop not in self._matured:
+            # Deleted rows do not free their numbers: the totals have counted all that were ever given.
+            row = self._run("SELECT matured FROM totals WHERE loop=?", (loop,)).fetchone()
+            self._matured[loop] = row[0] if row else 0
+        return self._matured[loop]
+
+    def _activate(self, change: Activate) -> str:
+        row = self._run(
+            f"SELECT activated FROM decisions WHERE loop=? AND {WITH_SLOTS} LIMIT 1",
+            (change.loop, *with_slots(change.event_id)),
+        ).fetchone()
+        if row is None:
+            return "unknown"
+        if row[0] is not None:
+            return "active"
+        self._run(
+            f"UPDATE decisions SET activated=?, due=? WHERE loop=? AND {WITH_SLOTS}",
+            (change.time, change.time + change.waiting, change.loop, *with_slots(change.event_id)),
+        )
+        return "activated"
+
+    def _ensure_loop(self, change: EnsureLoop) -> LoopRecord:
+        self._run(
+            "INSERT INTO loops(name, secret, created) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (change.name, change.secret, change.time),
+        )
+        found = LoopRecord(
+            *self._run("SELECT id, name, secret, created FROM loops WHERE name=?", (change.name,)).fetchone()
+        )
+        self._run("INSERT INTO totals(loop) VALUES (?) ON CONFLICT DO NOTHING", (found.id,))
+        return found
+
+    def _add_version(self, change: AddVersion) -> int:
+        version = change.version
+        if version.version == 0:
+            version.version = self._run(
+                "SELECT coalesce(max(version), 0) + 1 FROM versions WHERE loop=?", (version.loop,)
+            ).fetchone()[0]
+        values = msgspec.structs.astuple(version)
+        self._run(f"INSERT INTO versions VALUES ({', '.join('?' * len(values))})", values)
+        return version.version
+
+    def _swap(self, change: Swap) -> None:
+        swap = change.swap
+        self._run(
+            "INSERT INTO swaps(loop, time, version, reason) VALUES (?, ?, ?, ?)",
+            (change.loop, swap.time, swap.version, swap.reason),
+        )
+
+    def _put_state(self, change: PutState) -> None:
+        self._run("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", (change.loop, change.key, change.value))
+
+    def _delete(self, change: Delete) -> int:
+        values: list[Any]
+        if change.event_id is not None:
+            where, values = WITH_SLOTS, list(with_slots(change.event_id))
+            # Rewards of events that were never known are deleted as well.
+            self._run(f"DELETE FROM rewards WHERE loop=? AND {where}", (change.loop, *values))
+        elif change.customer is not None:
+            where, values = "customer=?", [change.customer]
+        else:
+            where, values = f"time<? ORDER BY seq LIMIT {DELETED_AT_ONCE}", [change.before]
+            self._run(
+                "DELETE FROM rewards WHERE seq IN (SELECT seq FROM rewards WHERE loop=? AND time<? AND "
+                f"status='unknown' LIMIT {DELETED_AT_ONCE})",
+                (change.loop, change.before),
+            )
+        rows = self._run(f"SELECT seq, event_id FROM decisions WHERE loop=? AND {where}", (change.loop, *values))
+        found = rows.fetchall()
+        for part in _pieces(found):
+            marks = ", ".join("?" * len(part))
+            events = [event_id for _, event_id in part]
+            self._run(f"DELETE FROM rewards WHERE loop=? AND event_id IN ({marks})", (change.loop, *events))
+            self._run(f"DELETE FROM decisions WHERE seq IN ({marks})", [seq for seq, _ in part])
+        return len(found)
+
+    def _together(self, change: Together) -> list[Any]:
+        return [OTHERS[type(each)](self, each) for each in change.changes]
+
+    def _count(self, loop: int, **added: int) -> None:
+        sets = ", ".join(f"{name}={name}+?" for name in added)
+        self._run(f"UPDATE totals SET {sets} WHERE loop=?", (*added.values(), loop))
+
+    def _insert(self, table: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        one = f"({', '.join('?' * len(fields))})"
+        for part in _pieces(rows):
+            values = ", ".join([one] * len(part))
+            self._run(
+                f"INSERT INTO {table}({', '.join(fields)}) VALUES {values}", [value for row in part for value in row]
+            )
+
+
+OTHERS: dict[type, Any] = {
+    Activate: Changes._activate,
+    AddVersion: Changes._add_version,
+    Delete: Changes._delete,
+    EnsureLoop: Changes._ensure_loop,
+    PutState: Changes._put_state,
+    Settle: Changes._settle,
+    Swap: Changes._swap,
+    Together: Changes._together,
+}
+
+
+def with_slots(event_id: str) -> tuple[str, str, str]:
+    """Return the values of `WITH_SLOTS`: an event, and the range of the ids of its slots, which follow a #."""
+    return event_id, f"{event_id}#", f"{event_id}$"
+
+
+def _is_late(decision: Decision, time: float) -> bool:
+    return decision.matured is not None or (decision.due is not None and time > decision.due)
+
+
+def _without_seq(row: Decision) -> tuple[Any, ...]:
+    values = msgspec.structs.astuple(row)
+    return values[:SEQ] + values[SEQ + 1 :]
+
+
+def _pieces(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Split rows into parts of few different sizes."""
+    first = 0
+    for size in PIECES:
+        while len(rows) - first >= size:
+            yield rows[first : first + size]
+            first += size

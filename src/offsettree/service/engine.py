@@ -1,0 +1,210 @@
+"""The service without HTTP: loops by name, for an event loop or for plain calls."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from offsettree.service.loop import Choice, Loop, Question
+from offsettree.service.records import AddDecisions, Decision, Delete, EnsureLoop
+from offsettree.service.requests import Answer, DecideRequest, RequestError, RewardRequest
+from offsettree.service.settings import Settings
+from offsettree.service.store import StoreError
+from offsettree.service.writer import GroupWriter
+
+__all__ = ["Engine"]
+
+SLOW_AT_ONCE = 8  # questions to slow policies, each in a thread
+
+
+class Engine:
+    """Decides, takes rewards and learns, for all loops of the settings.
+
+    Parameters
+    ----------
+    settings : Settings
+        The loops.
+    writer : GroupWriter
+        Where everything is kept; closed with the engine.
+    clock : callable, default=time.time
+        Tells the time.
+
+    Examples
+    --------
+    >>> import tempfile, msgspec
+    >>> from offsettree.service import Engine, GroupWriter, LoopSettings, Settings, SqliteStore
+    >>> from offsettree.service.requests import DecideRequest, RewardRequest
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> settings = Settings({"shop": LoopSettings(actions=("mail", "call"), waiting_time="1h")})
+    >>> engine = Engine(settings, GroupWriter(SqliteStore(f"{folder.name}/decisions.db")))
+    >>> answer = engine.decide("shop", DecideRequest(context=msgspec.Raw(b'{"age": 33}'), event_id="first"))
+    >>> answer.event_id, answer.probability, answer.policy_version
+    ('first', 0.5, 1)
+    >>> engine.reward("shop", "first", RewardRequest(reward=1.0))
+    'kept'
+    >>> engine.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, settings: Settings, writer: GroupWriter, clock: Callable[[], float] = time.time) -> None:
+        self.settings = settings
+        self.writer = writer
+        self.store = writer.store
+        self.clock = clock
+        self.started = clock()
+        self.loops: dict[str, Loop] = {}
+        self._learning = threading.Lock()
+        self._slow = ThreadPoolExecutor(SLOW_AT_ONCE, thread_name_prefix="offsettree-slow")
+        self._n_slow = 0
+        for name, each in settings.loops.items():
+            record = writer.write(EnsureLoop(name, secrets.token_bytes(32), self.started))
+            self.loops[name] = Loop(record, each, settings.server, writer, self.started)
+
+    def loop(self, name: str) -> Loop:
+        """Return a loop; one that is not in the settings is a problem of status 404."""
+        try:
+            return self.loops[name]
+        except KeyError:
+            known = ", ".join(sorted(self.loops))
+            raise RequestError(404, f"there must be a loop {name!r:.80} in the settings; there are: {known}") from None
+
+    def decide(self, name: str, request: DecideRequest) -> Answer:
+        """Decide, and return once the decision is on the disk."""
+        loop = self.loop(name)
+        question = loop.question(request)
+        rows = self.writer.write(loop.rows(question, loop.choose(question), self.clock()))
+        return loop.answer(rows, question.digest)
+
+    def decide_all(self, name: str, requests: Sequence[DecideRequest]) -> list[Answer | RequestError | StoreError]:
+        """Decide for many in as few commits as possible; what is wrong with one is its own answer."""
+        loop = self.loop(name)
+        asked = [_or_problem(loop.question, request) for request in requests]
+        now = self.clock()
+
+        def rows_of(question: Question) -> AddDecisions:
+            return loop.rows(question, loop.choose(question), now)
+
+        rows = [each if isinstance(each, RequestError) else _or_problem(rows_of, each) for each in asked]
+        stored = iter(self.writer.write_all([each for each in rows if not isinstance(each, RequestError)]))
+        answers: list[Any] = []
+        for question, each in zip(asked, rows, strict=True):
+            answer = each if isinstance(each, RequestError) else next(stored)
+            if not isinstance(answer, Exception):
+                answer = _or_problem(partial(loop.answer, answer), question.digest)
+            answers.append(answer)
+        return answers
+
+    def reward_all(
+        self, name: str, rewards: Sequence[tuple[str, RewardRequest]]
+    ) -> list[str | RequestError | StoreError]:
+        """Keep many rewards in as few commits as possible; what is wrong with one is its own answer."""
+        loop, now = self.loop(name), self.clock()
+        changes = [_or_problem(lambda given: loop.reward(given[0], given[1], now), each) for each in rewards]
+        kept = iter(self.writer.write_all([each for each in changes if not isinstance(each, RequestError)]))
+        return [each if isinstance(each, RequestError) else next(kept) for each in changes]
+
+    def activate_all(self, name: str, event_ids: Sequence[str]) -> list[str | StoreError]:
+        """Activate many decisions in as few commits as possible."""
+        loop, now = self.loop(name), self.clock()
+        return self.writer.write_all([loop.activation(each, now) for each in event_ids])
+
+    async def decide_soon(self, name: str, request: DecideRequest) -> Answer:
+        """Decide in an event loop."""
+        loop = self.loop(name)
+        question = loop.question(request)
+        choice = loop.choose(question) if not question.running.decider.slow else await self._ask_slow(loop, question)
+        rows: list[Decision] = await self.writer.submit(loop.rows(question, choice, self.clock()))
+        return loop.answer(rows, question.digest)
+
+    async def _ask_slow(self, loop: Loop, question: Question) -> Choice:
+        """Ask a policy that has been too slow in a thread, which is left alone if it does not answer in time."""
+        if self._n_slow >= SLOW_AT_ONCE:
+            return loop.fault("time-out: all threads are busy with slow policies")
+        self._n_slow += 1
+        decider = question.running.decider
+
+        def ask() -> tuple[Any, float]:
+            started = time.perf_counter()
+            try:
+                return decider.choose(question.context, question.actions), time.perf_counter() - started
+            finally:
+                self._n_slow -= 1
+
+        try:
+            (greedy, scores), took = await asyncio.wait_for(
+                asyncio.get_running_loop().run_in_executor(self._slow, ask), loop.timeout
+            )
+        except TimeoutError:
+            return loop.fault("time-out")
+        except Exception as error:  # whatever a model does wrong, the caller gets the baseline
+            return loop.fault(f"{type(error).__name__}: {error}")
+        if took < loop.timeout / 4:
+            decider.slow = False
+        return Choice(greedy, scores)
+
+    def reward(self, name: str, event_id: str, request: RewardRequest) -> str:
+        """Keep a reward; return kept, late, unknown or repeated."""
+        return str(self.writer.write(self.loop(name).reward(event_id, request, self.clock())))
+
+    async def reward_soon(self, name: str, event_id: str, request: RewardRequest) -> str:
+        """Keep a reward, in an event loop."""
+        return str(await self.writer.submit(self.loop(name).reward(event_id, request, self.clock())))
+
+    def activate(self, name: str, event_id: str) -> str:
+        """Start a deferred decision's waiting time; return activated, active or unknown."""
+        return str(self.writer.write(self.loop(name).activation(event_id, self.clock())))
+
+    async def activate_soon(self, name: str, event_id: str) -> str:
+        """Start a deferred decision's waiting time, in an event loop."""
+        return str(await self.writer.submit(self.loop(name).activation(event_id, self.clock())))
+
+    def delete(self, name: str, *, event_id: str | None = None, customer: str | None = None) -> int:
+        """Delete an event, or all of a customer, with their rewards; return how many events."""
+        if (event_id is None) == (customer is None):
+            raise RequestError(422, "give either an event or a customer to delete")
+        return int(self.writer.write(Delete(self.loop(name).record.id, event_id, customer)))
+
+    def step(self) -> int:
+        """Let all loops learn from rows whose waiting time is over; return how many."""
+        with self._learning:
+            now = self.clock()
+            return sum(loop.learning.step(now) for loop in self.loops.values())
+
+    def forget(self) -> int:
+        """Delete what is older than each loop's retention."""
+        with self._learning:
+            return sum(loop.learning.forget(self.clock()) for loop in self.loops.values())
+
+    def swap(self, name: str, version: int, reason: str = "by hand") -> int:
+        """Let a version decide from now on; return the version that did."""
+        learning = self.loop(name).learning
+        with self._learning:
+            former = learning.running.version
+            learning.swap(version, reason, self.clock())
+        return former
+
+    def add_candidate(self, name: str, data: bytes, trained_to: int, note: str) -> int:
+        """Take a policy file as a loop's candidate; return its version."""
+        with self._learning:
+            return self.loop(name).learning.add_candidate(data, trained_to, note, self.clock())
+
+    def close(self) -> None:
+        """Keep the state of all loops, and close the store."""
+        with self._learning:
+            for loop in self.loops.values():
+                loop.learning.checkpoint()
+        self._slow.shutdown(wait=False, cancel_futures=True)
+        self.writer.close()
+
+
+def _or_problem(function: Callable[[Any], Any], given: Any) -> Any:
+    try:
+        return function(given)
+    except RequestError as problem:
+        return problem

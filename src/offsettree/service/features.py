@@ -1,0 +1,96 @@
+"""Contexts and actions as hashed features: any JSON object, flattened as our reader of decision logs does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FeatureValueError", "check_features", "hashed", "token", "walk"]
+
+MOST_FEATURES = 5000
+LARGEST = 1e15
+
+Hashed = tuple[NDArray[np.uint64], NDArray[np.float32]]
+
+
+class FeatureValueError(ValueError):
+    """A context or an action that cannot be decided on: too deep, too wide, or too large a number."""
+
+
+@lru_cache(maxsize=1 << 16)
+def token(text: str) -> int:
+    """Return the hash of a feature's name, the same in every process."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def walk(value: Any, deepest: int, name: str = "") -> Iterator[tuple[str, float | str]]:
+    """Yield the features of a JSON value: dotted names, with numbers or words."""
+    if isinstance(value, dict):
+        if deepest == 0:
+            raise FeatureValueError("objects and lists must not be nested deeper than the settings allow (max_nesting)")
+        for key, inner in value.items():
+            kind = type(inner)
+            inner_name = f"{name}.{key}" if name else key
+            if kind is str or kind is float or (kind is int):
+                yield inner_name, inner
+            else:
+                yield from walk(inner, deepest - 1, inner_name)
+    elif isinstance(value, list):
+        if deepest == 0:
+            raise FeatureValueError("objects and lists must not be nested deeper than the settings allow (max_nesting)")
+        for place, inner in enumerate(value):
+            if isinstance(inner, str):
+                yield f"{name}={inner}", 1.0
+            else:
+                yield from walk(inner, deepest - 1, name if len(value) == 1 or not name else f"{name}.{place}")
+    elif isinstance(value, str):
+        yield name, value
+    elif value is True or value is False:
+        yield name, "true" if value else "false"
+    elif value is not None:
+        yield name, value
+
+
+def check_features(value: Any, deepest: int) -> None:
+    """Refuse what is nested too deep, too wide, or too large to learn from."""
+    n_features = 0
+    for name, each in walk(value, deepest):
+        n_features += 1
+        if not isinstance(each, str) and not -LARGEST <= each <= LARGEST:
+            raise FeatureValueError(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")
+    if n_features >= MOST_FEATURES:
+        raise FeatureValueError(f"a context or an action must have fewer than {MOST_FEATURES:,} features")
+
+
+def hashed(value: Any, deepest: int = 16, first: str | None = None) -> Hashed:
+    """Return hashes and values of the features; `first` is one more, of value 1, before them.
+
+    Examples
+    --------
+    >>> hashes, values = hashed({"age": 3, "user": {"city": "Rome"}}, first="bias")
+    >>> values.tolist(), bool(hashes[2] == token("user.city=Rome"))
+    ([1.0, 3.0, 1.0], True)
+    """
+    hashes, values = ([token(first)], [1.0]) if first is not None else ([], [])
+    for name, each in walk(value, deepest):
+        if type(each) is str:
+            if each:
+                hashes.append(token(f"{name}={each}"))
+                values.append(1.0)
+            continue
+        try:
+            number = float(each)
+        except OverflowError:
+            number = float("inf")
+        if not -LARGEST <= number <= LARGEST:
+            raise FeatureValueError(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")
+        hashes.append(token(name))
+        values.append(number)
+    if len(hashes) > MOST_FEATURES:
+        raise FeatureValueError(f"a context or an action must have at most {MOST_FEATURES:,} features")
+    return np.array(hashes, dtype=np.uint64), np.array(values, dtype=np.float32)

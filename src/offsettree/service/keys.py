@@ -1,0 +1,114 @@
+"""Keys of callers: two per role, from files or the environment, compared in constant time, never printed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from offsettree.exceptions import ParameterError
+from offsettree.service.settings import KeySettings
+
+__all__ = ["Keys"]
+
+FEWEST_CHARACTERS = 16
+LOOKED_AT_EVERY = 1.0  # seconds between two looks at the files
+
+
+class Keys:
+    """Tells who may call.
+
+    Parameters
+    ----------
+    settings : KeySettings
+        Where the keys are: files, or ``env:NAME``.
+    environment : mapping, optional
+        By default the process's.
+
+    Examples
+    --------
+    >>> places = KeySettings(decide=("env:KEY",), admin=("env:ADMIN_KEY",))
+    >>> keys = Keys(places, {"KEY": "a-long-enough-key", "ADMIN_KEY": "another-key-of-its-own"})
+    >>> keys.allows("decide", {b"authorization": b"Bearer a-long-enough-key"}), keys.allows("decide", {})
+    (True, False)
+    """
+
+    def __init__(self, settings: KeySettings, environment: Mapping[str, str] | None = None) -> None:
+        self._places = {"decide": settings.decide, "admin": settings.admin}
+        self._environment = os.environ if environment is None else environment
+        self._looked = 0.0
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._keys: dict[str, list[bytes]] = {}
+        self._read()
+        if any(self._places.values()) and not all(self._places.values()):
+            raise ParameterError("there must be keys for both roles, decide and admin, or for none; one has none.")
+
+    @property
+    def are_set(self) -> bool:
+        """Whether callers need a key."""
+        return any(self._places.values())
+
+    def allows(self, role: str, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether the headers of a request hold a key of the role; an admin may do everything."""
+        if not self.are_set:
+            return True
+        now = time.monotonic()
+        if now - self._looked > LOOKED_AT_EVERY:
+            self._looked = now
+            self._look_again()
+        given = _given(headers)
+        found = False
+        for each in ("decide", "admin") if role == "decide" else ("admin",):
+            for key in self._keys[each]:  # all of them, so that the time tells nothing
+                found |= hmac.compare_digest(given, key)
+        return found and bool(given)
+
+    def _look_again(self) -> None:
+        """Read files that have changed; one that cannot be read keeps its former key."""
+        for place in (each for places in self._places.values() for each in places if not each.startswith("env:")):
+            try:
+                stat = Path(place).stat()
+                if self._stamps.get(place) != (stat.st_mtime_ns, stat.st_size):
+                    self._read()
+                    return
+            except (OSError, ParameterError):
+                continue
+
+    def _read(self) -> None:
+        keys: dict[str, list[bytes]] = {}
+        stamps: dict[str, tuple[int, int]] = {}
+        for role, places in self._places.items():
+            keys[role] = []
+            for place in places:
+                if place.startswith("env:"):
+                    text = self._environment.get(place.removeprefix("env:"), "")
+                else:
+                    path = Path(place)
+                    stat = path.stat()
+                    stamps[place] = stat.st_mtime_ns, stat.st_size
+                    text = path.read_text(encoding="utf-8")
+                key = text.strip().encode()
+                if len(key) < FEWEST_CHARACTERS:
+                    raise ParameterError(
+                        f"a key must have at least {FEWEST_CHARACTERS} characters; that of {place} has {len(key)}. "
+                        "Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+                    )
+                keys[role].append(key)
+        self._keys, self._stamps = keys, stamps
+
+
+def _given(headers: Mapping[bytes, bytes]) -> bytes:
+    """Return the key of a request: a bearer token, Personalizer's header, or the password of a browser."""
+    kind, _, rest = headers.get(b"authorization", b"").partition(b" ")
+    if kind.lower() == b"bearer":
+        return rest.strip()
+    if kind.lower() == b"basic":
+        try:
+            return base64.b64decode(rest.strip(), validate=True).partition(b":")[2]
+        except (binascii.Error, ValueError):
+            return b""
+    return headers.get(b"ocp-apim-subscription-key", b"")

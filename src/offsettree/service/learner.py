@@ -1,0 +1,146 @@
+"""The online learner of a loop: a linear reward model over pairs of context and action features, all hashed.
+
+It takes actions as they come, by their ids and features, so that new ones need no restart. Another learner takes its
+place by the same few methods (`Learner`).
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.service.features import Hashed
+
+__all__ = ["HashedLearner", "Learner"]
+
+RATE = 0.1
+MIX_CONTEXT, MIX_ACTION, MIX = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xC2B2AE3D27D4EB4F),
+    np.uint64(0xD6E8FEB86659FD93),
+)
+SHARED = np.array([0x5851F42D4C957F2D], dtype=np.uint64)  # the part of a reward that every action shares
+ONE = np.ones(1, dtype=np.float32)
+
+
+class Learner(Protocol):
+    """What a loop asks of a learner. Actions are hashed features, of which the id is the first."""
+
+    n_rows: int
+
+    def scores(self, context: Hashed, actions: list[Hashed]) -> NDArray[np.float32]:
+        """Return the predicted reward of each action, as a share of the range, up to a constant."""
+        ...
+
+    def learn(self, context: Hashed, action: Hashed, reward: float, probability: float) -> None:
+        """Learn from one row; the reward is a share of the range."""
+        ...
+
+    def state(self) -> bytes:
+        """Return all that it has learned."""
+        ...
+
+
+class HashedLearner:
+    """Least squares with a rate per weight that falls with its gradients, over 2 ** bits weights.
+
+    Parameters
+    ----------
+    bits : int, default=18
+        Of the table of weights.
+
+    Examples
+    --------
+    >>> from offsettree.service.features import hashed
+    >>> learner = HashedLearner(12)
+    >>> mail, call = (hashed({}, first=each) for each in ("mail", "call"))
+    >>> for row in range(200):
+    ...     context = hashed({"age": row % 2}, first="bias")
+    ...     learner.learn(context, mail, float(row % 2 == 0), 0.5)
+    ...     learner.learn(context, call, float(row % 2 == 1), 0.5)
+    >>> [int(learner.scores(hashed({"age": age}, first="bias"), [mail, call]).argmax()) for age in (0, 1)]
+    [0, 1]
+    """
+
+    def __init__(self, bits: int = 18) -> None:
+        self.bits = bits
+        self.n_rows = 0
+        self._total = 0.0
+        self._shift = np.uint64(64 - bits)
+        self._weights = np.zeros(1 << bits, dtype=np.float32)
+        self._squares = np.zeros(1 << bits, dtype=np.float32)  # sums of squared gradients
+        self._scales = np.zeros(1 << bits, dtype=np.float32)  # the largest absolute value of each context feature
+
+    def scores(self, context: Hashed, actions: list[Hashed]) -> NDArray[np.float32]:
+        """Return the predicted reward of each action, without the part that all actions share."""
+        hashes, x = self._scaled(*context)
+        if all(len(action[0]) == 1 for action in actions):  # ids only
+            features = np.concatenate([action[0] for action in actions])
+            return np.asarray(self._weights[self._places(hashes, features)] @ x)
+        features = np.concatenate([action[0] for action in actions])
+        values = np.concatenate([action[1] for action in actions])
+        parts = (self._weights[self._places(hashes, features)] @ x) * values
+        starts = np.cumsum([0, *(len(action[0]) for action in actions[:-1])])
+        return np.asarray(np.add.reduceat(parts, starts), dtype=np.float32)
+
+    def learn(self, context: Hashed, action: Hashed, reward: float, probability: float) -> None:
+        """Move the prediction of the row's action towards its reward; the probability is not needed for that."""
+        hashes, x = context
+        places = (hashes * MIX >> self._shift).astype(np.int64)
+        np.maximum.at(self._scales, places, np.abs(x))
+        hashes, x = self._scaled(hashes, x)
+        features = np.concatenate([SHARED, action[0]])
+        values = np.concatenate([ONE, action[1]])
+        at = self._places(hashes, features).ravel()
+        inputs = np.outer(values, x).ravel()
+        mean = self._total / self.n_rows if self.n_rows else 0.5
+        error = np.float32(reward - mean - float(self._weights[at] @ inputs))
+        gradient = error * inputs
+        squares = self._squares[at] + gradient**2
+        self._squares[at] = squares
+        step = np.float32(RATE) * gradient / np.sqrt(np.maximum(squares, 1e-12))
+        # Never beyond the reward itself: a step as a whole must not overshoot.
+        moved = abs(float(step @ inputs))
+        if moved > abs(float(error)) > 0:
+            step *= np.float32(abs(float(error)) / moved)
+        self._weights[at] += step
+        self.n_rows += 1
+        self._total += reward
+
+    def state(self) -> bytes:
+        """Return the weights that are not 0, and the counts."""
+        file = io.BytesIO()
+        used, seen = np.flatnonzero(self._squares), np.flatnonzero(self._scales)
+        np.savez_compressed(
+            file,
+            counts=np.array([self.bits, self.n_rows, self._total]),
+            used=used.astype(np.int32),
+            weights=self._weights[used],
+            squares=self._squares[used],
+            seen=seen.astype(np.int32),
+            scales=self._scales[seen],
+        )
+        return file.getvalue()
+
+    @classmethod
+    def restored(cls, data: bytes) -> Self:
+        """Return the learner whose `state` this is."""
+        with np.load(io.BytesIO(data), allow_pickle=False) as kept:
+            bits, n_rows, total = kept["counts"].tolist()
+            learner = cls(int(bits))
+            learner.n_rows, learner._total = int(n_rows), total
+            learner._weights[kept["used"]] = kept["weights"]
+            learner._squares[kept["used"]] = kept["squares"]
+            learner._scales[kept["seen"]] = kept["scales"]
+        return learner
+
+    def _scaled(self, hashes: NDArray[np.uint64], x: NDArray[np.float32]) -> Hashed:
+        scales = np.maximum(self._scales[(hashes * MIX >> self._shift).astype(np.int64)], np.abs(x))
+        return hashes, np.asarray(x / np.maximum(scales, np.float32(1e-15)), dtype=np.float32)
+
+    def _places(self, hashes: NDArray[np.uint64], features: NDArray[np.uint64]) -> Any:
+        mixed = ((hashes * MIX_CONTEXT)[np.newaxis, :] ^ (features * MIX_ACTION)[:, np.newaxis]) * MIX
+        return (mixed >> self._shift).astype(np.int64)

@@ -1,0 +1,40 @@
+"use strict";
+// Draws the history that the page holds as JSON; without scripts, the tables below say the same.
+(function () {
+  const element = document.getElementById("history");
+  const place = document.getElementById("value-chart");
+  if (!element || !place || typeof uPlot === "undefined") return;
+  const rows = JSON.parse(element.textContent);
+  if (rows.length < 2) return;
+  const column = (i) => rows.map((row) => row[i]);
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  let chart = null;
+  function draw() {
+    if (chart) chart.destroy();
+    const axis = { stroke: colour("soft"), grid: { stroke: colour("line") }, ticks: { stroke: colour("line") } };
+    const faint = colour("new") + "33";
+    chart = new uPlot({
+      width: place.clientWidth,
+      height: Math.min(340, Math.max(220, place.clientWidth * 0.4)),
+      cursor: { y: false },
+      scales: { y: { range: (u, low, high) => [Math.max(0, low - 0.02), high + 0.02] } },
+      axes: [axis, axis],
+      series: [
+        {},
+        { label: "policy", stroke: colour("new"), width: 2 },
+        { label: "band, low", stroke: faint, width: 1 },
+        { label: "band, high", stroke: faint, width: 1 },
+        { label: place.dataset.baseline, stroke: colour("old"), width: 2, dash: [6, 4] },
+        { label: "best constant", stroke: colour("warn"), width: 2, dash: [2, 3] },
+      ],
+      bands: [{ series: [3, 2], fill: faint }],
+    }, [column(0), column(3), column(4), column(5), column(6), column(7)], place);
+    place.dataset.drawn = rows.length;
+  }
+  draw();
+  let width = place.clientWidth;
+  new ResizeObserver(() => {
+    if (place.clientWidth !== width) { width = place.clientWidth; draw(); }
+  }).observe(place);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+})();

@@ -1,0 +1,117 @@
+"""Learning from the log in a process of its own: exported rows, ``offsettree learn``, and a candidate."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from offsettree.exceptions import ParameterError
+from offsettree.service.engine import Engine
+from offsettree.service.export import exported, write_log
+from offsettree.service.loop import Loop
+from offsettree.service.settings import seconds
+
+__all__ = ["Trainer"]
+
+FEWEST_ROWS = 500
+LONGEST = 6 * 3600.0
+log = logging.getLogger("offsettree.service")
+
+
+class Trainer:
+    """Starts `offsettree learn` for loops whose time has come; one process at a time.
+
+    Parameters
+    ----------
+    engine : Engine
+        The loops.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.status: dict[str, str] = {}
+        self._last = dict.fromkeys(engine.loops, engine.clock())
+        self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopping = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a process is learning."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def step(self) -> None:
+        """Start learning for a loop whose time has come."""
+        for name, loop in self.engine.loops.items():
+            every = seconds(loop.settings.learn_every)
+            if every is not None and not self.is_busy and self.engine.clock() - self._last[name] >= every:
+                self.start(name)
+
+    def start(self, name: str) -> bool:
+        """Start learning now; return False if another loop is being learned for."""
+        loop = self.engine.loop(name)
+        if self.is_busy or self._stopping:
+            return False
+        self._last[name] = self.engine.clock()
+        self._thread = threading.Thread(target=self._learn, args=(loop,), name="offsettree-learn", daemon=True)
+        self._thread.start()
+        return True
+
+    def wait(self) -> None:
+        """Wait until nothing is learned any more."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def stop(self) -> None:
+        """End a process that is learning."""
+        self._stopping = True
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+        self.wait()
+
+    def _learn(self, loop: Loop) -> None:
+        name = loop.record.name
+        try:
+            with tempfile.TemporaryDirectory(prefix="offsettree-learn-") as folder:
+                version = self._learn_in(Path(folder), loop)
+                self.status[name] = f"candidate: version {version}"
+                log.info("candidate learned", extra={"loop": name, "version": version})
+        except Exception as error:  # a loop goes on deciding, whatever happens here
+            if not self._stopping:
+                self.status[name] = f"failed: {error}"
+                log.warning("learning from the log failed", extra={"loop": name, "error": str(error)})
+
+    def _learn_in(self, folder: Path, loop: Loop) -> int:
+        trained_to = loop.learning.last
+        rows = (row for row in exported(self.engine.store.scan(loop.record.id)) if (row.matured or 0) <= trained_to)
+        n_rows = write_log(rows, folder / "log.parquet", "parquet")
+        if n_rows < FEWEST_ROWS:
+            raise ParameterError(f"there must be {FEWEST_ROWS} matured rows to learn from; there are {n_rows}.")
+        low, high = loop.settings.reward_range
+        command = [sys.executable, "-m", "offsettree.cli", "learn", "log.parquet", "--out", "policy.ot", "--json"]
+        command += ["--action", "action", "--reward", "reward", "--propensity", "propensity"]
+        command += ["--reward-range", repr(low), repr(high), *loop.settings.learn_options]
+        with (folder / "errors.txt").open("wb") as errors:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=_be_nice
+            )
+            try:
+                code = self._process.wait(LONGEST)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                raise
+        if code != 0:
+            said = (folder / "errors.txt").read_text(encoding="utf-8", errors="replace").strip()[-500:]
+            raise ParameterError(f"offsettree learn ended with code {code}: {said}")
+        data = (folder / "policy.ot").read_bytes()
+        return self.engine.add_candidate(loop.record.name, data, trained_to, f"learned from {n_rows:,} rows")
+
+
+def _be_nice() -> Any:
+    return os.nice(10)

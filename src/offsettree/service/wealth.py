@@ -1,0 +1,98 @@
+"""Anytime-valid bounds of a mean that grows row by row, in constant memory: bets against every mean on a grid.
+
+A bettor against "the mean is at most m" multiplies its wealth by 1 + bet * (term - m) in every row. If m is the mean or
+more, the wealth ever reaches 1 / alpha with probability alpha at most (Ville's inequality), however often one looks.
+Several fixed bets, relative to the most that any row can lose, share the wealth: none needs to know the spread. That
+loss is known before the first row; a bet that depended on the row's own context would favour some contexts over others,
+and the mean over all of them would not be bounded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["GAINS", "VALUES", "Wealth"]
+
+BETS = np.array([0.004, 0.016, 0.06, 0.25, 0.7])
+_STEPS = np.linspace(-1, 1, 121)
+GAINS = np.sign(_STEPS) * _STEPS**2  # denser around 0
+VALUES = np.linspace(0, 1, 81) ** 2
+Floats = NDArray[np.float64]
+
+
+class Wealth:
+    """The wealth of bettors against every mean of a grid, from below and from above.
+
+    Parameters
+    ----------
+    grid : array
+        Means, increasing.
+    least, most : float
+        Between which all terms are; without a limit, there are no bets on that side.
+
+    Examples
+    --------
+    >>> wealth = Wealth(VALUES, 0.0, 1.0)
+    >>> for _ in range(20):
+    ...     wealth.add(np.array([1.0, 0.0, 1.0] * 20))
+    >>> [round(end, 2) for end in wealth.ends(0.95)], round(wealth.mean, 3)
+    ([0.6, 0.72], 0.667)
+    """
+
+    def __init__(self, grid: Floats, least: float, most: float) -> None:
+        self.grid = grid
+        self.least, self.most = least, most
+        self.n_rows = 0
+        self.total = 0.0
+        self._below = np.zeros((len(BETS), len(grid)))  # logarithms of wealth, against means up to m
+        self._above = np.zeros((len(BETS), len(grid)))
+
+    @property
+    def mean(self) -> float:
+        """The mean of the terms so far."""
+        return self.total / self.n_rows if self.n_rows else float("nan")
+
+    def add(self, terms: Floats) -> None:
+        """Add the terms of further rows."""
+        if len(terms) == 0:
+            return
+        self.n_rows += len(terms)
+        self.total += float(terms.sum())
+        for wealth, sign, far in ((self._below, 1.0, self.least), (self._above, -1.0, self.most)):
+            loss = np.maximum(sign * (self.grid - far), 1e-9)  # the largest possible loss of a bet of 1
+            share = sign * (terms[:, np.newaxis] - self.grid) / loss
+            for i, bet in enumerate(BETS):
+                wealth[i] += np.log1p(np.maximum(bet * share, -1 + 1e-12)).sum(axis=0)
+
+    def log_wealth(self, at: int, *, above: bool = False) -> float:
+        """Return the logarithm of the wealth against one mean of the grid."""
+        logs = (self._above if above else self._below)[:, at]
+        return float(np.logaddexp.reduce(logs) - np.log(len(BETS)))
+
+    def ends(self, level: float) -> tuple[float, float]:
+        """Return the interval that holds at all times with this probability."""
+        goal = np.log(2 / (1 - level))
+        below = np.logaddexp.reduce(self._below, axis=0) - np.log(len(BETS)) >= goal
+        above = np.logaddexp.reduce(self._above, axis=0) - np.log(len(BETS)) >= goal
+        low = float(self.grid[np.flatnonzero(below)[-1]]) if below.any() else float(self.grid[0])
+        high = float(self.grid[np.flatnonzero(above)[0]]) if above.any() else float(self.grid[-1])
+        return low, max(low, high)
+
+    def state(self) -> dict[str, Any]:
+        """Return all of it as what JSON can hold."""
+        return {
+            "n_rows": self.n_rows,
+            "total": self.total,
+            "below": self._below.tolist(),
+            "above": self._above.tolist(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what `state` gave."""
+        below, above = np.array(state["below"]), np.array(state["above"])
+        if below.shape == self._below.shape == above.shape:
+            self.n_rows, self.total = int(state["n_rows"]), float(state["total"])
+            self._below, self._above = below, above

@@ -1,0 +1,139 @@
+"""Group commit: one thread writes, and each of its transactions takes all changes that came while the last one ran."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from typing import Any
+
+from offsettree.service.store import Store, StoreError
+
+__all__ = ["GroupWriter"]
+
+MOST_AT_ONCE = 256
+
+
+class GroupWriter:
+    """Hands changes to the one thread that writes; an answer is given once the change is on the disk.
+
+    Parameters
+    ----------
+    store : Store
+        Where to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from offsettree.service.records import EnsureLoop
+    >>> from offsettree.service.sqlite_store import SqliteStore
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     writer = GroupWriter(SqliteStore(f"{folder}/decisions.db"))
+    ...     writer.write(EnsureLoop("shop", b"secret", 0.0)).name
+    ...     writer.close()
+    'shop'
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.n_commits = 0
+        self.last_error: str | None = None
+        self._queue: queue.SimpleQueue[tuple[Any, Any, asyncio.AbstractEventLoop | None] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="offsettree-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, change: Any) -> asyncio.Future[Any]:
+        """Hand over a change from an event loop; await the result."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._put(change, future, loop)
+        return future
+
+    def write(self, change: Any, timeout: float | None = 60.0) -> Any:
+        """Hand over a change from any other thread, and wait for its answer."""
+        future: Future[Any] = Future()
+        self._put(change, future, None)
+        return future.result(timeout)
+
+    def write_all(self, changes: Sequence[Any], timeout: float | None = 60.0) -> list[Any]:
+        """Hand over several changes at once, and wait for all answers; an error is among them, not raised."""
+        futures: list[Future[Any]] = [Future() for _ in changes]
+        for change, future in zip(changes, futures, strict=True):
+            self._put(change, future, None)
+        wait(futures, timeout)
+        return [future.exception(0) or future.result(0) for future in futures]
+
+    def close(self) -> None:
+        """Write what was handed over, then close the store."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._queue.put(None)
+        self._thread.join()
+        self.store.close()
+
+    def _put(self, change: Any, future: Any, loop: asyncio.AbstractEventLoop | None) -> None:
+        with self._lock:
+            if self._closed:
+                raise StoreError("the store is closed: the service is stopping. Nothing was written.")
+            self._queue.put((change, future, loop))
+
+    def _work(self) -> None:
+        last = False
+        while not last:
+            batch = []
+            item = self._queue.get()
+            while True:
+                if item is None:
+                    last = True
+                    break
+                batch.append(item)
+                if len(batch) >= MOST_AT_ONCE:
+                    break
+                try:
+                    item = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+            if batch:
+                self._commit(batch)
+
+    def _commit(self, batch: list[tuple[Any, Any, asyncio.AbstractEventLoop | None]]) -> None:
+        answers = self._answers([change for change, _, _ in batch])
+        for_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+        for (_, future, loop), answer in zip(batch, answers, strict=True):
+            if loop is None:
+                _resolve([(future, answer)])
+            else:
+                for_loop.setdefault(loop, []).append((future, answer))
+        for loop, answered in for_loop.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_resolve, answered)
+
+    def _answers(self, changes: list[Any]) -> list[Any]:
+        try:
+            answers = self.store.apply(changes)
+        except StoreError as error:
+            self.last_error = str(error)
+            return [error] * len(changes)
+        except Exception as error:  # one change of the group is at fault: the others must not suffer
+            if len(changes) == 1:
+                return [error]
+            return [answer for change in changes for answer in self._answers([change])]
+        self.n_commits += 1
+        self.last_error = None
+        return answers
+
+
+def _resolve(answered: list[tuple[Any, Any]]) -> None:
+    for future, answer in answered:
+        if future.done():  # whoever waited has gone
+            continue
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
