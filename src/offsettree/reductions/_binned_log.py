@@ -181,8 +181,10 @@ class _Room(threading.local):
     def of(self, n_rows: int, contests: Any, settings: Any) -> Any:
         from offsettree.reductions._kernels_contests import make_workspace
 
-        if self.work is None or len(self.work.vote) < n_rows:
-            self.work = make_workspace(n_rows, contests, settings)
+        has_room = 0 if self.work is None else len(self.work.vote)
+        if self.work is None or has_room < n_rows:
+            self.work = None  # before there is another
+            self.work = make_workspace(max(n_rows, 2 * has_room), contests, settings)
         return self.work
 
 
@@ -191,17 +193,25 @@ def _trained(contests: Any, nodes: NDArray[np.int32], seeds: NDArray[np.int64], 
     from offsettree.learners.scratch import make_table, resized
     from offsettree.reductions._kernels_contests import train
 
-    top = nodes.min()  # all rows that can come to these nodes are below it
-    n_rows = contests.climb.leaf_begin[contests.choice.end[top]] - contests.climb.leaf_begin[contests.choice.begin[top]]
-    work = room.of(int(n_rows), contests, settings)
     start, done = np.zeros(len(nodes) + 1, dtype=np.int64), np.zeros(3, dtype=np.int64)
-    n_entries = max(256, len(work.order))
-    table = make_table(n_entries, n_entries)
+    table = make_table(256, 256)
     while done[0] < len(nodes):
+        work = room.of(_n_standing(contests.climb, int(nodes[done[0]])), contests, settings)
+        if done[1] + len(work.order) > len(table.left):
+            n_entries = max(2 * len(table.left), int(done[1]) + len(work.order))
+            table = resized(table, n_entries, n_entries)
         train(contests, nodes, seeds, settings, work, table, start, done)
-        n_entries *= 2
-        table = resized(table, *(done[1:] if done[0] == len(nodes) else (n_entries, n_entries)))
+    table = resized(table, int(done[1]), int(done[2]))  # no room left unused
     return table, start, int(done[1]), int(done[2])
+
+
+def _n_standing(climb: Any, node: int) -> int:
+    """Return how many rows come to a node, of which the children are done."""
+    children = int(climb.left[node]), int(climb.right[node])
+    return sum(
+        int(climb.n_kept[child] if child >= 0 else climb.leaf_begin[~child + 1] - climb.leaf_begin[~child])
+        for child in children
+    )
 
 
 def seeds_of(learner: HistogramTree, seeds: NDArray[np.int64]) -> NDArray[np.int64]:

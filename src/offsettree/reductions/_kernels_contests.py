@@ -127,20 +127,18 @@ def order_by_leaf(rows: Any, position: Any, place: Any) -> Any:
 
 
 @borrowing_kernel
+def standing(climb: Climb, child: int) -> Any:
+    """Return where the rows begin that come from a child, and how many they are."""
+    if child < 0:
+        return climb.leaf_begin[~child], climb.leaf_begin[~child + 1] - climb.leaf_begin[~child]
+    return climb.begin[child], climb.n_kept[child]
+
+
+@borrowing_kernel
 def gather(climb: Climb, node: int) -> Any:
     """Move the rows of both children side by side; return where they begin, how many came from the left, and all."""
-    side = climb.left[node]
-    if side < 0:
-        begin = climb.leaf_begin[~side]
-        n_left = climb.leaf_begin[~side + 1] - begin
-    else:
-        begin, n_left = climb.begin[side], climb.n_kept[side]
-    side = climb.right[node]
-    if side < 0:
-        other = climb.leaf_begin[~side]
-        n_right = climb.leaf_begin[~side + 1] - other
-    else:
-        other, n_right = climb.begin[side], climb.n_kept[side]
+    begin, n_left = standing(climb, climb.left[node])
+    other, n_right = standing(climb, climb.right[node])
     if other != begin + n_left:
         for q in range(n_right):
             climb.row[begin + n_left + q] = climb.row[other + q]
@@ -293,7 +291,7 @@ def directions(left: Any, right: Any, slopes: Any) -> Any:
 def train(
     contests: Contests, nodes: Any, seeds: Any, settings: Settings, work: Workspace, table: Table, start: Any, done: Any
 ) -> None:
-    """Train the contests of `nodes`, children first, into the table, from where it stopped until there is no room.
+    """Train the contests of `nodes`, children first, into the table, from where it stopped until room is wanting.
 
     `done` has the number of nodes that are done, of entries and of sets; `start` is where the entries of each begin.
     """
@@ -302,9 +300,10 @@ def train(
     most_entries = work.order.shape[0]
     n_entries, n_sets = done[1], done[2]
     for place in range(done[0], nodes.shape[0]):
-        if n_entries + most_entries > table.left.shape[0]:
-            break
         node = nodes[place]
+        n_rows = standing(climb, climb.left[node])[1] + standing(climb, climb.right[node])[1]
+        if n_rows > work.vote.shape[0] or n_entries + most_entries > table.left.shape[0]:
+            break
         begin, n_left, n_rows = gather(climb, node)
         n_all = n_rows
         if contests.choice.mask.shape[0] > 0:
