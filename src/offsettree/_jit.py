@@ -1,25 +1,38 @@
 """Compilation of kernels by numba, with a cache on disk if possible; kernels release the interpreter's lock.
 
+What a kernel calls is compiled as a part of it: optimised and translated once, with it, and not by itself.
+
 numba's cache of a kernel depends on that kernel's file only: it misses changes of kernels and constants in other files.
 So all cached code older than the newest kernel file is deleted before anything is compiled.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, TypeVar
 
 import numba
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.types import unliteral
 
 from offsettree.exceptions import OffsetTreeWarning
 
-__all__ = ["forget_stale", "kernel", "kernel_reordering_sums", "part", "part_reordering_sums"]
+__all__ = [
+    "borrowing_kernel",
+    "forget_stale",
+    "kernel",
+    "kernel_reordering_sums",
+    "part",
+    "part_reordering_sums",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -61,6 +74,68 @@ if not KEEPS:
     )
 
 
+class PartLibrary(JITCodeLibrary):
+    """Code of a function that kernels call: it is linked into theirs, and optimised and translated there only.
+
+    numba does both for every function by itself, and again in each that calls it: most of the time it takes.
+    """
+
+    @property
+    def codegen(self) -> Any:
+        """An engine that does not look for this code among what was translated."""
+        return SimpleNamespace(set_env=lambda name, environment: None)
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Add code, but not what lets Python call it."""
+        if ir_module.name != "wrapper":
+            super().add_ir_module(ir_module)  # type: ignore[no-untyped-call]
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+
+class ReorderingPartLibrary(PartLibrary):
+    """As above, but optimised by itself first: the order of its sums must not depend on the kernel that calls it."""
+
+    _optimize_final_module = JITCodeLibrary._optimize_final_module
+
+
+class KernelCompiler(Compiler):
+    """numba's compiler, for kernels: what they call, of ours and of numba's, is compiled as their parts."""
+
+    library: ClassVar[type[JITCodeLibrary]] = JITCodeLibrary
+
+    def _compile_core(self) -> Any:
+        engine = self.state.targetctx.codegen()
+        self.state.library = self.library(engine, self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
+        outside, engine._library_class = engine._library_class, PartLibrary
+        collects = gc.isenabled()
+        gc.disable()  # a tenth of the time, for next to no garbage
+        try:
+            return super()._compile_core()  # type: ignore[no-untyped-call]
+        finally:
+            engine._library_class = outside
+            if collects:
+                gc.enable()
+
+
+class PartCompiler(KernelCompiler):
+    """numba's compiler, for functions that kernels call."""
+
+    library = PartLibrary
+
+
+class ReorderingPartCompiler(KernelCompiler):
+    """numba's compiler, for functions with sums in any order that kernels call."""
+
+    library = ReorderingPartLibrary
+
+
 def kernel(function: Function) -> Function:
     """Compile a function of numbers and arrays on its first call with each combination of types."""
     return _compiled(function)
@@ -71,12 +146,16 @@ def kernel_reordering_sums(function: Function) -> Function:
     return _compiled(function, fastmath={"reassoc"})
 
 
-def part(function: Function) -> Function:
-    """Compile a part of other kernels, always inlined, as passing an array costs seven words.
+def borrowing_kernel(function: Function) -> Function:
+    """Compile a kernel whose arrays are its caller's: without reference counts, which are half of a kernel's code.
 
-    A part may neither create nor return arrays: its arguments are not reference-counted. Counting took half the time
-    of kernels that do little per row.
+    It may create no arrays and return none.
     """
+    return _compiled(function, **WITHOUT_COUNTS)
+
+
+def part(function: Function) -> Function:
+    """Compile as `borrowing_kernel` does, always inlined, as passing an array costs seven words."""
     return _compiled(function, forceinline=True, **WITHOUT_COUNTS)
 
 
@@ -88,16 +167,14 @@ def part_reordering_sums(function: Function) -> Function:
 def _compiled(function: Function, **options: Any) -> Function:
     options |= {"nogil": True, "boundscheck": False, "error_model": "numpy", "no_cfunc_wrapper": True}
     try:
-        compiled: Any = numba.njit(cache=KEEPS, **options)(function)
+        compiled: Any = numba.njit(cache=KEEPS, pipeline_class=KernelCompiler, **options)(function)
     except RuntimeError:
         # Neither this folder nor the user's cache is writable: every process compiles for itself.
-        compiled = numba.njit(**options)(function)
-    _call_with_any_number(compiled)
-    return compiled  # type: ignore[no-any-return]
-
-
-def _call_with_any_number(compiled: Any) -> None:
-    """Let kernels that call this one with a constant use what is compiled for all numbers, not a copy of their own."""
-    template = compiled.get_call_template
-
+        compiled = numba.njit(pipeline_class=KernelCompiler, **options)(function)
+    options["pipeline_class"] = ReorderingPartCompiler if "fastmath" in options else PartCompiler
+    inner: Any = numba.njit(no_cpython_wrapper=True, **options)(function)  # type: ignore[call-overload]
+    template = inner.get_call_template
+    # Kernels that call this one with a constant use what is compiled for all numbers, not a copy of their own.
     compiled.get_call_template = lambda kinds, names: template(tuple(map(unliteral, kinds)), names)
+    compiled.get_overload = inner.get_overload
+    return compiled  # type: ignore[no-any-return]

@@ -48,13 +48,13 @@ def test_columns_side_by_side_give_the_split_of_columns_one_by_one(
     begin: Any
     end: Any
     begin, end = np.int32(0), np.int32(n_rows)
-    counts.count(codes, row, vote, begin, end, grown, room.histograms[0])
-    rows = (codes, is_category, row, vote, begin, end)
-    means = (votes, weight, np.float32(1), grown, room)
+    rows = counts.Rows(codes, is_category, row, vote, np.zeros(n_rows, dtype=np.uint8))
+    counts.count(rows, begin, end, grown, room.histograms[0])
+    means = (votes, weight, np.float32(1))
     room.random[0] = seed
-    expected = splits.best_of_drawn(*rows, -1, *means)
+    expected = splits.best_of_drawn(rows, counts.Entry(begin, end, -1, *means), grown, room)
     left_over = room.random[0]
     for slot in (-1, 0):
         room.random[0] = seed
-        assert splits.find_split(*rows, slot, *means) == expected
+        assert splits.find_split(rows, counts.Entry(begin, end, slot, *means), grown, room) == expected
         assert room.random[0] == left_over

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._jit import kernel
+from offsettree._jit import borrowing_kernel
 
 __all__ = [
     "FEW_ROWS",
@@ -20,11 +20,13 @@ __all__ = [
     "NONE",
     "N_BINS",
     "ONE",
+    "Entry",
     "Room",
+    "Rows",
     "Settings",
     "count",
+    "count_block",
     "count_column",
-    "counted_block",
     "draw_below",
     "make_room",
     "occurring",
@@ -52,6 +54,27 @@ class Settings(NamedTuple):
     leaf_price: float  # the most that it costs, in weight
 
 
+class Rows(NamedTuple):
+    """What a tree is grown from."""
+
+    codes: NDArray[np.uint8]  # bins of all rows, of which some take part
+    is_category: NDArray[np.bool_]
+    row: NDArray[np.int32]  # those that do
+    vote: NDArray[np.float32]  # of each that does
+    side: NDArray[np.uint8]  # goes with it when rows are put in the order of the leaves
+
+
+class Entry(NamedTuple):
+    """The rows of one entry of a tree: a slice of all, with the sum of their votes and their weight."""
+
+    begin: Any
+    end: Any
+    slot: Any  # of its histogram, or -1
+    votes: Any
+    weight: Any
+    least: Any  # the weight of a leaf
+
+
 class Room(NamedTuple):
     """Room for counts.
 
@@ -68,31 +91,27 @@ class Room(NamedTuple):
     random: NDArray[np.uint64]
 
 
-@kernel
+@borrowing_kernel
 def tries_all(n_columns: int, settings: Settings) -> bool:
     return settings.n_tried >= n_columns
 
 
-@kernel
 def make_room(n_slots: int, n_columns: int, settings: Settings) -> Room:
-    n_blocks = (n_columns + MOST_LANES - 1) // MOST_LANES
+    n_blocks = -(-n_columns // MOST_LANES)
     n_lanes = ((n_columns + n_blocks - 1) // n_blocks + 15) // 16 * 16 if n_blocks > 0 else 0
-    if tries_all(n_columns, settings):
-        histograms = np.empty((n_slots, n_blocks, 2 * N_BINS, n_lanes), np.float32)
-    else:
-        histograms = np.empty((n_slots, n_columns, N_BINS, 2), np.float32)
+    tried = settings.n_tried >= n_columns
     return Room(
-        histograms,
+        np.empty((n_slots, n_blocks, 2 * N_BINS, n_lanes) if tried else (n_slots, n_columns, N_BINS, 2), np.float32),
         np.empty((2 * N_BINS, n_lanes), np.float32),
         np.empty((6, n_lanes), np.float32),
         np.empty((N_BINS, 2), np.float32),
-        np.arange(n_columns).astype(np.int32),
+        np.arange(n_columns, dtype=np.int32),
         np.empty(N_BINS, np.int32),
         np.zeros(1, np.uint64),
     )
 
 
-@kernel
+@borrowing_kernel
 def draw_below(random: NDArray[np.uint64], bound: Any) -> Any:
     """Draw a whole number (splitmix64)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -103,34 +122,39 @@ def draw_below(random: NDArray[np.uint64], bound: Any) -> Any:
     return np.int64(((z >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
-@kernel
-def count(codes: Any, row: Any, vote: Any, begin: int, end: int, settings: Settings, histogram: Any) -> None:
+@borrowing_kernel
+def count(rows: Rows, begin: int, end: int, settings: Settings, histogram: Any) -> None:
     """Count all columns."""
-    n_columns = codes.shape[1]
+    n_columns = rows.codes.shape[1]
     if tries_all(n_columns, settings):
         for block in range(histogram.shape[0]):
-            count_block(codes, row, vote, begin, end, block, histogram[block])
+            count_block(rows, begin, end, block, histogram[block])
         return
-    histogram[:] = 0
+    for j in range(n_columns):
+        for b in range(N_BINS):
+            histogram[j, b, 0], histogram[j, b, 1] = 0, 0
     for q in range(begin, end):
-        i = row[q]
-        v = vote[q]
+        i = rows.row[q]
+        v = rows.vote[q]
         w = abs(v)
         for j in range(n_columns):
-            b = codes[i, j]
+            b = rows.codes[i, j]
             histogram[j, b, 0] += v
             histogram[j, b, 1] += w
 
 
-@kernel
-def count_block(codes: Any, row: Any, vote: Any, begin: int, end: int, block: int, counted: Any) -> None:
+@borrowing_kernel
+def count_block(rows: Rows, begin: int, end: int, block: int, counted: Any) -> None:
     """Count columns that stand side by side."""
+    codes, row, vote = rows.codes, rows.row, rows.vote
     n_lanes = counted.shape[1]
     first = block * n_lanes
     n_columns = min(n_lanes, codes.shape[1] - first)
     votes = counted[:N_BINS]
     weights = counted[N_BINS:]
-    counted[:] = 0
+    for b in range(2 * N_BINS):
+        for lane in range(n_lanes):
+            counted[b, lane] = 0
     for q in range(begin, end):
         i = row[q]
         v = vote[q]
@@ -141,9 +165,10 @@ def count_block(codes: Any, row: Any, vote: Any, begin: int, end: int, block: in
             weights[b, lane] += w
 
 
-@kernel
-def count_column(codes: Any, row: Any, vote: Any, begin: int, end: int, column: Any, counted: Any) -> Any:
+@borrowing_kernel
+def count_column(rows: Rows, begin: int, end: int, column: Any, counted: Any) -> Any:
     """Count one column; return which bins occur. Only those have been written."""
+    codes, row, vote = rows.codes, rows.row, rows.vote
     seen = NONE
     for q in range(begin, end):
         b = codes[row[q], column]
@@ -158,7 +183,7 @@ def count_column(codes: Any, row: Any, vote: Any, begin: int, end: int, column: 
     return seen
 
 
-@kernel
+@borrowing_kernel
 def occurring(counted: Any) -> Any:
     seen = NONE
     for b in range(N_BINS):
@@ -167,7 +192,7 @@ def occurring(counted: Any) -> Any:
     return seen
 
 
-@kernel
+@borrowing_kernel
 def take_away(whole: Any, part: Any, settings: Settings, n_columns: int) -> None:
     """Make of the histogram of all rows that of the other part."""
     side_by_side = tries_all(n_columns, settings)
@@ -192,17 +217,8 @@ def take_away(whole: Any, part: Any, settings: Settings, n_columns: int) -> None
                 whole[outer, b, 1] = np.float32(0) if is_empty else left_over
 
 
-@kernel
+@borrowing_kernel
 def take_lane(counted: Any, lane: int, column: Any) -> None:
     for b in range(N_BINS):
         column[b, 0] = counted[b, lane]
         column[b, 1] = counted[N_BINS + b, lane]
-
-
-@kernel
-def counted_block(codes: Any, row: Any, vote: Any, begin: int, end: int, slot: int, block: int, room: Room) -> Any:
-    """Return the counts of a block of columns: those of a slot, or where there is none (-1), made now."""
-    if slot >= 0:
-        return room.histograms[slot, block]
-    count_block(codes, row, vote, begin, end, block, room.block)
-    return room.block

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba.cpython.unsafe import numbers
 
-from offsettree._jit import kernel
+from offsettree._jit import borrowing_kernel
 from offsettree.learners._kernels_counts import (
     MISSING,
     N_BINS,
@@ -25,7 +25,7 @@ __all__ = ["count_values", "gain", "judge_cuts", "split_column", "split_lane", "
 trailing_zeros: Any = numbers.trailing_zeros
 
 
-@kernel
+@borrowing_kernel
 def gain(votes: Any, weight: Any, all_votes: Any, all_weight: Any, least: Any) -> Any:
     """Purity of two parts, of which `votes` and `weight` are one; -1 if either is too light to be a leaf."""
     rest = all_weight - weight
@@ -35,7 +35,7 @@ def gain(votes: Any, weight: Any, all_votes: Any, all_weight: Any, least: Any) -
     return votes * votes / weight + other * other / rest
 
 
-@kernel
+@borrowing_kernel
 def best_cut(counted: Any, seen: Any, votes: Any, weight: Any, least: Any, random_cuts: bool, random: Any) -> Any:
     """Find the cut of a column of numbers; return its purity, the last bin that goes left, and whether missing does."""
     best = np.float32(-1)
@@ -75,7 +75,7 @@ def best_cut(counted: Any, seen: Any, votes: Any, weight: Any, least: Any, rando
     return best, cut, missing_left
 
 
-@kernel
+@borrowing_kernel
 def best_set(
     counted: Any, seen: Any, votes: Any, weight: Any, least: Any, random_cuts: bool, random: Any, by_vote: Any
 ) -> Any:
@@ -110,7 +110,7 @@ def best_set(
     return best, chosen
 
 
-@kernel
+@borrowing_kernel
 def split_column(
     counted: Any, seen: Any, is_category: bool, votes: Any, weight: Any, least: Any, settings: Settings, room: Room
 ) -> Any:
@@ -125,13 +125,12 @@ def split_column(
     return purity, cut, goes_left
 
 
-@kernel
+@borrowing_kernel
 def judge_cuts(counted: Any, lanes: Any, votes: Any, weight: Any, least: Any) -> None:
     """Write the purity of the best cut of columns side by side, as `gain` has it."""
     here, heavy, best = lanes[0], lanes[1], lanes[2]
-    here[:] = 0
-    heavy[:] = 0
-    best[:] = -1
+    for lane in range(lanes.shape[1]):
+        here[lane], heavy[lane], best[lane] = 0, 0, -1
     for b in range(MISSING - 1):
         more_votes, more_weight = counted[b], counted[N_BINS + b]
         for lane in range(lanes.shape[1]):
@@ -147,24 +146,23 @@ def judge_cuts(counted: Any, lanes: Any, votes: Any, weight: Any, least: Any) ->
             best[lane] = purity if purity > best[lane] else best[lane]
 
 
-@kernel
+@borrowing_kernel
 def count_values(counted: Any, n_seen: Any) -> None:
     """Count the bins of numbers that occur, of columns side by side."""
-    n_seen[:] = 0
+    for lane in range(n_seen.shape[0]):
+        n_seen[lane] = 0
     for b in range(MISSING):
         weight = counted[N_BINS + b]
         for lane in range(n_seen.shape[0]):
             n_seen[lane] += np.float32(1) if weight[lane] > 0 else np.float32(0)
 
 
-@kernel
+@borrowing_kernel
 def sum_up_drawn(counted: Any, lanes: Any) -> None:
     """Write votes and weight up to the cut drawn for each column, and after which bin it is; cuts count from 1 on."""
     votes, weight, n_seen, drawn, bin_at, goes_on = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5]
-    votes[:] = 0
-    weight[:] = 0
-    n_seen[:] = 0
-    bin_at[:] = -1
+    for lane in range(lanes.shape[1]):
+        votes[lane], weight[lane], n_seen[lane], bin_at[lane] = 0, 0, 0, -1
     for b in range(MISSING):
         more_votes, more_weight = counted[b], counted[N_BINS + b]
         # Two loops, as vector instructions are not used for one over so many arrays.
@@ -178,7 +176,7 @@ def sum_up_drawn(counted: Any, lanes: Any) -> None:
             weight[lane] += goes_on[lane] * more_weight[lane]
 
 
-@kernel
+@borrowing_kernel
 def split_lane(
     counted: Any, lane: int, is_category: bool, votes: Any, weight: Any, least: Any, settings: Settings, room: Room
 ) -> Any:

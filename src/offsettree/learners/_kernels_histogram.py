@@ -6,34 +6,28 @@ among a few rows, and which of them a split sends left. Votes are weights with t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._jit import kernel
+from offsettree._jit import borrowing_kernel
 from offsettree.learners._kernels_counts import (
     FEW_ROWS,
     MISSING,
-    N_BINS,
     NONE,
     ONE,
-    Room,
+    Entry,
+    Rows,
     Settings,
     count,
     draw_below,
-    make_room,
     take_away,
 )
 from offsettree.learners._kernels_splits import find_split
+from offsettree.learners.scratch import Drawn, Entries, Scratch, Table
 
 __all__ = [
-    "MISSING",
-    "N_BINS",
-    "Entries",
-    "Scratch",
-    "Settings",
-    "Table",
     "bin_columns",
     "emit",
     "find_leaf",
@@ -41,81 +35,12 @@ __all__ = [
     "grow",
     "held_out_error",
     "judge",
-    "make_scratch",
-    "make_table",
     "seeded",
     "weight_wrong",
 ]
 
 
-class Entries(NamedTuple):
-    """Room for the splits and leaves of one tree; entry 0 is the root and every entry comes after its parent."""
-
-    begin: NDArray[np.int32]  # the rows of an entry are a slice
-    end: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    column: NDArray[np.int32]  # -1 at a leaf
-    cut: NDArray[np.int32]  # the last bin that goes left; -1 for a split on categories
-    goes_left: NDArray[np.uint64]  # one bit per bin
-    left: NDArray[np.int32]  # the right child comes next
-    vote: NDArray[np.float64]  # mean vote, from -1 to 1
-    cost: NDArray[np.float64]
-    histogram: NDArray[np.int32]  # its slot, or -1
-
-
-class Table(NamedTuple):
-    """Finished trees, one after the other; the fields of a `FlatTree`, with a set of categories as one word."""
-
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float32]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    missing_left: NDArray[np.bool_]
-    category_set: NDArray[np.int32]
-    sets: NDArray[np.uint64]
-    value: NDArray[np.float64]
-
-
-class Scratch(NamedTuple):
-    """Room that one tree after the other uses."""
-
-    entries: Entries
-    room: Room
-    row: NDArray[np.int32]
-    vote: NDArray[np.float32]
-    side: NDArray[np.uint8]
-
-
-@kernel
-def make_scratch(n_rows: int, n_columns: int, settings: Settings) -> Scratch:
-    n_entries = 2 * n_rows + 1
-    if settings.max_depth < 20:
-        n_entries = min(n_entries, 2 ** (settings.max_depth + 1))
-    entries = Entries(
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.uint64),
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.float64),
-        np.empty(n_entries, np.float64),
-        np.empty(n_entries, np.int32),
-    )
-    # Depth first, each level holds at most one histogram that waits.
-    n_slots = settings.max_depth + 3 if settings.n_tried >= n_columns and n_rows > FEW_ROWS else 1
-    n_slots = min(n_slots, 2 + n_rows // FEW_ROWS)
-    return Scratch(
-        entries,
-        make_room(n_slots, n_columns, settings),
-        np.empty(n_rows, np.int32),
-        np.empty(n_rows, np.float32),
-        np.empty(n_rows, np.uint8),
-    )
-
-
-@kernel
+@borrowing_kernel
 def seeded(scratch: Scratch, seed: int) -> None:
     """Begin a stream of random numbers, the same whatever trees were grown before."""
     scratch.room.random[0] = np.uint64(seed)
@@ -123,7 +48,7 @@ def seeded(scratch: Scratch, seed: int) -> None:
         scratch.room.columns[j] = j
 
 
-@kernel
+@borrowing_kernel
 def bin_columns(X: NDArray[Any], edges: NDArray[np.float32], is_category: NDArray[np.bool_], codes: Any) -> None:
     """Write the bin of each value: the number of edges below it; a category's is its code."""
     n_rows, n_columns = X.shape
@@ -143,14 +68,13 @@ def bin_columns(X: NDArray[Any], edges: NDArray[np.float32], is_category: NDArra
                 codes[i, j] = below
 
 
-@kernel
-def partition(
-    codes: Any, row: Any, vote: Any, side: Any, begin: int, end: int, column: int, goes_left: Any, scratch: Scratch
-) -> Any:
+@borrowing_kernel
+def partition(rows: Rows, begin: int, end: int, column: int, goes_left: Any, scratch: Scratch) -> Any:
     """Move the rows that go left before the others, both in their order.
 
     Return where the others begin, and which bins occur: of bins much lighter than others, histograms may not tell.
     """
+    codes, row, vote, side = rows.codes, rows.row, rows.vote, rows.side
     middle = begin
     n_right = 0
     occur = NONE
@@ -174,19 +98,20 @@ def partition(
     return middle, occur
 
 
-@kernel
-def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings: Settings, scratch: Scratch) -> int:
+@borrowing_kernel
+def grow(rows: Rows, settings: Settings, scratch: Scratch) -> int:
     """Grow and prune one tree over the rows given, which are put in the order of its leaves; return its entries."""
-    n_columns = codes.shape[1]
+    row, vote, n_columns = rows.row, rows.vote, rows.codes.shape[1]
     entries = scratch.entries
     histograms = scratch.room.histograms
     whole = 0.0
     for q in range(row.shape[0]):
         whole += abs(vote[q])
     least = np.float32(max(1.0, settings.leaf_scale * np.sqrt(whole)) * (1 - 1e-6))
-    free = np.arange(histograms.shape[0])
+    free, waiting = scratch.free, scratch.waiting
     n_free = free.shape[0]
-    waiting = np.empty(2 * settings.max_depth + 4, np.int64)
+    for place in range(n_free):
+        free[place] = place
     waiting[0] = 0
     n_waiting = 1
     n_entries = 1
@@ -212,13 +137,11 @@ def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings:
             if slot < 0 and n_free > 0 and settings.n_tried >= n_columns and end - begin > FEW_ROWS:
                 n_free -= 1
                 slot = free[n_free]
-                count(codes, row, vote, begin, end, settings, histograms[slot])
-            column, cut, goes_left = find_split(
-                codes, is_category, row, vote, begin, end, slot,
-                np.float32(votes), np.float32(weight), least, settings, scratch.room,
-            )  # fmt: skip
+                count(rows, begin, end, settings, histograms[slot])
+            entry = Entry(begin, end, slot, np.float32(votes), np.float32(weight), least)
+            column, cut, goes_left = find_split(rows, entry, settings, scratch.room)
             if column >= 0:
-                middle, occur = partition(codes, row, vote, side, begin, end, column, goes_left, scratch)
+                middle, occur = partition(rows, begin, end, column, goes_left, scratch)
         if column < 0 or middle in (begin, end):
             if slot >= 0:
                 free[n_free] = slot
@@ -226,7 +149,7 @@ def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings:
             continue
         if middle - begin > end - middle:
             # What did not occur here goes with the larger part.
-            unseen = ~occur if is_category[column] else ~occur & (ONE << np.uint64(MISSING))
+            unseen = ~occur if rows.is_category[column] else ~occur & (ONE << np.uint64(MISSING))
             goes_left |= unseen
         child = n_entries
         n_entries += 2
@@ -242,7 +165,7 @@ def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings:
             if n_free > 0 and entries.depth[child] < settings.max_depth and end - begin > 2 * FEW_ROWS:
                 n_free -= 1
                 counted = free[n_free]
-                count(codes, row, vote, entries.begin[fewer], entries.end[fewer], settings, histograms[counted])
+                count(rows, entries.begin[fewer], entries.end[fewer], settings, histograms[counted])
                 take_away(histograms[slot], histograms[counted], settings, n_columns)
                 entries.histogram[more], entries.histogram[fewer] = slot, counted
             else:
@@ -256,7 +179,7 @@ def grow(codes: Any, is_category: Any, row: Any, vote: Any, side: Any, settings:
     return n_entries
 
 
-@kernel
+@borrowing_kernel
 def prune(entries: Entries, n_entries: int, price: float) -> None:
     """Make a leaf of every split whose subtree does not earn the price of its leaves (minimal cost-complexity)."""
     for t in range(n_entries - 1, -1, -1):
@@ -270,21 +193,7 @@ def prune(entries: Entries, n_entries: int, price: float) -> None:
         entries.cost[t] = as_leaf
 
 
-@kernel
-def make_table(n_entries: int, n_sets: int) -> Table:
-    return Table(
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.float32),
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.bool_),
-        np.empty(n_entries, np.int32),
-        np.empty(n_sets, np.uint64),
-        np.empty(n_entries, np.float64),
-    )
-
-
-@kernel
+@borrowing_kernel
 def emit(entries: Entries, edges: NDArray[np.float32], table: Table, start: int, n_sets: int, order: Any) -> Any:
     """Write the tree, without what was pruned, to the table from `start` on; return where it ends, and the sets."""
     order[0] = 0
@@ -317,7 +226,7 @@ def emit(entries: Entries, edges: NDArray[np.float32], table: Table, start: int,
     return start + n_written, n_sets
 
 
-@kernel
+@borrowing_kernel
 def find_leaf(entries: Entries, codes: Any, i: int) -> int:
     """Return the entry at which a binned row ends."""
     t = 0
@@ -327,7 +236,7 @@ def find_leaf(entries: Entries, codes: Any, i: int) -> int:
     return t
 
 
-@kernel
+@borrowing_kernel
 def find_leaves(
     X: Any,
     out: Any,
@@ -355,50 +264,41 @@ def find_leaves(
         out[i] = t
 
 
-@kernel
-def judge(
-    codes: Any, is_category: Any, row: Any, vote: Any, settings: Settings, scratch: Scratch, n_trees: int, told: Any
-) -> None:
-    """Write for each row the votes of those of `n_trees`, each grown on about 63 of 100 rows, that did not see it."""
-    n_rows = row.shape[0]
-    is_drawn = np.empty(n_rows, np.bool_)
-    drawn_row = np.empty(n_rows, np.int32)
-    drawn_vote = np.empty(n_rows, np.float32)
-    drawn_side = np.zeros(n_rows, np.uint8)
-    told[:n_rows] = 0
+@borrowing_kernel
+def judge(rows: Rows, settings: Settings, scratch: Scratch, n_trees: int, drawn: Drawn) -> None:
+    """Give each row the votes of those of `n_trees`, each grown on about 63 of 100 rows, that did not see it."""
+    n_rows = rows.row.shape[0]
+    for q in range(n_rows):
+        drawn.told[q] = 0
     for _ in range(n_trees):
         n_drawn = 0
         for q in range(n_rows):
-            is_drawn[q] = draw_below(scratch.room.random, 100) < 63
-            if is_drawn[q]:
-                drawn_row[n_drawn] = row[q]
-                drawn_vote[n_drawn] = vote[q]
+            drawn.is_drawn[q] = draw_below(scratch.room.random, 100) < 63
+            if drawn.is_drawn[q]:
+                drawn.row[n_drawn] = rows.row[q]
+                drawn.vote[n_drawn] = rows.vote[q]
                 n_drawn += 1
         if n_drawn == 0:
             continue
-        grow(codes, is_category, drawn_row[:n_drawn], drawn_vote[:n_drawn], drawn_side[:n_drawn], settings, scratch)
+        part = Rows(rows.codes, rows.is_category, drawn.row[:n_drawn], drawn.vote[:n_drawn], drawn.side[:n_drawn])
+        grow(part, settings, scratch)
         for q in range(n_rows):
-            if not is_drawn[q]:
-                told[q] += scratch.entries.vote[find_leaf(scratch.entries, codes, row[q])]
+            if not drawn.is_drawn[q]:
+                drawn.told[q] += scratch.entries.vote[find_leaf(scratch.entries, rows.codes, rows.row[q])]
 
 
-@kernel
-def held_out_error(
-    codes: Any, is_category: Any, row: Any, vote: Any, settings: Settings, seed: int, n_rounds: int
-) -> float:
+@borrowing_kernel
+def held_out_error(rows: Rows, settings: Settings, n_rounds: int, scratch: Scratch, drawn: Drawn) -> float:
     """Return the weight that single trees get wrong on rows held out; what gets no answer is half wrong."""
-    scratch = make_scratch(row.shape[0], codes.shape[1], settings)
-    seeded(scratch, seed)
-    told = np.empty(row.shape[0], np.float64)
     wrong = 0.0
     for _ in range(n_rounds):
-        judge(codes, is_category, row, vote, settings, scratch, 1, told)
-        for q in range(row.shape[0]):
-            wrong += weight_wrong(told[q], vote[q])
+        judge(rows, settings, scratch, 1, drawn)
+        for q in range(rows.row.shape[0]):
+            wrong += weight_wrong(drawn.told[q], rows.vote[q])
     return wrong
 
 
-@kernel
+@borrowing_kernel
 def weight_wrong(told: float, vote: float) -> float:
     if told == 0:
         return abs(vote) / 2

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from offsettree._jit import kernel, part
+from offsettree._jit import borrowing_kernel, kernel, part
 
 __all__ = ["centre_row", "dot", "score_rows", "weigh"]
 
@@ -71,7 +71,7 @@ def weigh(weights: Any, first_weight: Any, row: Any, first: Any, n_columns: Any)
     return total if total == total else np.float32(0)  # infinite both ways says nothing
 
 
-@kernel
+@borrowing_kernel
 def centre_row(row: Any, centre: Any, centred: Any) -> None:
     """Write the numbers of a row as float32, each less its centre; what is not finite counts as the centre."""
     for j in range(centre.shape[0]):

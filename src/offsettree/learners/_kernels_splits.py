@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from offsettree._jit import kernel
+from offsettree._jit import borrowing_kernel
 from offsettree.learners._kernels_counts import (
     MISSING,
     N_BINS,
     NONE,
     ONE,
+    Entry,
     Room,
+    Rows,
     Settings,
+    count_block,
     count_column,
-    counted_block,
     draw_below,
     occurring,
     tries_all,
@@ -25,35 +27,22 @@ from offsettree.learners._kernels_cuts import count_values, gain, judge_cuts, sp
 __all__ = ["find_split"]
 
 
-@kernel
-def find_split(
-    codes: Any,
-    is_category: Any,
-    row: Any,
-    vote: Any,
-    begin: int,
-    end: int,
-    slot: int,
-    votes: Any,
-    weight: Any,
-    least: Any,
-    settings: Settings,
-    room: Room,
-) -> Any:
+@borrowing_kernel
+def find_split(rows: Rows, entry: Entry, settings: Settings, room: Room) -> Any:
     """Return the column to split, its cut, and the bins that go left; column -1 for none."""
-    if tries_all(codes.shape[1], settings) and settings.random_cuts:
-        return best_of_cuts(codes, is_category, row, vote, begin, end, slot, votes, weight, least, settings, room)
-    if tries_all(codes.shape[1], settings):
-        return best_of_all(codes, is_category, row, vote, begin, end, slot, votes, weight, least, settings, room)
-    return best_of_drawn(codes, is_category, row, vote, begin, end, slot, votes, weight, least, settings, room)
+    if not tries_all(rows.codes.shape[1], settings):
+        return best_of_drawn(rows, entry, settings, room)
+    if settings.random_cuts:
+        return best_of_cuts(rows, entry, settings, room)
+    return best_of_all(rows, entry, settings, room)
 
 
-@kernel
+@borrowing_kernel
 def purity_to_beat(votes: Any, weight: Any) -> Any:
     return votes * votes / weight + np.float32(1e-6) * weight
 
 
-@kernel
+@borrowing_kernel
 def purest_lane(purity: Any, n_columns: int, best: Any, chosen: int) -> int:
     """Return the first of the purest columns; -1 if none is purer than `best`, or as pure and before the one chosen."""
     purest = -1
@@ -64,28 +53,19 @@ def purest_lane(purity: Any, n_columns: int, best: Any, chosen: int) -> int:
     return purest
 
 
-@kernel
-def best_of_all(
-    codes: Any,
-    is_category: Any,
-    row: Any,
-    vote: Any,
-    begin: int,
-    end: int,
-    slot: int,
-    votes: Any,
-    weight: Any,
-    least: Any,
-    settings: Settings,
-    room: Room,
-) -> Any:
+@borrowing_kernel
+def best_of_all(rows: Rows, entry: Entry, settings: Settings, room: Room) -> Any:
     """Do as `find_split` where all columns and cuts are tried."""
+    codes, is_category = rows.codes, rows.is_category
+    votes, weight, least = entry.votes, entry.weight, entry.least
     best = purity_to_beat(votes, weight)
     column, cut, goes_left = np.int64(-1), np.int64(-1), NONE
     lanes = room.lanes
     n_lanes = lanes.shape[1]
     for block in range((codes.shape[1] + n_lanes - 1) // n_lanes):
-        counted = counted_block(codes, row, vote, begin, end, slot, block, room)
+        counted = room.histograms[entry.slot, block] if entry.slot >= 0 else room.block
+        if entry.slot < 0:
+            count_block(rows, entry.begin, entry.end, block, counted)
         judge_cuts(counted, lanes, votes, weight, least)
         first = block * n_lanes
         n_columns = min(n_lanes, codes.shape[1] - first)
@@ -105,33 +85,25 @@ def best_of_all(
     return column, cut, goes_left
 
 
-@kernel
-def best_of_cuts(
-    codes: Any,
-    is_category: Any,
-    row: Any,
-    vote: Any,
-    begin: int,
-    end: int,
-    slot: int,
-    votes: Any,
-    weight: Any,
-    least: Any,
-    settings: Settings,
-    room: Room,
-) -> Any:
+@borrowing_kernel
+def best_of_cuts(rows: Rows, entry: Entry, settings: Settings, room: Room) -> Any:
     """Do as `find_split` where all columns are tried, with one cut drawn for each."""
+    codes, is_category = rows.codes, rows.is_category
+    votes, weight, least = entry.votes, entry.weight, entry.least
     best = purity_to_beat(votes, weight)
     column, cut, goes_left = np.int64(-1), np.int64(-1), NONE
     lanes = room.lanes
     n_lanes = lanes.shape[1]
     for block in range((codes.shape[1] + n_lanes - 1) // n_lanes):
-        counted = counted_block(codes, row, vote, begin, end, slot, block, room)
+        counted = room.histograms[entry.slot, block] if entry.slot >= 0 else room.block
+        if entry.slot < 0:
+            count_block(rows, entry.begin, entry.end, block, counted)
         first = block * n_lanes
         n_columns = min(n_lanes, codes.shape[1] - first)
         count_values(counted, lanes[2])
         drawn = lanes[3]
-        drawn[:] = -1
+        for lane in range(n_lanes):
+            drawn[lane] = -1
         for lane in range(n_columns):
             j = np.int64(first + lane)
             if is_category[j] or counted[N_BINS + MISSING, lane] > 0:
@@ -153,22 +125,11 @@ def best_of_cuts(
     return column, cut, goes_left
 
 
-@kernel
-def best_of_drawn(
-    codes: Any,
-    is_category: Any,
-    row: Any,
-    vote: Any,
-    begin: int,
-    end: int,
-    slot: int,
-    votes: Any,
-    weight: Any,
-    least: Any,
-    settings: Settings,
-    room: Room,
-) -> Any:
+@borrowing_kernel
+def best_of_drawn(rows: Rows, entry: Entry, settings: Settings, room: Room) -> Any:
     """Do as `find_split` where columns are drawn; the same split as the others where none are."""
+    codes, is_category = rows.codes, rows.is_category
+    votes, weight, least = entry.votes, entry.weight, entry.least
     n_columns = codes.shape[1]
     best = purity_to_beat(votes, weight)
     column, cut, goes_left = np.int64(-1), np.int64(-1), NONE
@@ -180,12 +141,12 @@ def best_of_drawn(
             j = np.int64(room.columns[other])
             room.columns[other] = room.columns[place]
             room.columns[place] = j
-        if slot >= 0:
-            counted = room.histograms[slot, j]
+        if entry.slot >= 0:
+            counted = room.histograms[entry.slot, j]
             seen = occurring(counted)
         else:
             counted = room.counted
-            seen = count_column(codes, row, vote, begin, end, j, counted)
+            seen = count_column(rows, entry.begin, entry.end, j, counted)
         if seen & (seen - ONE) == NONE:
             continue  # a column that is constant here does not count as tried
         purity, b, chosen = split_column(counted, seen, is_category[j], votes, weight, least, settings, room)

@@ -113,6 +113,8 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
             scaled to mean 1.
         """
         from offsettree.learners import _kernels_histogram as kernels
+        from offsettree.learners._kernels_counts import Rows
+        from offsettree.learners.scratch import make_scratch, make_table
 
         self.check_parameters()
         X = check_features(self, X, learner=self, reset=True)
@@ -134,11 +136,11 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
         row = np.arange(len(heard), dtype=np.int32)
         self.leaf_scale_ = self._choose_scale(codes, row, vote, seed)
         settings = self.settings(X.shape[1], self.leaf_scale_)
-        scratch = kernels.make_scratch(len(heard), X.shape[1], settings)
+        scratch = make_scratch(len(heard), X.shape[1], settings)
         kernels.seeded(scratch, seed)
         side = np.zeros(len(heard), dtype=np.uint8)
-        n_grown = kernels.grow(codes, self._bins.is_category, row, vote, side, settings, scratch)
-        table = kernels.make_table(n_grown, n_grown)
+        n_grown = kernels.grow(Rows(codes, self._bins.is_category, row, vote, side), settings, scratch)
+        table = make_table(n_grown, n_grown)
         order = np.empty(n_grown, dtype=np.int32)
         n_entries, n_sets = kernels.emit(scratch.entries, self._bins.edges, table, 0, 0, order)
         fields = {name: getattr(table, name)[:n_entries] for name in (*FIELDS, "value")}
@@ -175,7 +177,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     def settings(self, n_columns: int, leaf_scale: float) -> Any:
         """Return what the compiled code needs to know."""
-        from offsettree.learners._kernels_histogram import Settings
+        from offsettree.learners._kernels_counts import Settings
 
         n_tried = max(1, round(self.max_features * n_columns))
         return Settings(
@@ -192,12 +194,18 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
     ) -> float:
         if self.leaf_scale != "auto":
             return float(self.leaf_scale)
-        from offsettree.learners._kernels_histogram import held_out_error
+        from offsettree.learners._kernels_counts import Rows
+        from offsettree.learners._kernels_histogram import held_out_error, seeded
+        from offsettree.learners.scratch import make_drawn, make_scratch
 
-        errors = [
-            held_out_error(codes, self._bins.is_category, row, vote, self.settings(codes.shape[1], scale), seed, ROUNDS)
-            for scale in LEAF_SCALES
-        ]
+        drawn = make_drawn(len(row))
+        rows = Rows(codes, self._bins.is_category, row, vote, drawn.side)
+        errors = []
+        for scale in LEAF_SCALES:
+            settings = self.settings(codes.shape[1], scale)
+            scratch = make_scratch(len(row), codes.shape[1], settings)
+            seeded(scratch, seed)
+            errors.append(held_out_error(rows, settings, ROUNDS, scratch, drawn))
         return LEAF_SCALES[int(np.argmin(errors))]
 
     def check_parameters(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree._jit import kernel
+from offsettree._jit import borrowing_kernel, kernel
 from offsettree.learners._kernels_scores import dot
 from offsettree.models._kernels_graph import walk
 from offsettree.models._kernels_rows import load
@@ -20,7 +20,7 @@ NOT_CENTRED = np.empty(0, np.float32)
 BLOCK = 512  # rows that are asked about at once: a tree comes from far off, and once for all that meet at a contest
 
 
-@kernel
+@borrowing_kernel
 def _hold(
     contest: Any, here: Any, asked: Any, parts: Any, members: Any, splits: Any, margins: Any, table: Any, sums: Any
 ) -> None:
@@ -37,11 +37,11 @@ def _hold(
     right, left, total_right, total_left = sums[0], sums[1], sums[2], sums[3]
     thresholds = nodes.view(np.float32)
     n_here = here.shape[0]
-    total_right[:n_here] = 0.0
-    total_left[:n_here] = 0.0
+    for i in range(n_here):
+        total_right[i], total_left[i] = 0.0, 0.0
     for part in range(part_start[contest], part_start[contest + 1]):
-        right[:n_here] = 0.0
-        left[:n_here] = 0.0
+        for i in range(n_here):
+            right[i], left[i] = 0.0, 0.0
         for member in range(member_start[part], member_start[part + 1]):
             first = place[member]
             for i in range(n_here):
@@ -73,7 +73,7 @@ def _hold(
             total_left[i] += weight[part] * to_left
 
 
-@kernel
+@borrowing_kernel
 def _choose_block(
     way: Any, asked: Any, parts: Any, members: Any, splits: Any, margins: Any, table: Any, room: Any, out: Any
 ) -> None:
@@ -81,11 +81,11 @@ def _choose_block(
     left, right, root = way
     divisor = asked[1]
     order, sorted_rows, stack, sums = room
-    if root < 0:
-        out[:] = ~root
-        return
     for i in range(out.shape[0]):
         order[i] = i
+        out[i] = ~root
+    if root < 0:
+        return
     stack[0, 0], stack[0, 1], stack[0, 2] = root, 0, out.shape[0]
     n_waiting = 1
     while n_waiting > 0:
@@ -100,7 +100,8 @@ def _choose_block(
             else:
                 back -= 1
                 sorted_rows[back] = order[begin + i]
-        order[begin:end] = sorted_rows[begin:end]
+        for i in range(begin, end):
+            order[i] = sorted_rows[i]
         for side in range(2):
             first, last = (begin, middle) if side == 0 else (middle, end)
             child = left[contest] if side == 0 else right[contest]

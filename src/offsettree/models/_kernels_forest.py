@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree._jit import kernel
+from offsettree._jit import borrowing_kernel, kernel
 from offsettree.learners._kernels_scores import centre_row
 from offsettree.models._kernels_graph import LANES, walk
 from offsettree.models._kernels_scored import answer_lanes, load_scored
@@ -21,7 +21,7 @@ __all__ = ["vote_csr", "vote_one", "vote_rows"]
 BLOCK = 32 * LANES  # rows at a time: a tree comes from far off, and once for all of them
 
 
-@kernel
+@borrowing_kernel
 def _most_voted(answers: Any, counts: Any) -> Any:
     """Return the answer given most often, of equals the lowest; `counts` is all zero before and after."""
     best = answers[0]
@@ -78,7 +78,8 @@ def vote_rows(
             if sets.shape[0] == 0 and not here & HAS_NAN:
                 for begin in range(0, n_rows, LANES):  # after the last row, whatever stands there walks along
                     places = answers[tree, begin : begin + LANES]
-                    places[:] = starts[tree]
+                    for lane in range(LANES):
+                        places[lane] = starts[tree]
                     answer_lanes(lanes, rows, begin * apart, apart, centred, begin * n_centred, n_centred, places)
             else:
                 for i in range(n_rows):
@@ -154,4 +155,7 @@ def vote_one(graph: Any, lanes: Any, roots: Any, starts: Any, x: Any, n_actions:
         thresholds = nodes.view(np.float32)
         for tree in range(roots.shape[0]):
             answers[tree] = walk(nodes, thresholds, flags, sets, scores, roots[tree], rows[:width], centred)
-    return _most_voted(answers[: roots.shape[0]], np.zeros(n_actions, np.int32))
+    counts = np.empty(n_actions, np.int64)
+    for action in range(n_actions):
+        counts[action] = 0
+    return _most_voted(answers[: roots.shape[0]], counts)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree._jit import kernel
+from offsettree._jit import borrowing_kernel, kernel
 from offsettree.learners._kernels_scores import centre_row, weigh
 from offsettree.models._kernels_rows import load, scan
 from offsettree.models.layout import BY_CATEGORY, BY_SCORE, HAS_NAN, MISSING_LEFT
@@ -35,7 +35,7 @@ LANES = 12
 BLOCK = 96  # rows copied at a time: enough to forget what a block costs, few enough for the first cache
 
 
-@kernel
+@borrowing_kernel
 def merge(
     left: Any,
     right: Any,
@@ -48,16 +48,16 @@ def merge(
     answer_left: Any,
     nodes: Any,
     node_flags: Any,
+    room: Any,
 ) -> Any:
     """Join the trees of all contests; a split whose two ways lead to the same place is dropped.
 
     Returns the root and how many splits there are, which fill `nodes` from the end; -1 where an entry comes before its
-    parent. The last contests come first, so that what a leaf points to is known.
+    parent. The last contests come first, so that what a leaf points to is known. `room` is for a number per contest
+    and one per entry.
     """
     n_contests = left.shape[0]
-    room = nodes.shape[0]
-    root = np.empty(n_contests, np.int32)
-    target = np.empty(feature.shape[0], np.int32)
+    root, target = room[:n_contests], room[n_contests:]
     n_splits = 0
     for contest in range(n_contests - 1, -1, -1):
         to_left = left[contest]
@@ -81,7 +81,7 @@ def merge(
                 target[entry] = target[below_left]
                 continue
             n_splits += 1
-            place = room - n_splits
+            place = nodes.shape[0] - n_splits
             nodes[place, 0] = feature[entry]
             nodes[place, 1] = threshold[entry]
             nodes[place, 2] = target[below_left]
@@ -92,7 +92,7 @@ def merge(
     return root[0], n_splits
 
 
-@kernel
+@borrowing_kernel
 def _goes_right(nodes: Any, thresholds: Any, flags: Any, sets: Any, at: Any, value: Any) -> Any:
     """Answer one split for any value: NaN and categories included."""
     if flags[at] & BY_CATEGORY:
@@ -105,7 +105,7 @@ def _goes_right(nodes: Any, thresholds: Any, flags: Any, sets: Any, at: Any, val
     return np.int64(value > thresholds[at, 1])
 
 
-@kernel
+@borrowing_kernel
 def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, scores: Any, root: Any, row: Any, centred: Any) -> Any:
     """Walk one row, whatever it holds."""
     at = root
@@ -116,7 +116,7 @@ def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, scores: Any, root: 
         if flags[at] & BY_SCORE:
             if column != last:  # the splits of a contest, which come together, have the same score
                 width = centred.shape[0]
-                last, last_score = column, weigh(scores.reshape(-1), column * width, centred, 0, width)
+                last, last_score = column, weigh(scores[column], 0, centred, 0, width)
             value = last_score
         else:
             value = np.float32(row[column])
@@ -124,14 +124,14 @@ def walk(nodes: Any, thresholds: Any, flags: Any, sets: Any, scores: Any, root: 
     return ~at
 
 
-@kernel
+@borrowing_kernel
 def _step(loops: Any, thresholds: Any, at: Any, rows: Any, lane: Any) -> Any:
     """Go one split further. Unsigned throughout: a signed index might count from the end, which costs a comparison."""
     goes_right = np.uint64(rows[lane + np.uint64(loops[at])] > thresholds[at + np.uint64(1)])
     return np.uint64(loops[at + np.uint64(2) + goes_right])
 
 
-@kernel
+@borrowing_kernel
 def walk_lanes(loops: Any, thresholds: Any, end: Any, rows: Any, first: Any, width: Any, places: Any) -> Any:
     """Walk twelve rows in turn, each from its place on: while one waits for memory the others go on.
 
@@ -180,11 +180,12 @@ def walk_lanes(loops: Any, thresholds: Any, end: Any, rows: Any, first: Any, wid
     places[11] = m
 
 
-@kernel
+@borrowing_kernel
 def _from_root(loops: Any, thresholds: Any, start: Any, end: Any, rows: Any, width: Any, begin: Any, out: Any) -> Any:
     """Answer twelve rows, number `begin` and following."""
     here = out[begin : begin + LANES]
-    here[:] = start
+    for lane in range(LANES):
+        here[lane] = start
     walk_lanes(loops, thresholds, np.uint64(end), rows, np.uint64(begin * width), np.uint64(width), here)
     for lane in range(LANES):
         here[lane] = (here[lane] - end) >> 2

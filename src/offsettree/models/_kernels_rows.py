@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree._jit import kernel, kernel_reordering_sums
+from offsettree._jit import borrowing_kernel, kernel_reordering_sums
 from offsettree.models.layout import HAS_INFINITY, HAS_NAN
 
 __all__ = ["load", "scan"]
@@ -34,7 +34,7 @@ def scan(values: Any) -> Any:
     return 0 if trace == 0 else _not_finite(values)
 
 
-@kernel
+@borrowing_kernel
 def _not_finite(values: Any) -> Any:
     found = 0
     for value in values:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from offsettree._jit import kernel
+from offsettree._jit import borrowing_kernel
 from offsettree.learners._kernels_scores import centre_row, weigh
 from offsettree.models._kernels_graph import LANES, walk_lanes
 from offsettree.models._kernels_rows import load
@@ -20,11 +20,12 @@ from offsettree.models.layout import BY_SCORE
 __all__ = ["answer_lanes", "find_stops", "load_scored"]
 
 
-@kernel
-def find_stops(nodes: Any, flags: Any) -> Any:
-    """Return for each split whether a stop must come before it: no split above, on any way, has the same score."""
-    known = np.full(nodes.shape[0], -1, np.int32)
-    stops = np.zeros(nodes.shape[0], np.bool_)
+@borrowing_kernel
+def find_stops(nodes: Any, flags: Any, known: Any, stops: Any) -> None:
+    """Tell for each split whether a stop must come before it: no split above, on any way, has the same score.
+
+    `known` is -1 for each split, and `stops` false.
+    """
     for at in range(nodes.shape[0]):  # every split comes after those that lead to it
         if flags[at] & BY_SCORE:
             stops[at] = known[at] != nodes[at, 0]
@@ -33,10 +34,9 @@ def find_stops(nodes: Any, flags: Any) -> Any:
             if nodes[at, side] >= 0:
                 # Within a contest only one way leads to a split, and no score is that of two contests.
                 known[nodes[at, side]] = known[at]
-    return stops
 
 
-@kernel
+@borrowing_kernel
 def load_scored(values: Any, first: Any, n_rows: Any, width: Any, centre: Any, rows: Any, centred: Any) -> Any:
     """Copy rows, with room for a score if there are any, once as they are and once centred; see `load`."""
     if centre.shape[0] == 0:
@@ -50,7 +50,7 @@ def load_scored(values: Any, first: Any, n_rows: Any, width: Any, centre: Any, r
     return found
 
 
-@kernel
+@borrowing_kernel
 def answer_lanes(
     graph: Any, rows: Any, first: Any, apart: Any, centred: Any, first_centred: Any, centred_apart: Any, places: Any
 ) -> Any:

@@ -41,7 +41,9 @@ def lanes_of(graph: SplitGraph, roots: NDArray[np.int32]) -> tuple[tuple[Any, ..
 
     nodes = graph.nodes.copy()
     by_score = (graph.flags & BY_SCORE) != 0
-    behind = np.flatnonzero(find_stops(nodes, graph.flags))
+    needs_stop = np.zeros(len(nodes), dtype=bool)
+    find_stops(nodes, graph.flags, np.full(len(nodes), -1, dtype=np.int32), needs_stop)
+    behind = np.flatnonzero(needs_stop)
     stops = np.stack([4 * behind, nodes[behind, 0]], axis=1).astype(np.int64)
     way = np.arange(len(nodes), dtype=np.int32)
     way[behind] = ~np.arange(graph.n_actions, graph.n_actions + len(behind), dtype=np.int32)

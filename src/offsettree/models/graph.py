@@ -150,6 +150,7 @@ def graph_from_tables(
         np.asarray(answer_left, dtype=np.bool_),
         nodes,
         node_flags,
+        np.empty(tree.n_nodes + len(leaf), dtype=np.int32),
     )
     if n_splits < 0:
         raise ValueError("every entry of a decision tree must come after its parent and within its own contest.")

@@ -58,6 +58,9 @@ class CompiledTree(ABC):
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         """Return the position of each row's action, for a checked array or CSR matrix."""
+        if type(X) is np.ndarray and len(X) == 1 and X.dtype.char in "fdl" and X.flags.c_contiguous:
+            # A new process that decides on one row compiles no more than that takes.
+            return np.array([self.one_row(0)(X[0])], dtype=np.intp)
         position = self.choose_screening(X, refused=0)
         if position is None:
             raise RuntimeError("nothing was to be refused, and yet no action was chosen.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -86,21 +87,14 @@ class BinnedLog:
         self, tree: ActionTree, learner: HistogramTree, leaf_scale: float, seeds: NDArray[np.int64]
     ) -> Training:
         """Return what it takes to train every contest of a tree."""
-        seeds = seeds_of(learner, seeds)
-        has_scores = self.linear is not None
-        return Training(
-            self.codes,
-            self.bins,
-            self.own_vote,
-            tree,
-            learner,
-            leaf_scale,
-            seeds,
-            self.climb(tree),
-            self.scores(tree),
-            self.choice(tree),
-            *self.columns(),
-            has_scores,
+        return Training(self.contests(tree), self.bins, tree, learner, leaf_scale, seeds_of(learner, seeds))
+
+    def contests(self, tree: ActionTree) -> Any:
+        """Return what the contests of a tree are trained from, as kernels take it."""
+        from offsettree.reductions._kernels_contests import Contests
+
+        return Contests(
+            self.codes, *self.columns(), self.own_vote, self.climb(tree), self.scores(tree), self.choice(tree)
         )
 
     def columns(self) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
@@ -115,11 +109,11 @@ class BinnedLog:
         from offsettree.reductions._kernels_contests import Scores, directions
 
         if self.linear is None:
-            return Scores(NARROW, WIDE, np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.float32))
+            return Scores(NARROW, WIDE, *np.empty((2, 0), dtype=np.float32))
         weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.linear.slopes)
         numbers = self.linear.numbers
         by_kind = (numbers, WIDE) if numbers.dtype == np.float32 else (NARROW, numbers)
-        return Scores(*by_kind, weights, self.linear.centre)
+        return Scores(*by_kind, weights.reshape(-1), self.linear.centre)
 
     def choice(self, tree: ActionTree) -> Any:
         """Return what it takes to tell who has a choice in a contest; nothing where everyone has."""
@@ -148,41 +142,23 @@ class BinnedLog:
 class Training:
     """All contests of one tree, about to be trained: what else is in the log need not be held meanwhile."""
 
-    codes: NDArray[np.uint8]
+    contests: Any
     bins: Bins
-    own_vote: NDArray[np.float32]
     tree: ActionTree
     learner: HistogramTree
     leaf_scale: float
     seeds: NDArray[np.int64]
-    climb: Any
-    scores: Any
-    choice: Any
-    is_category: NDArray[np.bool_]
-    edges: NDArray[np.float32]
-    has_scores: bool
 
     def grow(self, n_threads: int = 1) -> Grown:
         """Train every contest."""
-        from offsettree.reductions._kernels_contests import train
+        settings = self.learner.settings(len(self.contests.is_category), self.leaf_scale)
 
-        settings = self.learner.settings(len(self.is_category), self.leaf_scale)
+        room = _Room()
 
         def train_group(nodes: NDArray[np.int32]) -> Any:
             # The last row of edges is written to: every group has its own.
-            edges = self.edges.copy()
-            return nodes, train(
-                self.codes,
-                self.is_category,
-                edges,
-                self.own_vote,
-                self.climb,
-                nodes,
-                self.seeds,
-                settings,
-                self.scores,
-                self.choice,
-            )
+            contests = self.contests._replace(edges=self.contests.edges.copy())
+            return nodes, _trained(contests, nodes, self.seeds, settings, room)
 
         # Many, as the one at work has a table with room to spare, and the others have none.
         groups, top = _groups(self.tree, 32 * n_threads)
@@ -192,8 +168,50 @@ class Training:
             with ThreadPoolExecutor(n_threads) as threads:
                 parts = list(threads.map(train_group, groups))
         parts.extend(train_group(group) for group in top)
-        scores = np.vstack([self.scores.centre[np.newaxis], self.scores.weights]) if self.has_scores else None
-        return Grown(parts, self.climb.reached, self.bins, self.learner, self.leaf_scale, scores)
+        centre, weights = self.contests.scores.centre, self.contests.scores.weights
+        scores = np.concatenate([centre, weights]).reshape(-1, len(centre)) if len(weights) else None
+        return Grown(parts, self.contests.climb.reached, self.bins, self.learner, self.leaf_scale, scores)
+
+
+class _Room(threading.local):
+    """The workspace of a thread, for one group of contests after the other."""
+
+    work: Any = None
+
+    def of(self, n_rows: int, contests: Any, settings: Any) -> Any:
+        from offsettree.reductions._kernels_contests import make_workspace
+
+        has_room = 0 if self.work is None else len(self.work.vote)
+        if self.work is None or has_room < n_rows:
+            self.work = None  # before there is another
+            self.work = make_workspace(max(n_rows, 2 * has_room), contests, settings)
+        return self.work
+
+
+def _trained(contests: Any, nodes: NDArray[np.int32], seeds: NDArray[np.int64], settings: Any, room: _Room) -> Any:
+    """Train some contests, children first; return the table of their trees, where each begins, and what it holds."""
+    from offsettree.learners.scratch import make_table, resized
+    from offsettree.reductions._kernels_contests import train
+
+    start, done = np.zeros(len(nodes) + 1, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    table = make_table(256, 256)
+    while done[0] < len(nodes):
+        work = room.of(_n_standing(contests.climb, int(nodes[done[0]])), contests, settings)
+        if done[1] + len(work.order) > len(table.left):
+            n_entries = max(2 * len(table.left), int(done[1]) + len(work.order))
+            table = resized(table, n_entries, n_entries)
+        train(contests, nodes, seeds, settings, work, table, start, done)
+    table = resized(table, int(done[1]), int(done[2]))  # no room left unused
+    return table, start, int(done[1]), int(done[2])
+
+
+def _n_standing(climb: Any, node: int) -> int:
+    """Return how many rows come to a node, of which the children are done."""
+    children = int(climb.left[node]), int(climb.right[node])
+    return sum(
+        int(climb.n_kept[child] if child >= 0 else climb.leaf_begin[~child + 1] - climb.leaf_begin[~child])
+        for child in children
+    )
 
 
 def seeds_of(learner: HistogramTree, seeds: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,31 +12,32 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._jit import kernel
-from offsettree.learners._kernels_histogram import (
-    MISSING,
-    Scratch,
-    Settings,
-    Table,
-    emit,
-    grow,
-    judge,
-    make_scratch,
-    make_table,
-    seeded,
-    weight_wrong,
-)
+from offsettree._jit import borrowing_kernel, kernel
+from offsettree.learners._kernels_counts import MISSING, Rows, Settings
+from offsettree.learners._kernels_histogram import emit, grow, judge, seeded, weight_wrong
 from offsettree.learners._kernels_scores import centre_row, weigh
+from offsettree.learners.scratch import Drawn, Scratch, Table, make_scratch
 
-__all__ = ["Climb", "Open", "Scores", "directions", "held_out_error", "order_by_leaf", "train"]
+__all__ = [
+    "Climb",
+    "Contests",
+    "Open",
+    "Scores",
+    "Workspace",
+    "directions",
+    "held_out_error",
+    "make_workspace",
+    "order_by_leaf",
+    "train",
+]
 
 
 class Scores(NamedTuple):
-    """What it takes to give every contest one more column; without, `weights` has no rows."""
+    """What it takes to give every contest one more column; without, `weights` is empty."""
 
     narrow: NDArray[np.float32]  # X in one of its two kinds, the other without rows: kernels are compiled once for both
     wide: NDArray[np.float64]
-    weights: NDArray[np.float32]  # per node
+    weights: NDArray[np.float32]  # of the columns for each node, one node after the other
     centre: NDArray[np.float32]
 
 
@@ -62,6 +63,52 @@ class Open(NamedTuple):
     end: NDArray[np.int32]
 
 
+class Contests(NamedTuple):
+    """What the contests of a tree are trained from."""
+
+    codes: NDArray[np.uint8]
+    is_category: NDArray[np.bool_]
+    edges: NDArray[np.float32]  # with scores, those of one more column, which each contest writes
+    own_vote: NDArray[np.float32]
+    climb: Climb
+    scores: Scores
+    choice: Open
+
+
+class Workspace(NamedTuple):
+    """Room that one contest after the other uses."""
+
+    scratch: Scratch
+    vote: NDArray[np.float32]
+    side: NDArray[np.uint8]
+    order: NDArray[np.int32]  # of the entries of a tree
+    block: NDArray[np.uint8]  # the bins of the rows of one contest, if it has a column of its own
+    here: NDArray[np.int32]
+    score: NDArray[np.float32]  # of each row; then in order
+    in_order: NDArray[np.float32]
+    centred: NDArray[np.float32]
+    pending: NDArray[np.int64]  # slices yet to be sorted
+
+
+def make_workspace(n_rows: int, contests: Contests, settings: Settings) -> Workspace:
+    """Make room for contests of at most so many rows."""
+    n_columns = len(contests.is_category)
+    n_scored = n_rows if len(contests.scores.weights) else 0
+    scratch = make_scratch(n_rows, n_columns, settings)
+    return Workspace(
+        scratch,
+        np.empty(n_rows, np.float32),
+        np.empty(n_rows, np.uint8),
+        np.empty(len(scratch.entries.left), np.int32),
+        np.empty((n_scored, n_columns), np.uint8),
+        np.empty(n_scored, np.int32),
+        np.empty(n_scored, np.float32),
+        np.empty(n_scored, np.float32),
+        np.empty(n_columns, np.float32),
+        np.empty(128, np.int64),
+    )
+
+
 @kernel
 def order_by_leaf(rows: Any, position: Any, place: Any) -> Any:
     """Return the rows in the order of the places of their actions, and where each place begins."""
@@ -79,21 +126,19 @@ def order_by_leaf(rows: Any, position: Any, place: Any) -> Any:
     return ordered, begin
 
 
-@kernel
+@borrowing_kernel
+def standing(climb: Climb, child: int) -> Any:
+    """Return where the rows begin that come from a child, and how many they are."""
+    if child < 0:
+        return climb.leaf_begin[~child], climb.leaf_begin[~child + 1] - climb.leaf_begin[~child]
+    return climb.begin[child], climb.n_kept[child]
+
+
+@borrowing_kernel
 def gather(climb: Climb, node: int) -> Any:
     """Move the rows of both children side by side; return where they begin, how many came from the left, and all."""
-    side = climb.left[node]
-    if side < 0:
-        begin = climb.leaf_begin[~side]
-        n_left = climb.leaf_begin[~side + 1] - begin
-    else:
-        begin, n_left = climb.begin[side], climb.n_kept[side]
-    side = climb.right[node]
-    if side < 0:
-        other = climb.leaf_begin[~side]
-        n_right = climb.leaf_begin[~side + 1] - other
-    else:
-        other, n_right = climb.begin[side], climb.n_kept[side]
+    begin, n_left = standing(climb, climb.left[node])
+    other, n_right = standing(climb, climb.right[node])
     if other != begin + n_left:
         for q in range(n_right):
             climb.row[begin + n_left + q] = climb.row[other + q]
@@ -102,14 +147,13 @@ def gather(climb: Climb, node: int) -> Any:
     return begin, n_left, n_left + n_right
 
 
-@kernel
-def set_aside(climb: Climb, begin: int, n_left: int, n_rows: int, node: int, choice: Open) -> Any:
+@borrowing_kernel
+def set_aside(climb: Climb, begin: int, n_left: int, n_rows: int, node: int, choice: Open, aside: Any) -> Any:
     """Move rows that find nothing on the other side behind those that do; return how many do, from the left and in all.
 
     Both parts keep their order.
     """
     row = climb.row[begin : begin + n_rows]
-    aside = np.empty(n_rows, np.int32)
     n_aside = 0
     n_here = 0
     n_here_left = 0
@@ -134,7 +178,7 @@ def set_aside(climb: Climb, begin: int, n_left: int, n_rows: int, node: int, cho
     return n_here_left, n_here
 
 
-@kernel
+@borrowing_kernel
 def cast(climb: Climb, begin: int, n_left: int, n_rows: int, own_vote: Any, vote: Any, side: Any) -> None:
     """Write the votes of a contest, positive for the left, with mean weight 1."""
     total = 0.0
@@ -148,25 +192,65 @@ def cast(climb: Climb, begin: int, n_left: int, n_rows: int, own_vote: Any, vote
         side[q] = from_left
 
 
-@kernel
-def with_scores(codes: Any, scores: Scores, node: int, row: Any, block: Any, edges: Any) -> None:
+@borrowing_kernel
+def sort(values: Any, pending: Any) -> None:
+    """Sort numbers in place by quicksort: NumPy's, compiled, takes longer to compile than all else here."""
+    pending[0], pending[1] = 0, values.shape[0] - 1
+    n_pending = 2
+    while n_pending > 0:
+        first, last = pending[n_pending - 2], pending[n_pending - 1]
+        n_pending -= 2
+        while last - first > 16:
+            low, middle, high = values[first], values[(first + last) // 2], values[last]
+            pivot = max(min(low, middle), min(max(low, middle), high))
+            i, j = first, last
+            while i <= j:
+                while values[i] < pivot:
+                    i += 1
+                while pivot < values[j]:
+                    j -= 1
+                if i <= j:
+                    values[i], values[j] = values[j], values[i]
+                    i += 1
+                    j -= 1
+            # The shorter part next: the longer ones that wait at least double, and are few.
+            if j - first < last - i:
+                pending[n_pending], pending[n_pending + 1] = i, last
+                last = j
+            else:
+                pending[n_pending], pending[n_pending + 1] = first, j
+                first = i
+            n_pending += 2
+        for i in range(first + 1, last + 1):
+            value = values[i]
+            j = i
+            while j > first and value < values[j - 1]:
+                values[j] = values[j - 1]
+                j -= 1
+            values[j] = value
+
+
+@borrowing_kernel
+def with_scores(contests: Contests, node: int, row: Any, work: Workspace) -> None:
     """Copy the rows of a contest and bin their scores, at quantiles, into the last column."""
+    codes, edges, scores, block = contests.codes, contests.edges, contests.scores, work.block
     n_rows = row.shape[0]
     last = codes.shape[1]
-    value = np.empty(n_rows, np.float32)
-    centred = np.empty(last, np.float32)
-    weights = scores.weights.reshape(-1)
+    value, in_order = work.score[:n_rows], work.in_order[:n_rows]
     for q in range(n_rows):
         for j in range(last):
             block[q, j] = codes[row[q], j]
         if scores.narrow.shape[0] > 0:
-            centre_row(scores.narrow[row[q]], scores.centre, centred)
+            centre_row(scores.narrow[row[q]], scores.centre, work.centred)
         else:
-            centre_row(scores.wide[row[q]], scores.centre, centred)
-        value[q] = weigh(weights, node * last, centred, 0, last)
-    in_order = np.sort(value)
+            centre_row(scores.wide[row[q]], scores.centre, work.centred)
+        value[q] = weigh(scores.weights, node * last, work.centred, 0, last)
+        in_order[q] = value[q]
+        work.here[q] = q
+    sort(in_order, work.pending)
     n_edges = 0
-    edges[last, :] = np.inf
+    for e in range(edges.shape[1]):
+        edges[last, e] = np.inf
     for cut in range(1, MISSING):
         edge = in_order[cut * n_rows // MISSING]
         if edge < in_order[n_rows - 1] and (n_edges == 0 or edge > edges[last, n_edges - 1]):
@@ -203,97 +287,28 @@ def directions(left: Any, right: Any, slopes: Any) -> Any:
     return out
 
 
-@kernel
-def resized(table: Table, n_entries: int, n_sets: int, more_entries: int, more_sets: int) -> Table:
-    """Copy a table; in loops, as slices bring NumPy's errors of shapes with them, which take long to compile."""
-    other = make_table(more_entries, more_sets)
-    for t in range(n_entries):
-        other.feature[t] = table.feature[t]
-        other.threshold[t] = table.threshold[t]
-        other.left[t] = table.left[t]
-        other.right[t] = table.right[t]
-        other.missing_left[t] = table.missing_left[t]
-        other.category_set[t] = table.category_set[t]
-        other.value[t] = table.value[t]
-    for s in range(n_sets):
-        other.sets[s] = table.sets[s]
-    return other
-
-
-@kernel
+@borrowing_kernel
 def train(
-    codes: Any,
-    is_category: Any,
-    edges: Any,
-    own_vote: Any,
-    climb: Climb,
-    nodes: Any,
-    seeds: Any,
-    settings: Settings,
-    scores: Scores,
-    choice: Open,
-) -> Any:
-    """Train the contests of `nodes`, children first; return the table of their trees and where each begins."""
-    scored = scores.weights.shape[0] > 0
-    n_columns = codes.shape[1] + (1 if scored else 0)
-    block = np.empty((0, n_columns), np.uint8)
-    here = np.empty(0, np.int32)
-    start = np.zeros(nodes.shape[0] + 1, np.int64)
-    table = make_table(256, 16)
-    n_entries = 0
-    n_sets = 0
-    room = 0
-    scratch = make_scratch(0, n_columns, settings)
-    vote = np.empty(0, np.float32)
-    side = np.empty(0, np.uint8)
-    order = np.empty(0, np.int32)
-    for place in range(nodes.shape[0]):
+    contests: Contests, nodes: Any, seeds: Any, settings: Settings, work: Workspace, table: Table, start: Any, done: Any
+) -> None:
+    """Train the contests of `nodes`, children first, into the table, from where it stopped until room is wanting.
+
+    `done` has the number of nodes that are done, of entries and of sets; `start` is where the entries of each begin.
+    """
+    climb = contests.climb
+    scored = contests.scores.weights.shape[0] > 0
+    most_entries = work.order.shape[0]
+    n_entries, n_sets = done[1], done[2]
+    for place in range(done[0], nodes.shape[0]):
         node = nodes[place]
+        n_rows = standing(climb, climb.left[node])[1] + standing(climb, climb.right[node])[1]
+        if n_rows > work.vote.shape[0] or n_entries + most_entries > table.left.shape[0]:
+            break
         begin, n_left, n_rows = gather(climb, node)
         n_all = n_rows
-        if choice.mask.shape[0] > 0:
-            n_left, n_rows = set_aside(climb, begin, n_left, n_rows, node, choice)
-        if n_rows > room:
-            room = max(n_rows, 2 * room)
-            scratch = make_scratch(room, n_columns, settings)
-            vote = np.empty(room, np.float32)
-            side = np.empty(room, np.uint8)
-            order = np.empty(scratch.entries.left.shape[0], np.int32)
-            if scored:
-                block = np.empty((room, n_columns), np.uint8)
-                here = np.empty(room, np.int32)
-        n_grown = 1
+        if contests.choice.mask.shape[0] > 0:
+            n_left, n_rows = set_aside(climb, begin, n_left, n_rows, node, contests.choice, work.scratch.row)
         row = climb.row[begin : begin + n_rows]
-        if n_rows > 0:
-            cast(climb, begin, n_left, n_rows, own_vote, vote, side)
-            seeded(scratch, seeds[node])
-            if scored:
-                with_scores(codes, scores, node, row, block, edges)
-                for q in range(n_rows):
-                    here[q] = q
-            # Called in one place for both: what is called is compiled again in every place.
-            n_grown = grow(
-                block if scored else codes,
-                is_category,
-                here[:n_rows] if scored else row,
-                vote[:n_rows],
-                side[:n_rows],
-                settings,
-                scratch,
-            )
-            if scored:
-                for q in range(n_rows):
-                    here[q] = row[here[q]]
-                for q in range(n_rows):
-                    row[q] = here[q]
-        if n_entries + n_grown > table.left.shape[0] or n_sets + n_grown > table.sets.shape[0]:
-            table = resized(
-                table,
-                n_entries,
-                n_sets,
-                max(2 * table.left.shape[0], n_entries + n_grown),
-                max(2 * table.sets.shape[0], n_sets + n_grown),
-            )
         if n_rows == 0:
             # Nobody was heard: the left wins, as everywhere.
             table.feature[n_entries], table.left[n_entries], table.right[n_entries] = -1, -1, -1
@@ -302,18 +317,36 @@ def train(
             n_entries += 1
             climb.n_kept[node] = 0
         else:
+            cast(climb, begin, n_left, n_rows, contests.own_vote, work.vote, work.side)
+            seeded(work.scratch, seeds[node])
+            if scored:
+                with_scores(contests, node, row, work)
+            rows = Rows(
+                work.block if scored else contests.codes,
+                contests.is_category,
+                work.here[:n_rows] if scored else row,
+                work.vote[:n_rows],
+                work.side[:n_rows],
+            )
+            grow(rows, settings, work.scratch)
+            if scored:
+                for q in range(n_rows):
+                    work.here[q] = row[work.here[q]]
+                for q in range(n_rows):
+                    row[q] = work.here[q]
             first = n_entries
-            n_entries, n_sets = emit(scratch.entries, edges, table, n_entries, n_sets, order)
-            climb.n_kept[node] = keep_winners(scratch, order, n_entries - first, row, side)
+            n_entries, n_sets = emit(work.scratch.entries, contests.edges, table, n_entries, n_sets, work.order)
+            climb.n_kept[node] = keep_winners(work.scratch, work.order, n_entries - first, row, work.side)
         # Those set aside climb as well.
         for q in range(n_rows, n_all):
             climb.row[begin + climb.n_kept[node]] = climb.row[begin + q]
             climb.n_kept[node] += 1
         start[place + 1] = n_entries
-    return resized(table, n_entries, n_sets, n_entries, n_sets), start, n_entries, n_sets  # no room left unused
+        done[0] += 1
+    done[1], done[2] = n_entries, n_sets
 
 
-@kernel
+@borrowing_kernel
 def keep_winners(scratch: Scratch, order: Any, n_entries: int, row: Any, side: Any) -> int:
     """Move the rows of the side that their leaf answers to the front; return how many they are."""
     entries = scratch.entries
@@ -331,61 +364,43 @@ def keep_winners(scratch: Scratch, order: Any, n_entries: int, row: Any, side: A
     return n_kept
 
 
-@kernel
+@borrowing_kernel
 def held_out_error(
-    codes: Any,
-    is_category: Any,
-    edges: Any,
-    own_vote: Any,
-    climb: Climb,
-    nodes: Any,
-    seed: int,
-    settings: Settings,
-    scores: Scores,
-    n_trees: int,
+    contests: Contests, nodes: Any, seed: int, settings: Settings, work: Workspace, drawn: Drawn, n_trees: int
 ) -> Any:
     """Judge settings: the weight that contests get wrong on rows held out, and the whole weight.
 
     Each contest is given to a committee of `n_trees`, and each row is judged, and let through, by those that did not
     see it.
     """
-    scored = scores.weights.shape[0] > 0
-    n_columns = codes.shape[1] + (1 if scored else 0)
+    climb = contests.climb
+    scored = contests.scores.weights.shape[0] > 0
     wrong = 0.0
     whole = 0.0
-    room = 0
-    scratch = make_scratch(0, n_columns, settings)
-    vote = np.empty(0, np.float32)
-    side = np.empty(0, np.uint8)
-    told = np.empty(0, np.float64)
     for place in range(nodes.shape[0]):
         node = nodes[place]
         begin, n_left, n_rows = gather(climb, node)
         climb.n_kept[node] = 0
         if n_rows == 0:
             continue
-        if n_rows > room:
-            room = max(n_rows, 2 * room)
-            scratch = make_scratch(room, n_columns, settings)
-            vote = np.empty(room, np.float32)
-            side = np.empty(room, np.uint8)
-            told = np.empty(room, np.float64)
-        cast(climb, begin, n_left, n_rows, own_vote, vote, side)
-        seeded(scratch, seed + node)
+        cast(climb, begin, n_left, n_rows, contests.own_vote, work.vote, work.side)
+        seeded(work.scratch, seed + node)
         row = climb.row[begin : begin + n_rows]
-        block, here = codes, row
         if scored:
-            block = np.empty((n_rows, n_columns), np.uint8)
-            with_scores(codes, scores, node, row, block, edges)
-            here = np.empty(n_rows, np.int32)
-            for q in range(n_rows):
-                here[q] = q
-        judge(block, is_category, here, vote[:n_rows], settings, scratch, n_trees, told)
+            with_scores(contests, node, row, work)
+        rows = Rows(
+            work.block if scored else contests.codes,
+            contests.is_category,
+            work.here[:n_rows] if scored else row,
+            work.vote[:n_rows],
+            work.side[:n_rows],
+        )
+        judge(rows, settings, work.scratch, n_trees, drawn)
         n_kept = 0
         for q in range(n_rows):
-            whole += abs(vote[q])
-            wrong += weight_wrong(told[q], vote[q])
-            if told[q] == 0 or (told[q] > 0) == (side[q] == 1):
+            whole += abs(work.vote[q])
+            wrong += weight_wrong(drawn.told[q], work.vote[q])
+            if drawn.told[q] == 0 or (drawn.told[q] > 0) == (work.side[q] == 1):
                 row[n_kept] = row[q]
                 n_kept += 1
         climb.n_kept[node] = n_kept

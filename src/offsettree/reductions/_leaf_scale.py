@@ -29,7 +29,8 @@ def choose_leaf_scale(log: BinnedLog, learner: HistogramTree, random: np.random.
     learner.check_parameters()
     if learner.leaf_scale != "auto":
         return float(learner.leaf_scale)
-    from offsettree.reductions._kernels_contests import held_out_error
+    from offsettree.learners.scratch import make_drawn
+    from offsettree.reductions._kernels_contests import held_out_error, make_workspace
 
     n_actions = max(2, int(log.position.max()) + 1)
     wrong, whole = np.zeros(len(LEAF_SCALES)), np.zeros(len(LEAF_SCALES))
@@ -38,16 +39,14 @@ def choose_leaf_scale(log: BinnedLog, learner: HistogramTree, random: np.random.
         tree = ActionTree.random(len(part), random)
         linear = log.linear and log.linear._replace(slopes=log.linear.slopes[part])
         pilot = replace(log, position=_renumbered(log.position, part, n_actions), rows=rows, linear=linear)
-        is_category, edges = log.columns()
-        scores = pilot.scores(tree)
         nodes = np.fromiter(tree.bottom_up(), dtype=np.int32)
         seed = int(random.randint(np.iinfo(np.int32).max))
+        contests, drawn = pilot.contests(tree), make_drawn(len(rows))
         for place, scale in enumerate(LEAF_SCALES):
-            climb = pilot.climb(tree)
-            settings = learner.settings(len(is_category), scale)
-            errors = held_out_error(
-                log.codes, is_category, edges, log.own_vote, climb, nodes, seed, settings, scores, n_trees
-            )
+            settings = learner.settings(len(contests.is_category), scale)
+            work = make_workspace(len(rows), contests, settings)
+            contests = contests._replace(climb=pilot.climb(tree))
+            errors = held_out_error(contests, nodes, seed, settings, work, drawn, n_trees)
             wrong[place] += errors[0]
             whole[place] += errors[1]
     best = LEAF_SCALES[int(np.argmin(wrong / np.maximum(whole, 1e-12)))]

@@ -74,7 +74,7 @@ class RoutedNative:
         training = log.training(tree, self.learner, self.leaf_scale, self.seeds[nodes])
         grown = training.grow()
         parts = [(nodes[part].astype(np.int32), table) for part, table in grown.parts]
-        climb = training.climb
+        climb = training.contests.climb
         begin, n_kept = int(climb.begin[0]), int(climb.n_kept[0])
         standing = _standing(log, climb.row[begin : begin + n_kept] if nodes[0] else climb.row[:0])
         return [(nodes, grown.reached, parts)], standing
