@@ -94,8 +94,8 @@ distance is the mean absolute difference from the paper's column:
 
 ## Which of the paper's claims hold
 
-An advantage is called clear on at least {clearly} of the 13 datasets, and moderate on {moderately}, if the mean is lower
-too:
+An advantage is called clear on at least {clearly} of the 13 datasets, and moderate on {moderately}, if the mean is
+lower too:
 
 | claim of the paper | offset tree, letter | offset tree, tuned |
 |---|---|---|
@@ -372,8 +372,8 @@ def account(errors: Errors) -> str:
     named = ", ".join(f"{name} ({differences[name]:+.3f})" for name in largest)
     rest = np.mean([abs(difference) for name, difference in differences.items() if name not in largest])
     return (
-        f"What is left of the tuned reading's distance is mostly {named};\nover the other {len(differences) - len(largest)} it is "
-        f"{rest:.3f} on average."
+        f"What is left of the tuned reading's distance is mostly {named};\nover the other "
+        f"{len(differences) - len(largest)} it is {rest:.3f} on average."
     )
 
 

@@ -25,7 +25,7 @@ def configure(results: Any) -> None:
     """Declare this subcommand and its options."""
     parser = results.add_parser(
         "noise",
-        help="the same error rates with 0 to 10 % of wrong labels",
+        help="the same error rates with 0 to 10 %% of wrong labels",
         description="SynSep with more and more wrong labels: the Banditron over its grid, and four offset trees.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
