@@ -170,12 +170,13 @@ def draw() -> None:
     left, right = figure.subplots(1, 2)
     sizes = np.unique(np.geomspace(2, 64, 24).round().astype(int))
     offsets = {
-        "offset 1/2": lambda k: 0.5,
-        "offset 1/k, the mean": lambda k: 1 / k,
-        "offset 0, the median": lambda k: 0,
+        "offset 1/2": np.full(len(sizes), 0.5),
+        "offset 1/k, the mean": 1 / sizes,
+        "offset 0, the median": np.zeros(len(sizes)),
     }
     for (name, offset), colour, dash in zip(offsets.items(), COLOURS, DASHES, strict=True):
-        factor = [label_factor(ActionTree.balanced(int(k)), offset(int(k))) for k in sizes]
+        pairs = zip(sizes.tolist(), offset.tolist(), strict=True)
+        factor = [label_factor(ActionTree.balanced(k), own) for k, own in pairs]
         left.plot(sizes, factor, color=colour, linestyle=dash, linewidth=2, label=name)
     left.set(xscale="log", yscale="log", xlabel="actions k", ylabel="factor between regrets")
     left.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])

@@ -125,13 +125,13 @@ def test_the_choice_is_one_nominal_feature_and_in_a_reading_zero_one_columns() -
     shown = {}
     for method in ("single REPTree", "single REPTree, zero-one columns"):
         policy = known[method]().set_params(random_state=0).fit(**log.arrays())
-        shown[method] = policy.estimators_[0]._model.columns  # type: ignore[attr-defined]
+        shown[method] = policy.estimators_[0]._model.columns
     assert shown["single REPTree"].names[-1] == "action"
     assert shown["single REPTree"].levels[-1] == [str(action) for action in range(6)]
     assert len(shown["single REPTree, zero-one columns"].names) == log.X.shape[1] + 6
     assert shown["single REPTree, zero-one columns"].are_numeric
-    assert known["separate M5P -R"]().estimator.regression_tree  # type: ignore[attr-defined]
-    assert not known["separate M5P"]().estimator.regression_tree  # type: ignore[attr-defined]
+    assert known["separate M5P -R"]().estimator.regression_tree
+    assert not known["separate M5P"]().estimator.regression_tree
 
 
 def test_another_seed_has_other_splits(tmp_path: Path) -> None:
