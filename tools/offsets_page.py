@@ -18,7 +18,7 @@ from offsettree.experiments import report, table1
 from offsettree.theory import label_factor
 
 ROOT = Path(__file__).parent.parent
-PAGE, FIGURE = ROOT / "docs" / "offsets.md", ROOT / "docs" / "images" / "offsets"
+PAGE, FIGURE = ROOT / "docs" / "offsets.md", ROOT / "docs" / "results" / "offsets"
 CHOICE = ROOT / "benchmarks" / "results" / "offset_choice.json"
 READINGS = {
     "1/2": table1.LETTER,
@@ -89,7 +89,7 @@ the paper's experiments, and classifiers are right, that factor is
 for the offsets 1/2, 1/k (the mean reward) and 0. The median reward given x is 0 here, and 0 has the smallest factor:
 about log2 k instead of k - 1. So 1/2 is the poor choice on the paper's own data, as its note says.
 
-![The factor of Theorem 4.1, and errors in Table 1, by offset](images/offsets.png)
+![The factor of Theorem 4.1, and errors in Table 1, by offset](results/offsets.png)
 
 ## What is measured
 
