@@ -102,7 +102,7 @@ lower too:
 {claims}
 
 - **By the letter the claims do not hold.** With the offset 1/2 and one J48 the tree is behind importance weighting on
-  all datasets, and no better than regression with separate regressors.
+  all datasets, and not clearly ahead of separate regressors.
 - **With the tuned reading, and M5P as regression trees (-R), the paper's order comes back**: offset tree
   {tuned:.3f}, importance weighting {weighting:.3f}, M5P {m5p_r:.3f}, REPTree {reptree:.3f}.
 - Against Weka's default M5P, with linear models in its leaves, the tuned tree is about level ({tuned:.3f} against

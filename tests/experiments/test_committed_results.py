@@ -100,6 +100,12 @@ def test_by_the_letter_the_tree_is_behind_weighting_and_tuned_the_papers_order_c
     assert order == sorted(order)
 
 
+def test_a_single_regressor_is_worse_than_separate_ones_as_the_paper_says() -> None:
+    weka = report.mean_errors(table1.open_records(RESULTS, "weka"))
+    for learner in ("M5P", "M5P -R", "REPTree"):
+        assert report.column_mean(weka, f"single {learner}") > report.column_mean(weka, f"separate {learner}")
+
+
 def online_errors(data: str) -> dict[str, list[float]]:
     records = banditron.open_records(RESULTS, data)
     n_rows = 1_000_000 if data in GENERATED else 7674 if data.startswith("reuters") else 18_821
