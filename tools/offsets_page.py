@@ -18,7 +18,7 @@ from offsettree.experiments import report, table1
 from offsettree.theory import label_factor
 
 ROOT = Path(__file__).parent.parent
-PAGE, FIGURE = ROOT / "docs" / "offsets.md", ROOT / "docs" / "images" / "offsets"
+PAGE, FIGURE = ROOT / "docs" / "offsets.md", ROOT / "docs" / "results" / "offsets"
 CHOICE = ROOT / "benchmarks" / "results" / "offset_choice.json"
 READINGS = {
     "1/2": table1.LETTER,
@@ -89,7 +89,7 @@ the paper's experiments, and classifiers are right, that factor is
 for the offsets 1/2, 1/k (the mean reward) and 0. The median reward given x is 0 here, and 0 has the smallest factor:
 about log2 k instead of k - 1. So 1/2 is the poor choice on the paper's own data, as its note says.
 
-![The factor of Theorem 4.1, and errors in Table 1, by offset](images/offsets.png)
+![The factor of Theorem 4.1, and errors in Table 1, by offset](results/offsets.png)
 
 ## What is measured
 
@@ -170,12 +170,13 @@ def draw() -> None:
     left, right = figure.subplots(1, 2)
     sizes = np.unique(np.geomspace(2, 64, 24).round().astype(int))
     offsets = {
-        "offset 1/2": lambda k: 0.5,
-        "offset 1/k, the mean": lambda k: 1 / k,
-        "offset 0, the median": lambda k: 0,
+        "offset 1/2": np.full(len(sizes), 0.5),
+        "offset 1/k, the mean": 1 / sizes,
+        "offset 0, the median": np.zeros(len(sizes)),
     }
     for (name, offset), colour, dash in zip(offsets.items(), COLOURS, DASHES, strict=True):
-        factor = [label_factor(ActionTree.balanced(int(k)), offset(int(k))) for k in sizes]
+        pairs = zip(sizes.tolist(), offset.tolist(), strict=True)
+        factor = [label_factor(ActionTree.balanced(k), own) for k, own in pairs]
         left.plot(sizes, factor, color=colour, linestyle=dash, linewidth=2, label=name)
     left.set(xscale="log", yscale="log", xlabel="actions k", ylabel="factor between regrets")
     left.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from offsettree._optional import require
 from offsettree._sparse import check_sparse
 from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
 from offsettree.exceptions import FeatureError, FeatureTypeError
@@ -17,7 +16,6 @@ from offsettree.exceptions import FeatureError, FeatureTypeError
 __all__ = [
     "Features",
     "append_indicator",
-    "append_nominal",
     "as_floats",
     "as_one_row",
     "check_features",
@@ -159,29 +157,6 @@ def append_indicator(X: Features, index: NDArray[np.intp], n_values: int, name: 
     if hasattr(X, "hstack"):  # polars
         return X.hstack(frame)
     return X.reset_index(drop=True).join(frame)
-
-
-def append_nominal(X: Features, index: NDArray[np.intp], n_values: int, name: str) -> Features:
-    """Append `index` as one nominal column, of the categories "0", "1", ...: a frame, for learners that split them.
-
-    An array becomes a pandas frame, a sparse matrix a dense one. A column of the same name leaves the name to others.
-    """
-    levels = [str(value) for value in range(n_values)]
-    if hasattr(X, "hstack") and is_frame(X):  # polars
-        import polars as pl
-
-        return X.hstack([pl.Series(_unused(name, X), index.astype(np.uint32)).cast(pl.Enum(levels))])
-    pandas = require("pandas", extra="data")
-    if not is_frame(X):
-        X = pandas.DataFrame(X.toarray() if is_sparse(X) else X).add_prefix("x")
-    column = pandas.Categorical.from_codes(index, categories=levels)
-    return X.reset_index(drop=True).assign(**{_unused(name, X): column})
-
-
-def _unused(name: str, frame: Features) -> str:
-    while name in frame.columns:
-        name += "_"
-    return name
 
 
 def check_features(

@@ -99,3 +99,13 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"offsettree {offsettree_version}\n"
+
+
+def test_another_seed_has_a_table_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "table1", "--datasets", "glass", "--methods", "separate tree", "--splits", "2"]
+    for seed in ("0", "1"):
+        assert main([*command, "--seed", seed, "--jobs", "1", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    tables = [(tmp_path / name).read_text() for name in ("table1-sklearn-part.md", "table1-sklearn-part-seed-1.md")]
+    assert "±" in tables[0]
+    assert tables[0] != tables[1]

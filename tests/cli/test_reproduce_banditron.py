@@ -65,7 +65,8 @@ def test_an_svmlight_file_is_run_by_its_path_and_written_by_its_name(
         (["--rows", "0"], "rows must be at least 1; got 0"),
         (["--seeds", "0"], "--seeds and --jobs must be at least 1; got 0"),
         (["--jobs", "0"], "--seeds and --jobs must be at least 1"),
-        (["--data", "mnist"], "data must be synsep, synnonsep, rcv1 or an svmlight file; 'mnist' is none of these"),
+        (["--data", "mnist"], "newsgroups-tfidf, rcv1 or an svmlight file; 'mnist' is none of these names"),
+        (["--seed", "-1"], "there must be 1 to 1,000 runs, and a seed from 0"),
         (["--data", "no/such.svm"], "'no/such.svm' is none of these names, and there is no such file"),
         (["--data", __file__], "is not in svmlight format (label index:value ...): line 1 begins with 'from'"),
     ],
@@ -137,3 +138,14 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
         main(["reproduce", "banditron", "--help"])
     assert stopped.value.code == 0
     assert "offsettree reproduce banditron --data synsep --rows 30000" in capsys.readouterr().out
+
+
+def test_another_seed_has_other_rows_and_files_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "banditron", "--rows", "60", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(command) == 0
+    assert main([*command, "--seed", "2"]) == 0
+    capsys.readouterr()
+    records = banditron.open_records(tmp_path, "synsep")
+    assert {record["seed"] for record in records} == {0, 2000}
+    assert (tmp_path / "banditron-synsep-60-rows-seed-2.md").exists()
+    assert (tmp_path / "banditron-synsep-60-rows.md").exists()

@@ -112,7 +112,8 @@ def test_the_records_of_a_run_are_told_from_others(tmp_path: Path) -> None:
 def made_up(best: str, greedy: float = 0.2) -> list[dict[str, Any]]:
     errors = dict.fromkeys(BANDITRONS, (0.5, 0.6)) | {best: (0.3, 0.4)}
     errors |= dict.fromkeys(NEARLY_GREEDY, (greedy, greedy))
-    errors |= {AGNOSTIC: (0.35, 0.31), REALIZABLE: (0.1, 0.12)}
+    errors |= {AGNOSTIC: (0.35, 0.31), REALIZABLE: (0.1, 0.12), AGNOSTIC_EXPLORED: (0.4, 0.4)}
+    errors |= {AGNOSTIC_COSTING: (0.45, 0.45)}
     errors |= {HINGE_AGNOSTIC: (0.25, 0.25), HINGE_REALIZABLE: (0.05, 0.07)}
     return [
         {"data": "a", "rows": 5000, "seed": seed, "method": method, "error": error, "curve": [[1, 1.0], [5000, error]]}
@@ -128,9 +129,11 @@ def test_the_table_has_the_papers_figures_and_says_what_they_are_of() -> None:
     )
     lines = text.splitlines()
     n_tried = len(GAMMAS)
-    assert lines[4:9] == [
+    assert lines[4:11] == [
         f"| Banditron, gamma 0.05 (the best of {n_tried}) | 35.00 % | 30.00 to 40.00, sd 7.07 | 16.3 % |",
         "| offset tree, agnostic | 33.00 % | 31.00 to 35.00, sd 2.83 | 18.6 % |",
+        "| offset tree, agnostic, explored rows only | 40.00 % | 40.00 to 40.00, sd 0.00 | - |",
+        "| offset tree, agnostic, costing | 45.00 % | 45.00 to 45.00, sd 0.00 | - |",
         "| offset tree, realizable | 11.00 % | 10.00 to 12.00, sd 1.41 | 10.72 % |",
         "| offset tree, agnostic, hinge | 25.00 % | 25.00 to 25.00, sd 0.00 | - |",
         "| offset tree, realizable, hinge | 6.00 % | 5.00 to 7.00, sd 1.41 | - |",
@@ -162,6 +165,7 @@ def test_one_seed_has_no_spread() -> None:
     assert ", 1 seed. " in text
     assert "| offset tree, realizable | 10.00 % | one seed | 10.72 % |" in text
     assert "on 1 of 1 seed\n" in text
+    assert "the best gamma of the Banditron's grid is 0.05" in text
 
 
 def test_the_curves_of_the_methods_in_the_table_are_drawn(tmp_path: Path) -> None:

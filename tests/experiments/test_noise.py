@@ -41,6 +41,8 @@ def test_the_verdict_says_up_to_where_the_realizable_tree_is_ahead() -> None:
     )
     behind = {share: {**methods, REALIZABLE: [0.9, 0.9]} for share, methods in made_up().items()}
     assert "nowhere ahead" in noise.verdict(behind)
+    spoilt = {share: {**methods, REALIZABLE: [float(share > 0)] * 2} for share, methods in made_up().items()}
+    assert noise.verdict(spoilt).endswith("only where no label is wrong; from 0.2 % on it is behind.")
     ahead = {share: {**methods, REALIZABLE: [0.0, 0.0]} for share, methods in made_up().items()}
     assert "up to 10 % of wrong labels, the largest share tried" in noise.verdict(ahead)
 

@@ -16,7 +16,8 @@ from offsettree.learners import default_classifier
 def test_the_paper_has_a_figure_for_every_dataset_and_column() -> None:
     assert tuple(TABLE_1) == datasets.NAMES
     assert all(len(figures) == len(TABLE_1_COLUMNS) for figures in TABLE_1.values())
-    assert report.paper_error("vowel", "offset tree") == 0.6501
+    assert report.paper_error("vowel", "offset tree, letter") == report.paper_error("vowel", table1.TUNED) == 0.6501
+    assert report.paper_error("vowel", "separate M5P -R") == 0.7440
     assert report.paper_error("ecoli", "weighting") == 0.3120
     assert report.paper_error("ecoli", "single tree") is None
 
@@ -71,7 +72,7 @@ def test_half_draws_keep_half_of_equally_weighted_rows() -> None:
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     records = table1.open_records(tmp_path, "sklearn")
-    run = {"learners": "sklearn", "names": ["glass"], "methods": ["offset tree"], "n_jobs": 1}
+    run = {"learners": "sklearn", "names": ["glass"], "methods": [table1.TUNED], "n_jobs": 1}
     table1.run(records, **run, n_splits=1)  # type: ignore[arg-type]
     text = records.path.read_text()
     table1.run(table1.open_records(tmp_path, "sklearn"), **run, n_splits=2)  # type: ignore[arg-type]
@@ -85,17 +86,60 @@ def test_nominal_features_are_encoded_for_learners_that_know_numbers_only(name: 
     assert record["error"] < 1 - 1 / datasets.load(name).n_actions
 
 
-def test_the_table_has_the_papers_figure_beside_ours() -> None:
-    errors = {("glass", "offset tree"): 0.4, ("glass", "weighting"): 0.5, ("vowel", "offset tree"): 0.7}
-    lines = report.markdown(errors, ["offset tree", "weighting", "new"]).splitlines()
-    assert lines[2] == "| glass | 0.4000 (0.5000) | 0.5000 (0.5938) | - |"
-    assert lines[3] == "| vowel | 0.7000 (0.6501) | - (0.6403) | - |"
-    assert lines[4] == "| **mean** | 0.5500 (0.5751) | 0.5000 (0.5938) | - |"
-    text = report.summary(errors, ["offset tree", "weighting", "new"])
-    assert "offset tree: mean difference to the paper -0.025, absolute 0.075" in text
-    assert "the offset tree is better on 1 of 1, worse on 0" in text
-    assert "new: no figures" in text
-    assert report.distance(errors, "offset tree") == pytest.approx(0.07495)
+def test_the_table_has_standard_errors_and_the_papers_figure_beside_ours() -> None:
+    cells = {
+        ("glass", table1.TUNED): np.array([0.3, 0.5]),
+        ("glass", "weighting"): np.array([0.5, 0.5]),
+        ("vowel", table1.TUNED): np.array([0.6, 0.8]),
+    }
+    lines = report.markdown(cells, [table1.TUNED, "weighting", "new"]).splitlines()
+    assert lines[2] == "| glass | 0.4000 ± 0.1000 (0.5000) | 0.5000 ± 0.0000 (0.5938) | - |"
+    assert lines[3] == "| vowel | 0.7000 ± 0.1000 (0.6501) | - (0.6403) | - |"
+    # Both datasets go up together, so that their mean varies as much as each.
+    assert lines[4] == "| **mean** | 0.5500 ± 0.1000 (0.5751) | 0.5000 ± 0.0000 (0.5938) | - |"
+    one = report.markdown({("glass", table1.TUNED): np.array([0.4])}, [table1.TUNED])
+    assert "| glass | 0.4000 (0.5000) |" in one
+
+
+def test_the_summary_judges_both_offset_trees() -> None:
+    errors = {("glass", table1.TUNED): 0.4, ("glass", "weighting"): 0.5, ("glass", table1.LETTER): 0.6}
+    text = report.summary(errors, [table1.LETTER, table1.TUNED, "weighting", "new"])
+    assert "offset tree, letter: mean difference to the paper +0.100, absolute 0.100" in text
+    assert "the offset tree, letter is better on 0 of 1, worse on 1" in text
+    assert "the offset tree, tuned is better on 1 of 1, worse on 0" in text
+    assert "new: no figures" in text or "new: " in text
+    assert report.distance(errors, table1.TUNED) == pytest.approx(0.1)
+    assert report.column_mean(errors, "weighting") == 0.5
+
+
+def test_splits_are_kept_in_their_order_whatever_the_order_of_the_records() -> None:
+    records = [{"dataset": "glass", "method": "new", "split": split, "error": split / 10} for split in (2, 0, 1)]
+    np.testing.assert_allclose(report.errors_by_split(records)["glass", "new"], [0, 0.1, 0.2])
+    assert report.mean_errors(records)["glass", "new"] == pytest.approx(0.1)
+
+
+def test_the_choice_is_one_nominal_feature_and_in_a_reading_zero_one_columns() -> None:
+    pytest.importorskip("jpype", reason="Weka's learners need the extra weka")
+    log, _, _ = table1.reveal("glass", 0)
+    known = table1.policies("weka")
+    shown = {}
+    for method in ("single REPTree", "single REPTree, zero-one columns"):
+        policy = known[method]().set_params(random_state=0).fit(**log.arrays())
+        shown[method] = policy.estimators_[0]._model.columns
+    assert shown["single REPTree"].names[-1] == "action"
+    assert shown["single REPTree"].levels[-1] == [str(action) for action in range(6)]
+    assert len(shown["single REPTree, zero-one columns"].names) == log.X.shape[1] + 6
+    assert shown["single REPTree, zero-one columns"].are_numeric
+    assert known["separate M5P -R"]().estimator.regression_tree
+    assert not known["separate M5P"]().estimator.regression_tree
+
+
+def test_another_seed_has_other_splits(tmp_path: Path) -> None:
+    records = table1.open_records(tmp_path, "sklearn")
+    run = {"learners": "sklearn", "names": ["glass"], "methods": ["separate tree"], "n_splits": 1}
+    table1.run(records, **run)  # type: ignore[arg-type]
+    table1.run(records, **run, seed=3)  # type: ignore[arg-type]
+    assert [record["split"] for record in records] == [0, 3000]
 
 
 def test_the_figure_is_drawn_as_png_and_svg(tmp_path: Path) -> None:
@@ -103,7 +147,8 @@ def test_the_figure_is_drawn_as_png_and_svg(tmp_path: Path) -> None:
         (name, method): error
         for name in ("glass", "vowel")
         for method, error in (
-            ("offset tree", 0.3),
+            (table1.LETTER, 0.35),
+            (table1.TUNED, 0.3),
             ("weighting", 0.4),
             ("separate M5P", 0.5),
             ("separate REPTree", 0.6),
@@ -120,9 +165,9 @@ def test_the_figure_is_drawn_as_png_and_svg(tmp_path: Path) -> None:
 def test_each_panel_has_a_point_per_dataset_at_the_two_errors() -> None:
     from matplotlib.figure import Figure
 
-    errors = {("glass", "offset tree"): 0.3, ("glass", "weighting"): 0.4, ("vowel", "weighting"): 0.5}
+    errors = {("glass", table1.LETTER): 0.3, ("glass", "weighting"): 0.4, ("vowel", "weighting"): 0.5}
     axes = Figure().subplots()
-    figure1._panel(axes, errors, ["weighting"], "importance weighting")
+    figure1._panel(axes, errors, ["weighting"], "importance weighting", table1.LETTER)
     (points,) = axes.collections
     np.testing.assert_allclose(np.asarray(points.get_offsets(), dtype=float), [[40, 30]])
 

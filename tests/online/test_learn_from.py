@@ -130,7 +130,7 @@ def test_a_perceptron_with_costing_takes_steps_of_one_only() -> None:
     reward = (action == Y[:2000]).astype(float)
     learned = {}
     for weighting in ("steps", "costing"):
-        policy = OnlineOffsetTree(loss="perceptron", weighting=weighting, actions=range(9), random_state=0)  # type: ignore[arg-type]
+        policy = OnlineOffsetTree(loss="perceptron", weighting=weighting, actions=range(9), random_state=0)
         policy.partial_fit(rows, action, reward=reward, propensity=propensity)
         learned[weighting] = policy._model.weights
     assert (learned["costing"] == np.round(learned["costing"])).all()
@@ -144,7 +144,7 @@ def test_costing_does_not_depend_on_chunks_but_on_its_seed() -> None:
         policy = OnlineOffsetTree(weighting="costing", actions=range(9), random_state=seed)
         for first, last in zip([0, *cuts], [*cuts, 900], strict=True):
             policy.partial_fit(X[first:last], **{name: values[first:last] for name, values in log.items()})
-        return policy._model.weights.tobytes()
+        return bytes(policy._model.weights.tobytes())
 
     assert learned([], 0) == learned([1, 450, 451], 0)
     assert learned([], 0) != learned([], 1)

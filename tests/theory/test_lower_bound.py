@@ -105,6 +105,8 @@ def test_the_all_pairs_reduction_advises_the_induced_problem(seed: int, share: f
     place = {first * 4 + second: at for at, (first, second) in enumerate(th.pairs(4))}
 
     class Adder:
+        probability = 0.0
+
         def advise(self, question: tuple[Hashable, int], label: bool, weighs: float) -> None:
             weight[place[question[1]], int(str(question[0])), int(label)] += self.probability * weighs
 

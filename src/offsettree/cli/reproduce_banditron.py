@@ -13,6 +13,7 @@ from offsettree.cli._folders import make_folder
 from offsettree.cli._output import print_json
 from offsettree.exceptions import ParameterError
 from offsettree.experiments import banditron, banditron_report, streams
+from offsettree.experiments.seeds import splits_of
 
 __all__ = ["configure"]
 
@@ -53,6 +54,7 @@ def run_banditron(options: argparse.Namespace) -> int:
     """Run what the records lack; write the table and the figure; print the table with a verdict."""
     if options.seeds < 1 or options.jobs < 1:
         raise ParameterError(f"--seeds and --jobs must be at least 1; got {options.seeds} and {options.jobs}.")
+    splits_of(options.seed, options.seeds)  # refuses what is not a seed before anything is made
     require("matplotlib", extra="plots")
     stream = streams.open_stream(options.data, options.rows)
     make_folder(options.out)

@@ -13,6 +13,7 @@ from offsettree.cli._folders import make_folder
 from offsettree.cli._output import print_json
 from offsettree.exceptions import ParameterError
 from offsettree.experiments import noise
+from offsettree.experiments.seeds import splits_of
 
 __all__ = ["configure"]
 
@@ -25,7 +26,7 @@ def configure(results: Any) -> None:
     """Declare this subcommand and its options."""
     parser = results.add_parser(
         "noise",
-        help="the same error rates with 0 to 10 % of wrong labels",
+        help="the same error rates with 0 to 10 %% of wrong labels",
         description="SynSep with more and more wrong labels: the Banditron over its grid, and four offset trees.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -47,6 +48,7 @@ def run_noise(options: argparse.Namespace) -> int:
         raise ParameterError(
             f"--rows, --seeds and --jobs must be at least 1; got {options.rows}, {options.seeds} and {options.jobs}."
         )
+    splits_of(options.seed, options.seeds)  # refuses what is not a seed before anything is made
     require("matplotlib", extra="plots")
     make_folder(options.out)
     records = noise.open_records(options.out)

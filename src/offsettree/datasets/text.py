@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from offsettree.exceptions import DatasetError, ParameterError
 
@@ -49,8 +50,6 @@ def load_text(
         raise ParameterError(f"name must be one of {', '.join(TEXTS)}; got {name!r}.")
     if values not in ("words", "tfidf"):
         raise ParameterError(f"values must be 'words' or 'tfidf'; got {values!r}.")
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-
     labels, texts = _read(name, folder)
     how: dict[str, Any] = {"token_pattern": r"\S+", "min_df": 2, "dtype": np.float32}
     vectorizer = CountVectorizer(binary=True, **how) if values == "words" else TfidfVectorizer(**how)

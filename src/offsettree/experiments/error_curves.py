@@ -18,6 +18,7 @@ COLOURS = ("#d55e00", "#0072b2", "#009e73", "#56b4e9", "#b5a100")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (2, 1)))
 # The error of fewer rows is mostly chance.
 FIRST_ROW = 100
+FEW_DECADES = 1000  # between the ends of an axis that has labels within each
 OTHERS = "Banditron, other gammas"
 
 Curves = Sequence[Sequence[Sequence[float]]]
@@ -77,6 +78,10 @@ def _format_axes(axes: Any, title: str) -> None:
     axes.set_ylabel("mean error so far (%)")
     axes.set_title(title)
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda rows, _: f"{rows:,.0f}"))
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
+    first, last = axes.get_xlim()
+    if last < FEW_DECADES * first:
+        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     # Errors span few decades, so each gets the labels 1, 2 and 5.
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda error, _: f"{error:g}"))

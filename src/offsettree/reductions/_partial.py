@@ -207,8 +207,8 @@ def check_growing(node_models: Any, path_filter: Any, offset: Any, reward_model:
     """Refuse parameters that need the whole log at once; return what a lost contest leaves of a row's weight."""
     if node_models != "separate":
         raise ParameterError(
-            f"node_models must be 'separate' for partial_fit, as a shared classifier is trained in rounds over the "
-            f"whole log; got {node_models!r}. Use fit, or node_models='separate'."
+            f"node_models must be 'separate' for partial_fit, as a shared classifier is trained level by level on "
+            f"the whole log; got {node_models!r}. Use fit, or node_models='separate'."
         )
     if reward_model is not None:
         raise ParameterError(

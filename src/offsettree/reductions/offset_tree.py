@@ -70,7 +70,8 @@ class OffsetTree(BasePolicy):
         "separate": a clone of the estimator per node. "shared": nodes share a classifier, with the node as an extra
         feature (a zero-one column per node, so meant for a moderate number of actions). It is trained level by level,
         from the leaves up: a level's classifier learns from the contests of all nodes up to it. `n_jobs` has no part in
-        it. A linear learner can only shift its intercept from node to node: use one that finds interactions.
+        it. It helps where contests resemble each other and costs where they do not. A linear learner can only shift its
+        intercept from node to node: use one that finds interactions.
     path_filter : {"in_sample", "out_of_fold"} or float, default="in_sample"
         Who decides that a row's action is still chosen, so that the row climbs on. "in_sample": the classifiers of the
         nodes below, as in the paper, though they were trained on that very row and may remember it. "out_of_fold":

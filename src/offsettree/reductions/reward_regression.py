@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._available import best_of
-from offsettree._features import Features, append_indicator, append_nominal, count_rows, take_rows
+from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree._traits import takes_categories
 from offsettree._validation import as_random_state
 from offsettree.base import BasePolicy
@@ -19,6 +19,7 @@ from offsettree.learners import ConstantRegressor, Template, default_regressor
 from offsettree.logs import CheckedLog
 from offsettree.models import Scores
 from offsettree.reading import ColumnSpace
+from offsettree.reductions._choice_column import append_nominal
 from offsettree.reductions._flatten_rewards import flatten_reward_regression
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 from offsettree.reductions._reward_models import rows_by_action
