@@ -1,14 +1,26 @@
-"""What held-out scores of reward boosting count for."""
+"""Held-out scores of reward boosting: by which models they are, and what they count for."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from offsettree.reductions.boosting._boosting import BoostedLog
-from offsettree.reductions.boosting._final_regression import HELPS, _gain
+from offsettree import RewardBoosting
+from offsettree.reductions.boosting import _final_regression
+from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel
+from offsettree.reductions.boosting._final_regression import (
+    FOREST,
+    HELPS,
+    LinearScores,
+    Stage,
+    fit_final,
+    fit_final_without_folds,
+)
+from offsettree.reductions.boosting._regressions import Source, gain_of, log_ratio_of, nonnegative_sum
+from offsettree.reductions.boosting._stacking import _held_out_linear
 
 
 def make_log(design: NDArray[Any], action: NDArray[Any], reward: NDArray[Any]) -> BoostedLog:
@@ -18,10 +30,102 @@ def make_log(design: NDArray[Any], action: NDArray[Any], reward: NDArray[Any]) -
     )
 
 
+def make_case(n_rows: int, every: int, start: str) -> tuple[BoostedLog, list[Stage], list[NDArray[np.float64]]]:
+    """Return a log where one row in so many earns, and a stage whose single direction tells which action does."""
+    random = np.random.default_rng(0)
+    design = np.column_stack([np.ones(n_rows), random.standard_normal(n_rows)])
+    action = (np.arange(n_rows) % 2).astype(np.int32)
+    reward = (np.arange(n_rows) % every == 0).astype(float)
+    action = np.where(reward == 1, np.arange(n_rows) // every % 2, action).astype(np.int32)
+    sign = np.where(action == 0, 1.0, -1.0) * (2 * reward - 1)
+    stage = Stage(start, [], np.zeros(2), np.array([[1.0], [-1.0]]), np.ones(1))
+    return make_log(design, action, reward), [stage], [sign[:, np.newaxis] + random.normal(0, 1.5, (n_rows, 1))]
+
+
 def test_one_score_that_runs_away_does_not_hide_what_all_others_tell() -> None:
     reward = (np.arange(400) % 4 == 1).astype(float)
     log = make_log(np.ones((400, 1)), np.zeros(400, np.int32), reward)
     level, told = np.full(400, -1.1), np.where(reward == 1, 1.0, -3.0)
     told[0] = 80.0
 
-    assert _gain(log, level, told) > 5 * HELPS
+    assert gain_of(log, level, told) > 5 * HELPS
+
+
+def test_a_held_out_linear_score_is_of_the_own_action_by_the_model_without_the_fold() -> None:
+    design = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0]])
+    log = make_log(design, np.array([0, 1, 1], np.int32), np.zeros(3))
+    weights = [np.array([[1.0, 1.0], [0.0, 10.0]]), np.array([[5.0, 5.0], [0.0, 100.0]])]
+    nothing: Any = np.empty(0)
+    models = [BoostedModel(nothing, nothing, nothing, nothing, each) for each in weights]
+    constant = Stage("constant", [models[0]._replace(linear=None)] * 2, nothing, nothing, nothing)
+
+    found = _held_out_linear(log, np.array([0, 0, 1]), [constant, constant._replace(start="linear", models=models)])
+
+    assert found is not None
+    np.testing.assert_allclose(found.own, [3.0, 30.0, 400.0])
+    np.testing.assert_array_equal(found.weights, weights)
+    assert _held_out_linear(log, np.array([0, 0, 1]), [constant]) is None
+
+
+def test_scores_that_point_the_wrong_way_have_no_weight() -> None:
+    log, _, _ = make_case(400, 4, "constant")
+    noise = np.random.default_rng(1).normal(0, 1, 400)
+    right, wrong = log.reward + noise, -log.reward + noise
+
+    both = nonnegative_sum(log, [Source(np.eye(2), right), Source(10 * np.eye(2), wrong)])
+
+    assert both.slopes[1, 1] > 0
+    alone = nonnegative_sum(log, [Source(np.eye(2), right)])
+    np.testing.assert_allclose(both.own, alone.own, atol=1e-3)
+
+
+@pytest.mark.parametrize("start", ["linear", FOREST])
+def test_scores_without_a_fold_have_no_part_of_linear_models_trained_on_it(start: str) -> None:
+    log, stages, parts = make_case(300, 3, start)
+    fold = np.arange(300) // 7 % 2
+    random = np.random.default_rng(2)
+    weights, own = random.standard_normal((2, 2, 2)), log.reward + random.normal(0, 1, 300)
+    other = weights.copy()
+    other[1] += 1
+
+    one = fit_final_without_folds(log, stages, parts, LinearScores(weights, own), fold, 15.0).slopes
+    two = fit_final_without_folds(log, stages, parts, LinearScores(other, own), fold, 15.0).slopes
+
+    np.testing.assert_array_equal(one[0], two[0])
+    assert np.abs(one[1] - two[1]).max() > 0.1
+
+
+@pytest.mark.parametrize("n_rows", [800, 1700])
+def test_predictions_without_the_fold_do_not_know_its_rewards(n_rows: int) -> None:
+    random = np.random.default_rng(n_rows)
+    X, action = random.standard_normal((n_rows, 40)), random.integers(0, 10, n_rows)
+    mean = 1 / (1 + np.exp(-X[:, :3] @ random.standard_normal((3, 10)) / np.sqrt(3)))[np.arange(n_rows), action]
+    reward = (random.random(n_rows) < mean).astype(float)
+    policy = RewardBoosting(random_state=0)
+    policy._keeps_held_out = True
+    held_out = policy.fit(X, action, reward=reward, propensity=np.full(n_rows, 0.1))._held_out
+
+    error = held_out.rewards(np.arange(n_rows), action) - mean
+    assert np.corrcoef(error, reward - mean)[0, 1] < 0.12
+
+
+def test_the_logarithm_of_the_likelihood_ratio_is_summed_over_rows() -> None:
+    reward = np.array([1.0, 0.0, 0.0, 1.0])
+    log = make_log(np.ones((4, 1)), np.zeros(4, np.int32), reward)
+    less, more = np.zeros(4), np.array([2.0, -1.0, 0.5, 1.0])
+    chance = 1 / (1 + np.exp(-more))
+    likelihood = np.where(reward == 1, chance, 1 - chance)
+    assert log_ratio_of(log, less, more) == pytest.approx(np.log(likelihood / 0.5).sum())
+
+
+def test_likelihood_counts_only_on_short_logs_in_which_few_rows_earned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_final_regression, "gain_of", lambda *_: 1.0)  # as if the standard error were large
+
+    def gain(n_rows: int, every: int, start: str) -> float:
+        return fit_final(*make_case(n_rows, every, start)).gain
+
+    assert gain(150, 5, FOREST) == HELPS
+    assert gain(150, 5, "constant") == 1.0
+    assert gain(600, 5, FOREST) == 1.0
+    monkeypatch.setattr(_final_regression, "LIKELIER", 1e6)
+    assert gain(150, 5, FOREST) == 1.0

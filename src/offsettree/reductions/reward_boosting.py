@@ -41,7 +41,7 @@ class RewardBoosting(BasePolicy):
 
     A tree splits where it helps many actions at once, and a leaf holds one number per action. So all actions learn from
     the structure in x that they have in common, which a model per action would have to find from its own few rows.
-    Boosting starts both from a constant and from a linear model per action. Both are cross-fitted, and a regression on
+    Boosting starts both from a constant and from a linear model per action. All are cross-fitted, and a regression on
     held-out predictions (stacking) decides how much of each to use for which action. If x does not help, the policy is
     the best constant action.
 
@@ -80,7 +80,8 @@ class RewardBoosting(BasePolicy):
         The action labels.
     gain_ : float
         How much better held-out rewards are predicted if x may favour one action over another than if it shifts all
-        actions alike; in standard errors. Below 2 the policy always takes one action.
+        actions alike; in standard errors. Below 2 the policy always takes one action. It is at least 2 if fewer than 50
+        rows of a log of under 1,500 earned (or did not), and held-out rewards are about 400 times as likely.
     starts_ : list of str
         The parts of the scores: trees boosted from a "constant" or a "linear" start or both, and below 1,500 rows a
         "forest". Empty if x does not help.

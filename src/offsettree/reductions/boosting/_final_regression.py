@@ -18,29 +18,36 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
-from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, loss_of
-from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models, sigmoid
+from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel
+from offsettree.reductions.boosting._regressions import (
+    Scores,
+    Source,
+    constant_models,
+    fit_basic,
+    fit_common,
+    gain_of,
+    groups_of,
+    log_ratio_of,
+    nonnegative_sum,
+    regression,
+)
 
 __all__ = [
     "FOREST",
     "FinalModel",
     "LinearScores",
     "Stage",
-    "constant_mean",
     "fit_constant",
     "fit_final",
     "fit_final_without_folds",
-    "groups_of",
-    "regression",
 ]
 
 HELPS = 2.0  # standard errors by which x must help to distinguish actions; else one action is always taken
-LIKELIER = 6.0  # logarithm of how much likelier held-out rewards are, which on a short log is enough as well
+LIKELIER = 6.0  # logarithm of how much likelier held-out rewards are, which is enough as well if few rows earned
+FEW_EARNED = 50  # rows of a short log that earned, or that did not
 FOREST = "forest"  # independent trees grown from the linear start, on short logs
 SHARE_IF_SHORT = 0.5  # of the unconstrained regression, with a forest
-FARTHEST = 5.0  # from the mean score, in log-odds, that a leave-one-out score counts
 UNTRUSTED, TRUSTED = 5.0, 25.0  # gains at which the unconstrained regression has the share 0 and 1
 
 
@@ -77,13 +84,6 @@ class WithoutFolds(NamedTuple):
     fold: NDArray[np.intp]
 
 
-class Source(NamedTuple):
-    """Scores to regress on: their slopes on the inputs, and the held-out score of each row's own action."""
-
-    slopes: NDArray[np.float64]
-    own: NDArray[np.float64]
-
-
 class LinearScores(NamedTuple):
     """Linear models without each fold, and the score of each row's action by the model without its fold."""
 
@@ -93,13 +93,6 @@ class LinearScores(NamedTuple):
     def take(self, rows: NDArray[np.intp]) -> LinearScores:
         """Return the scores of some rows."""
         return self._replace(own=self.own[rows])
-
-
-class Scores(NamedTuple):
-    """Slopes of scores on the inputs, and leave-one-out scores of each row's own action."""
-
-    slopes: NDArray[np.float64]
-    left_out: NDArray[np.float64]
 
 
 def fit_final(
@@ -120,18 +113,16 @@ def fit_final(
         _source_of_stage(log, stage, inputs, begin)
         for stage, begin in zip(stages, _first_columns(log, stages), strict=True)
     ]
-    common = _common(log, inputs, sources)
+    common = fit_common(log, inputs, sources)
     of_linear = [] if linear is None else [_source_of_linear(linear, inputs)]
-    known = _nonnegative_sum(log, [*sources, *of_linear])
-    basic = _basic(log, known)
+    known = nonnegative_sum(log, [*sources, *of_linear])
+    basic = fit_basic(log, known)
     is_short = any(stage.start == FOREST for stage in stages)
     if gain is None:
-        gain = _gain(log, common.left_out, basic.left_out)
-        if is_short and _log_ratio(log, common.left_out, basic.left_out) >= LIKELIER:
-            gain = max(gain, HELPS)
+        gain = _evidence(log, common, basic, is_short)
     if gain < HELPS:
         constant = fit_constant(log, gain)
-        x_helps = _gain(log, constant.left_out, common.left_out) >= HELPS
+        x_helps = gain_of(log, constant.left_out, common.left_out) >= HELPS
         return FinalModel(stages, inputs, *common, gain) if x_helps else constant
     trust = min(max((gain - UNTRUSTED) / (TRUSTED - UNTRUSTED), 0.0), 1.0)
     combinations = [(list(range(len(stages))), known)]
@@ -171,6 +162,19 @@ def fit_final_without_folds(
     return WithoutFolds(inputs, slopes, fold)
 
 
+def _evidence(log: BoostedLog, common: Scores, basic: Scores, is_short: bool) -> float:
+    """Return the gain from letting x favour single actions, in standard errors.
+
+    If few rows earned, all of a gain comes from these, and the standard error is too large. Then likelihood counts too.
+    """
+    gain = gain_of(log, common.left_out, basic.left_out)
+    n_earned = min(log.reward.sum(), (1 - log.reward).sum())
+    may_count = is_short and log.logistic and log.weight is None and n_earned < FEW_EARNED
+    if may_count and log_ratio_of(log, common.left_out, basic.left_out) >= LIKELIER:
+        return max(gain, HELPS)
+    return gain
+
+
 def _all_inputs(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.hstack([log.design, *(part / stage.scale for stage, part in zip(stages, parts, strict=True))])
 
@@ -202,43 +206,6 @@ def _source_of_linear(linear: LinearScores, inputs: NDArray[np.float64]) -> Sour
     return Source(slopes, linear.own)
 
 
-def _sum_of(sources: list[Source]) -> Source:
-    return Source(*(np.sum(same, axis=0) for same in zip(*sources, strict=True)))
-
-
-def _basic(log: BoostedLog, known: Source) -> Scores:
-    """Add x or a constant per action to a nonnegative sum, whichever has the lower leave-one-out loss."""
-    n_design = log.design.shape[1]
-    level = constant_models(log, known.own)
-    of_x = regression(log, log.design, groups_of(n_design), np.zeros(n_design), known.own)
-    return _best(log, [_plus(known.slopes, models) for models in (level, of_x)])
-
-
-def _common(log: BoostedLog, inputs: NDArray[np.float64], sources: list[Source]) -> Scores:
-    """Fit one function of x for all actions (from the mean scores, and x if it helps), and a constant per action."""
-    count = np.bincount(log.action, log.weight, minlength=log.n_actions)
-    means = [count @ source.slopes / count.sum() for source in sources]
-    alike = [np.broadcast_to(mean, source.slopes.shape) for mean, source in zip(means, sources, strict=True)]
-    slopes, known = _nonnegative_sum(log, [Source(each, inputs @ each[0]) for each in alike])
-    n_design = log.design.shape[1]
-    as_one = log._replace(action=np.zeros_like(log.action), n_actions=1)
-    of_x = regression(as_one, log.design, groups_of(n_design), np.zeros(n_design), known)
-    with_x = _plus(_plus(slopes, of_x).slopes, constant_models(log, of_x.left_out))
-    return _best(log, [_plus(slopes, constant_models(log, known)), with_x])
-
-
-def _plus(slopes: NDArray[np.float64], models: ShrunkenModels) -> Scores:
-    """Return the scores with models of the first inputs added."""
-    total = slopes.copy()
-    total[:, : models.weights.shape[1]] += models.weights
-    return Scores(total, models.left_out)
-
-
-def _best(log: BoostedLog, scores: list[Scores]) -> Scores:
-    """Return the scores of the lowest leave-one-out loss; of equals the first."""
-    return min(scores, key=lambda each: float(np.average(_left_out_losses(log, each.left_out), weights=log.weight)))
-
-
 def _unconstrained(
     log: BoostedLog,
     stages: list[Stage],
@@ -262,97 +229,5 @@ def _unconstrained(
     return Scores(slopes, models.left_out)
 
 
-def _nonnegative_sum(log: BoostedLog, sources: list[Source]) -> Source:
-    """Fit a constant plus scores with nonnegative weights that all actions share."""
-    columns = np.column_stack([np.ones(len(log.reward)), *(source.own for source in sources)])
-    counts = np.ones(len(log.reward)) if log.weight is None else log.weight
-
-    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        score = columns @ weights
-        slope = sigmoid(score) - log.reward if log.logistic else 2 * (score - log.reward)
-        return float(np.mean(counts * _losses(log, score))), np.asarray((counts * slope) @ columns / len(score))
-
-    first = np.array([0.0, *(1 / len(sources) for _ in sources)])
-    bounds = [(None, None), *((0, None) for _ in sources)]
-    weights = minimize(loss, first, jac=True, bounds=bounds, method="L-BFGS-B").x
-    slopes = np.zeros(sources[0].slopes.shape)
-    slopes[:, 0] = weights[0]
-    for weight, source in zip(weights[1:], sources, strict=True):
-        slopes += weight * source.slopes
-    return Source(slopes, np.asarray(columns @ weights))
-
-
-def _losses(log: BoostedLog, score: NDArray[np.float64]) -> NDArray[np.float64]:
-    return loss_of(score, log.reward, log.logistic)
-
-
-def _left_out_losses(log: BoostedLog, score: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the losses of leave-one-out scores, of which none may outweigh all others.
-
-    They are extrapolated by one Newton step. A log-odds of 60 for a row that earned nothing hid a gain of 12 standard
-    errors.
-    """
-    if log.logistic:
-        level = constant_mean(log, 1)[0]
-        score = np.clip(score, level - FARTHEST, level + FARTHEST)
-    return _losses(log, score)
-
-
-def _gain(log: BoostedLog, less: NDArray[np.float64], more: NDArray[np.float64]) -> float:
-    """Return how much lower the loss of the scores `more` is than that of `less`, in standard errors."""
-    gain = _left_out_losses(log, less) - _left_out_losses(log, more)
-    if log.weight is not None:
-        gain = gain * log.weight
-    return float(gain.mean() / (gain.std() / np.sqrt(len(gain)) + 1e-12))
-
-
-def _log_ratio(log: BoostedLog, less: NDArray[np.float64], more: NDArray[np.float64]) -> float:
-    """Return the logarithm of how much likelier rewards 0 and 1 are by the scores `more` than by `less`.
-
-    If few rows earned anything, a gain comes from few rows. Their standard error is then too large to tell.
-    """
-    gain = _left_out_losses(log, less) - _left_out_losses(log, more)
-    return float(gain.sum()) if log.logistic and log.weight is None else 0.0
-
-
-def groups_of(n_design: int) -> list[slice]:
-    """Return the groups of columns: the constant, and x if there is any."""
-    return [slice(0, 1), slice(1, n_design)] if n_design > 1 else [slice(0, 1)]
-
-
-def regression(
-    log: BoostedLog,
-    design: NDArray[np.float64],
-    groups: list[slice],
-    mean: NDArray[np.float64],
-    known: NDArray[np.float64] | None = None,
-) -> ShrunkenModels:
-    """Fit a linear model per action, with the log's loss and weights."""
-    return fit_shrunken_models(
-        design,
-        log.action,
-        log.reward,
-        log.n_actions,
-        mean=mean,
-        groups=groups,
-        logistic=log.logistic,
-        weight=log.weight,
-        known=known,
-    )
-
-
-def constant_models(log: BoostedLog, known: NDArray[np.float64] | None = None) -> ShrunkenModels:
-    """Fit a constant score per action, shrunk towards the mean of all."""
-    mean = constant_mean(log, 1) if known is None else np.zeros(1)
-    return regression(log, log.design[:, :1], [slice(0, 1)], mean, known)
-
-
-def constant_mean(log: BoostedLog, n_columns: int) -> NDArray[np.float64]:
-    """Return the weights of the model that predicts the mean reward everywhere."""
-    mean = np.zeros(n_columns)
-    level = float(np.average(log.reward, weights=log.weight))
-    if log.logistic:
-        level = min(max(level, 1e-6), 1 - 1e-6)
-        level = float(np.log(level / (1 - level)))
-    mean[0] = level
-    return mean
+def _sum_of(sources: list[Source]) -> Source:
+    return Source(*(np.sum(same, axis=0) for same in zip(*sources, strict=True)))

@@ -14,13 +14,11 @@ from offsettree.reductions.boosting._final_regression import (
     FinalModel,
     LinearScores,
     Stage,
-    constant_mean,
     fit_final,
     fit_final_without_folds,
-    groups_of,
-    regression,
 )
 from offsettree.reductions.boosting._forest import grow_forest
+from offsettree.reductions.boosting._regressions import constant_mean, groups_of, regression
 
 __all__ = ["fit_stages"]
 
