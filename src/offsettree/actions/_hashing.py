@@ -103,6 +103,7 @@ def hash_ids(ids: NDArray[Any]) -> NDArray[np.uint64]:
     return np.array([id_key(label) for label in labels.tolist()], dtype=np.uint64)[code]
 
 
+@lru_cache(1 << 16, typed=True)
 def id_key(label: Any) -> int:
     """Return the key of one id, which no feature of a mapping has."""
     return key_of(f"{ID}\0{label}")
@@ -137,6 +138,15 @@ def hash_mappings(rows: Sequence[Mapping[str, Any]], what: str) -> Hashed:
 def _hash_alike(rows: Sequence[Mapping[str, Any]], names: tuple[str, ...]) -> Hashed | None:
     """Hash mappings of the same names column by column; None if a value is neither a finite number nor a text."""
     names = tuple(name for name in names if name != ID)
+    flat = [row[name] for row in rows for name in names]
+    if set(map(type, flat)) <= {float, int}:
+        try:
+            numbers = np.array(flat, dtype=np.float32)
+        except OverflowError:
+            return None
+        if not math.isfinite(float(numbers.sum())):
+            return None
+        return Hashed(_keys_of_names(names, len(rows)), numbers, _starts(len(rows), len(names)))
     keys = np.empty((len(rows), len(names)), dtype=np.uint64)
     values = np.ones((len(rows), len(names)), dtype=np.float32)
     for place, name in enumerate(names):
@@ -155,6 +165,16 @@ def _hash_alike(rows: Sequence[Mapping[str, Any]], names: tuple[str, ...]) -> Ha
     if not math.isfinite(float(values.sum())):
         return None
     return Hashed(keys.ravel(), values.ravel(), np.arange(len(rows) + 1, dtype=np.int64) * len(names))
+
+
+@lru_cache(256)
+def _keys_of_names(names: tuple[str, ...], n_rows: int) -> NDArray[np.uint64]:
+    return np.tile(np.array([key_of(name) for name in names], dtype=np.uint64), n_rows)
+
+
+@lru_cache(256)
+def _starts(n_rows: int, n_columns: int) -> NDArray[np.int64]:
+    return np.arange(n_rows + 1, dtype=np.int64) * n_columns
 
 
 @lru_cache(1 << 16)

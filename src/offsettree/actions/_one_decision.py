@@ -15,7 +15,7 @@ from offsettree.actions.eligible import labels_of
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
 
-__all__ = ["OneDecision", "one_decision"]
+__all__ = ["OneDecision", "one_decision", "one_taken"]
 
 
 class OneDecision:
@@ -31,15 +31,6 @@ class OneDecision:
         """Return the id of an action, or its position."""
         return place if self.labels is None else self.labels[place]
 
-    def place_of(self, label: Any) -> int:
-        """Return the position of an action."""
-        known = list(range(len(self))) if self.labels is None else self.labels
-        label = getattr(label, "item", lambda: label)()
-        if isinstance(label, bool) or label not in known:
-            what = "the ids of its actions" if self.labels is not None else "the positions of its actions, from 0 on"
-            raise ActionError(f"the chosen action must be one of {what}; {shown(label)} is not among {known[:5]}.")
-        return known.index(label)
-
     def id_keys(self) -> NDArray[np.uint64]:
         """Return the keys of the ids; none where actions have no ids."""
         return np.array([] if self.labels is None else [id_key(each) for each in self.labels], dtype=np.uint64)
@@ -54,6 +45,29 @@ def one_decision(x: Any, actions: Any) -> OneDecision:
     if isinstance(actions, np.ndarray) and actions.dtype.kind in "biuf":
         return OneDecision(context, _dense(actions, "actions"), None)
     return OneDecision(context, hash_mappings(list(actions), "an action"), labels)
+
+
+def one_taken(x: Any, actions: Any, chosen: Any) -> tuple[OneDecision, int]:
+    """Return one decision with the action that was taken alone, and how many it was taken from."""
+    labels = labels_of(actions)
+    n = len(actions.ids if isinstance(actions, ActionSets) else actions)
+    place = _place_of(chosen, labels, n)
+    own = None if labels is None else [labels[place]]
+    if isinstance(actions, ActionSets):
+        actions = actions.only(np.array([place]))
+    else:
+        actions = actions[place : place + 1] if isinstance(actions, np.ndarray) else [list(actions)[place]]
+    made = one_decision(x, actions)
+    return OneDecision(made.x, made.pairs, own), n
+
+
+def _place_of(label: Any, labels: list[Any] | None, n: int) -> int:
+    known = list(range(n)) if labels is None else labels
+    label = getattr(label, "item", lambda: label)()
+    if isinstance(label, bool) or label not in known:
+        what = "the ids of its actions" if labels is not None else "the positions of its actions, from 0 on"
+        raise ActionError(f"the chosen action must be one of {what}; {shown(label)} is not among {known[:5]}.")
+    return known.index(label)
 
 
 def _of_sets(sets: ActionSets) -> Hashed:

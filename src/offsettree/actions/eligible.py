@@ -41,7 +41,8 @@ def labels_of(actions: Any) -> list[Any] | None:
             )
         return None
     rows = [] if is_frame(actions) or is_sparse(actions) or not hasattr(actions, "__iter__") else list(actions)
-    if not rows or not all(isinstance(each, Mapping) for each in rows):
+    # Nearly all are dicts, and to ask about those by type takes a tenth of the time.
+    if not rows or not all(type(each) is dict or isinstance(each, Mapping) for each in rows):
         raise ActionError(
             "actions must be the eligible actions: a mapping of features per action, an array of shape (n_actions, "
             f"n_features), or ActionSets of one row, and at least one action; got {actions!r:.80}."

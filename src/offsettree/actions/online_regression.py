@@ -13,7 +13,7 @@ from offsettree._features import Features
 from offsettree._validation import check_range, is_number
 from offsettree.actions import _kernels_bilinear as kernels
 from offsettree.actions._hashing import Hashed, hash_ids, hash_table
-from offsettree.actions._one_decision import OneDecision, one_decision
+from offsettree.actions._one_decision import OneDecision, one_decision, one_taken
 from offsettree.actions.policy import ActionPolicy, check_choice, check_sets, judge_log
 from offsettree.exceptions import ParameterError, PropensityError, RewardError
 from offsettree.logs import ActionSets
@@ -152,20 +152,17 @@ class OnlineActionRegression(BaseEstimator, ActionPolicy):
         propensity : float
             The probability with which it was chosen.
         """
-        one = one_decision(x, actions)
-        place = one.place_of(chosen)
+        one, n_eligible = one_taken(x, actions, chosen)
         low, high = check_range(self.reward_range)
         if not is_number(reward) or not low <= reward <= high:
             raise RewardError(f"reward must be a number from {low:g} to {high:g}; got {reward!r}.")
         if not is_number(propensity) or not 0 < propensity <= 1:
             raise PropensityError(f"propensity must be a number in (0, 1]; got {propensity!r}.")
-        begin, end = one.pairs.starts[place], one.pairs.starts[place + 1]
-        taken = Hashed(one.pairs.keys[begin:end], one.pairs.values[begin:end], np.array([0, end - begin]))
-        id_keys = one.id_keys()[place : place + 1] if self.id_effects else NO_IDS
+        id_keys = one.id_keys() if self.id_effects else NO_IDS
         target = np.array([2 * (reward - low) / (high - low) - 1])
         self._learn(
-            one.x, NOTHING, np.zeros(1, np.intp), taken, id_keys, target, np.array([float(propensity)]),
-            np.array([len(one)]),
+            one.x, NOTHING, np.zeros(1, np.intp), one.pairs, id_keys, target, np.array([float(propensity)]),
+            np.array([n_eligible]),
         )  # fmt: skip
         return self
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 from offsettree.encoding import TableEncoder
 from offsettree.logs._other_columns import alike_but_for_blanks
+from offsettree.logs.action_files import ActionLogScan
 from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.checked_log import CheckedLog, Columns, judge_columns
 from offsettree.logs.guess import ColumnGuess, guess_columns
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from offsettree.logs._source import Source, line_blocks, open_stream
 
 __all__ = [
+    "ActionLogScan",
     "ActionSets",
     "CheckedLog",
     "ColumnGuess",

@@ -11,7 +11,7 @@ from offsettree.logs._ndjson import as_float, parse_lines
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._sparse import LARGEST_LABEL, Example, SparseReader, feature_name
 
-__all__ = ["DsjsonReader"]
+__all__ = ["DsjsonReader", "action_id", "features_of", "first_of", "number_of"]
 
 
 class DsjsonReader(SparseReader):
@@ -42,18 +42,25 @@ class DsjsonReader(SparseReader):
 
 def _decision(line: dict[str, Any], row: int) -> Example:
     context = line["c"]
-    number = line.get("_label_Action", _first(line.get("a")))
-    features = {feature_name(".".join(keys)): value for keys, value in _walk(context, ())}
+    number = line.get("_label_Action", first_of(line.get("a")))
+    features = features_of(context)
     action = None if number is None else _label(number, context.get("_multi"))
-    cost, propensity = line.get("_label_cost"), line.get("_label_probability", _first(line.get("p")))
-    return Example(row, action, _number(cost, "_label_cost"), _number(propensity, "_label_probability"), features)
+    cost, propensity = line.get("_label_cost"), line.get("_label_probability", first_of(line.get("p")))
+    return Example(row, action, number_of(cost, "_label_cost"), number_of(propensity, "_label_probability"), features)
 
 
-def _first(values: Any) -> Any:
+def features_of(part: dict[str, Any]) -> dict[str, float | str]:
+    """Return the features of a context or an action by dotted names."""
+    return {feature_name(".".join(keys)): value for keys, value in _walk(part, ())}
+
+
+def first_of(values: Any) -> Any:
+    """Return the first of a list; None where there is none."""
     return values[0] if isinstance(values, list) and values else None
 
 
-def _number(value: Any, name: str) -> float | None:
+def number_of(value: Any, name: str) -> float | None:
+    """Return a number of a line, or None where it is not there."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -76,15 +83,20 @@ def _label(number: Any, actions: Any) -> int | str:
         return number
     if number > len(actions):
         raise ValueError(f"_label_Action must be one of the {len(actions)} actions in c._multi; it is {number}.")
-    chosen = actions[number - 1]
-    if isinstance(chosen, dict):
-        parts = [chosen, *(value for value in chosen.values() if isinstance(value, dict))]
+    named = action_id(actions[number - 1])
+    return number if named is None else named
+
+
+def action_id(action: Any) -> int | str | None:
+    """Return the id or tag of an action; None where it has none."""
+    if isinstance(action, dict):
+        parts = [action, *(value for value in action.values() if isinstance(value, dict))]
         for part in parts:
             for key, value in part.items():
                 if key.lower().strip("_") in ("id", "tag", "actionid", "action_id") and type(value) in (int, str):
                     # A number too large for an integer array becomes text.
                     return str(value) if isinstance(value, int) and abs(value) > LARGEST_LABEL else value
-    return number
+    return None
 
 
 def _walk(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float | str]]:

@@ -10,7 +10,7 @@ from offsettree.exceptions import LogError
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._sparse import LARGEST_LABEL, Example, SparseReader, feature_name
 
-__all__ = ["VwReader"]
+__all__ = ["VwReader", "features_in", "number_in"]
 
 
 class VwReader(SparseReader):
@@ -48,9 +48,9 @@ def _parse(line: str, row: int) -> Example:
     if words and (words[-1].startswith("'") or not label[-1].isspace()):
         words.pop()  # a tag touches the bar or begins with an apostrophe
     if words and words[0] == "shared":
-        raise ValueError("decisions of several lines (--cb_adf) are read as dsjson only")
+        raise ValueError("it has decisions of several lines (--cb_adf): read it with action_sets=True")
     action, cost, propensity = _label(words)
-    return Example(row, action, cost, propensity, _features(rest))
+    return Example(row, action, cost, propensity, features_in(rest))
 
 
 def _label(words: list[str]) -> tuple[int | None, float | None, float | None]:
@@ -65,26 +65,28 @@ def _label(words: list[str]) -> tuple[int | None, float | None, float | None]:
         raise ValueError(f"its label is {':'.join(parts)!r:.80}")
     if len(parts[0]) > 19 or int(parts[0]) > LARGEST_LABEL:
         raise ValueError(f"its action is {parts[0]:.40}, and none may be larger than {LARGEST_LABEL}")
-    return int(parts[0]), _number(parts[1]), _number(parts[2]) if len(parts) == 3 else None
+    return int(parts[0]), number_in(parts[1]), number_in(parts[2]) if len(parts) == 3 else None
 
 
-def _features(text: str) -> dict[str, float | str]:
+def features_in(text: str) -> dict[str, float | str]:
+    """Return the features of a line, after its first bar."""
     features: dict[str, float | str] = {}
     for part in text.split("|"):
         words = part.split()
         prefix, scale = "", 1.0
         if words and not part[0].isspace():
             name, _, weight = words.pop(0).partition(":")
-            prefix, scale = name + ".", _number(weight) if weight else 1.0
+            prefix, scale = name + ".", number_in(weight) if weight else 1.0
         for word in words:
             name, _, value = word.rpartition(":") if ":" in word else (word, "", "")
             full = feature_name(prefix + name)
             # Values of a repeated feature are added, as Vowpal Wabbit does.
-            features[full] = float(features.get(full, 0.0)) + scale * (_number(value) if value else 1.0)
+            features[full] = float(features.get(full, 0.0)) + scale * (number_in(value) if value else 1.0)
     return features
 
 
-def _number(text: str) -> float:
+def number_in(text: str) -> float:
+    """Return a finite number."""
     try:
         value = float(text)
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
 from offsettree._messages import Parameter
 from offsettree.exceptions import FeatureError, LogError
+from offsettree.logs.action_files import ActionLogScan
 from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.checked_log import Columns, judge_columns
 from offsettree.logs.log_file import read_columns
@@ -112,6 +113,7 @@ class LoggedData:
         features: Sequence[str] | None = None,
         format: str | None = None,  # noqa: A002 - what users call it
         cost: str = "negative_reward",
+        action_sets: bool = False,
         **options: Any,
     ) -> Self:
         r"""Read a log from a file or a folder: CSV, NDJSON, Parquet, Arrow, Vowpal Wabbit's text or dsjson.
@@ -133,6 +135,10 @@ class LoggedData:
             By default it is recognised by content, then by name.
         cost : {"negative_reward", "one_minus_reward"}, default="negative_reward"
             What the costs of ``vw`` and ``dsjson`` are: rewards are then -cost, or 1 - cost.
+        action_sets : bool, default=False
+            Whether to read a set of eligible actions per row, with their features: of ``vw`` (multi-line, as for
+            ``--cb_adf``) and ``dsjson``, which have them, or of tables, with the options eligible, items, item_id and
+            pair_columns of `ActionLogScan`.
         **options : Any
             As `scan_tables` takes them: types, delimiter, decimal, encoding, and the limits max_line_bytes,
             max_nesting and max_ratio.
@@ -152,6 +158,10 @@ class LoggedData:
         ...     LoggedData.read(file.name, action="sent")
         <LoggedData: 2 rows, 1 feature, 2 actions, mean reward 0.5>
         """
+        if action_sets:
+            roles = {"action": action, "reward": reward, "propensity": propensity, "features": features}
+            scan = ActionLogScan(path, of=cls, format=format, cost=cost, **_given(roles), **options)
+            return scan.whole()  # type: ignore[return-value]
         parts = read_columns(
             path,
             action=action,
@@ -169,8 +179,22 @@ class LoggedData:
         log.feature_names, log.notes = parts.feature_names, parts.notes
         return log
 
+    @overload
     @classmethod
-    def scan(cls, path: Path, chunk_rows: int = CHUNK_ROWS, **arguments: Any) -> LogScan:
+    def scan(
+        cls, path: Path, chunk_rows: int = ..., *, action_sets: Literal[False] = ..., **arguments: Any
+    ) -> LogScan: ...
+
+    @overload
+    @classmethod
+    def scan(
+        cls, path: Path, chunk_rows: int = ..., *, action_sets: Literal[True], **arguments: Any
+    ) -> ActionLogScan: ...
+
+    @classmethod
+    def scan(
+        cls, path: Path, chunk_rows: int = CHUNK_ROWS, *, action_sets: bool = False, **arguments: Any
+    ) -> LogScan | ActionLogScan:
         """Read a log in chunks, for those that do not fit into memory.
 
         Parameters
@@ -179,14 +203,18 @@ class LoggedData:
             A file, or a folder of files of one format.
         chunk_rows : int, default=65536
             How many rows a chunk has.
+        action_sets : bool, default=False
+            Whether to read a set of eligible actions per row, as in `read`.
         **arguments : Any
             As `read` takes them, and `encoder`, which makes the X of each chunk.
 
         Returns
         -------
-        LogScan
+        LogScan or ActionLogScan
             It can be iterated over as often as wanted, and yields a `LoggedData` per chunk.
         """
+        if action_sets:
+            return ActionLogScan(path, chunk_rows, of=cls, **arguments)
         return LogScan(path, chunk_rows, of=cls, **arguments)
 
     def __len__(self) -> int:
@@ -263,6 +291,10 @@ class LoggedData:
             f"<LoggedData: {len(self):,} row{'s' * (len(self) != 1)}, {n_features:,} feature{'s' * (n_features != 1)}, "
             f"{n_actions:,} action{'s' * (n_actions != 1)}, mean reward {self.reward.mean():.3g}{sets}>"
         )
+
+
+def _given(roles: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in roles.items() if value is not None}
 
 
 def _check_sets(action_sets: Any, n_rows: int) -> None:

@@ -1,0 +1,208 @@
+"""Actions with features, that come and go: true values beside Vowpal Wabbit and LightGBM, and speed.
+
+Catalogues are simulated (`offsettree.simulate_catalogue`): half of the items appear in the second half of the days, and
+decisions of the last quarter are judged by their true expected rewards. The same rows for all, in the same order, once.
+Vowpal Wabbit learns by `--cb_adf` from text and from its cache; LightGBM predicts rewards from the features of context
+and item, and the best item is taken. Seconds are processor time of one core, the least of a few runs; those of Vowpal
+Wabbit are less what it takes to start, and ours include all checks and hashing.
+
+Goals: values above those of both; learning online 10 times as fast as the faster of Vowpal Wabbit's text and cache with
+the same products of features; a decision among 50 items in 30 us from arrays and in 100 us from mappings.
+
+    python benchmarks/actions.py [--rivals-python PATH] [--problems linear-20-5 ...] [--rows 40000] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _actions_rival import OPTIONS, lightgbm, vowpal, write_lines
+from _problems import write_figures
+from decisions import per_call
+
+from offsettree import ActionOffsetTree, ActionRegression, OnlineActionRegression, RewardBoosting, simulate_catalogue
+from offsettree.actions.policy import best_pairs
+
+PROBLEMS = (
+    "linear-20-5",
+    "linear-1000-20",
+    "linear-10000-50",
+    "nonlinear-20-5",
+    "nonlinear-1000-20",
+    "nonlinear-10000-50",
+)
+SEED = 77  # settings were chosen on others
+TEST_DAYS = 5
+MOST_TESTED = 4_000
+OURS: dict[str, Callable[[], Any]] = {
+    "OnlineActionRegression": OnlineActionRegression,
+    "OnlineActionRegression, context-action": lambda: OnlineActionRegression(interactions="context-action"),
+    "ActionRegression": lambda: ActionRegression(random_state=0),
+    "ActionOffsetTree": lambda: ActionOffsetTree(random_state=0),
+}
+# What has the same products of features as which of Vowpal Wabbit's.
+SAME_PRODUCTS = {
+    "OnlineActionRegression": "Vowpal Wabbit, mtr -q ::",
+    "OnlineActionRegression, context-action": "Vowpal Wabbit, mtr -q sa",
+}
+
+
+def least(call: Callable[[], Any], n_calls: int) -> float:
+    """Return the least processor time of some calls."""
+    times = []
+    for _ in range(n_calls):
+        started = time.process_time()
+        call()
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+def make(name: str, n_rows: int, new_share: float = 0.5) -> tuple[Any, Any]:
+    """Simulate a catalogue; return the days to learn from and those to decide in."""
+    kind, n_items, n_eligible = name.split("-")
+    made = simulate_catalogue(
+        n_rows,
+        int(n_items),
+        int(n_eligible),
+        kind="linear" if kind == "linear" else "nonlinear",
+        new_share=new_share,
+        random_state=SEED,
+    )
+    train, test = made.split_days(TEST_DAYS)
+    return train, test._rows(np.arange(min(len(test.day), MOST_TESTED)))
+
+
+def ours(make_policy: Callable[[], Any], train: Any, test: Any) -> dict[str, Any]:
+    """Learn, decide, and judge the decisions."""
+    policy = make_policy()
+    policy.fit(**train.log.arrays())  # compiles, where there are kernels
+    is_online = isinstance(policy, OnlineActionRegression)
+    seconds = least(lambda: policy.fit(**train.log.arrays()), 5) if is_online else None
+    figures = {"value": test.value(policy.predict(test.log.X, test.sets))}
+    return figures if seconds is None else {**figures, "seconds": seconds}
+
+
+def with_lightgbm(python: Path, train: Any, test: Any, folder: Path) -> dict[str, Any] | None:
+    """Train LightGBM on contexts and items side by side."""
+    for catalogue, name in ((train, "train"), (test, "test")):
+        sets, log = catalogue.sets, catalogue.log
+        pair = sets.find(log.action) if name == "train" else np.arange(len(sets.ids))
+        row = np.arange(len(log)) if name == "train" else np.repeat(np.arange(len(log)), sets.sizes)
+        np.savez(folder / f"{name}.npz", table=np.hstack([log.X[row], sets.items[sets.item[pair]]]), reward=log.reward)
+    found = lightgbm(python, folder)
+    if found is None:
+        return None
+    best = best_pairs(np.load(folder / "predicted.npy"), test.sets.starts)
+    return {**found, "value": float(test.expected[best].mean())}
+
+
+def with_vowpal(python: Path, options: str, test: Any, folder: Path, core: int) -> dict[str, Any] | None:
+    """Learn by Vowpal Wabbit, and judge the action that it ranks first."""
+    found = vowpal(python, options, folder, core)
+    if found is None:
+        return None
+    lines = (folder / "chosen.txt").read_text(encoding="utf-8").split()
+    place = np.array([int(line.split(",")[0].split(":")[0]) for line in lines])
+    return {**found, "value": float(test.expected[test.sets.starts[:-1] + place].mean())}
+
+
+def decision_seconds() -> dict[str, float]:
+    """Time single decisions among 50 items, from arrays and from mappings."""
+    train, test = make("linear-1000-50", 4_000)
+    policy = OnlineActionRegression(id_effects=False).fit(**train.log.arrays())
+    x, features = test.log.X[0], test.sets.items[test.sets.item[:50]]
+    names = [f"f{place}" for place in range(len(x))]
+    context = dict(zip(names, x.tolist(), strict=True))
+    actions = [{"id": place, **dict(zip(names, row, strict=True))} for place, row in enumerate(features.tolist())]
+    named = OnlineActionRegression().learn(context, actions, 0, 1.0, 0.5)
+    return {
+        "decide_arrays": per_call(lambda: policy.decide(x, features)),
+        "decide_mappings": per_call(lambda: named.decide(context, actions)),
+        "learn_mappings": per_call(lambda: named.learn(context, actions, 3, 1.0, 0.02)),
+    }
+
+
+def static(n_rows: int) -> list[dict[str, Any]]:
+    """Compare with a label-only learner on catalogues that never change."""
+    records = []
+    for name in ("linear-20-5", "nonlinear-20-5"):
+        train, test = make(name, n_rows, new_share=0.0)
+
+        def mask(sets: Any) -> Any:
+            made = np.zeros((len(sets), 20), dtype=bool)
+            made[np.repeat(np.arange(len(sets)), sets.sizes), sets.ids] = True
+            return made
+
+        log = train.log
+        labels = RewardBoosting(random_state=0, actions=range(20)).fit(
+            log.X, log.action, reward=log.reward, propensity=log.propensity, available=mask(train.sets)
+        )
+        found = {"RewardBoosting, labels only": test.value(labels.predict(test.log.X, mask(test.sets)))}
+        for learner, make_policy in OURS.items():
+            found[learner] = ours(make_policy, train, test)["value"]
+        records += [{"problem": f"{name}, static", "learner": each, "value": value} for each, value in found.items()]
+    return records
+
+
+def line(record: dict[str, Any]) -> str:
+    """Return a line of the table."""
+    spent = [
+        f"{name.removesuffix('seconds').rstrip('_'):>7}{record[name]:>8.3f} s" for name in record if "seconds" in name
+    ]
+    return f"{record['problem']:<26}{record['learner']:<42}{record['value']:>8.4f}{''.join(spent)}"
+
+
+def main() -> None:
+    """Print one line per learner and problem, then ratios and times of single decisions."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rivals-python", type=Path, help="of an environment with vowpalwabbit, numpy and lightgbm")
+    parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--problems", nargs="*", default=PROBLEMS)
+    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    options = parser.parse_args()
+    core = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {core})
+    records: list[dict[str, Any]] = []
+
+    def note(problem: str, learner: str, found: dict[str, Any] | None) -> None:
+        if found is not None:
+            records.append({"problem": problem, "learner": learner, **found})
+            print(line(records[-1]), flush=True)
+
+    for name in options.problems:
+        train, test = make(name, options.rows)
+        note(name, "best possible", {"value": test.best_value})
+        note(name, "uniform", {"value": test.uniform_value})
+        for learner, make_policy in OURS.items():
+            note(name, learner, ours(make_policy, train, test))
+        if options.rivals_python is not None:
+            with tempfile.TemporaryDirectory() as made:
+                folder = Path(made)
+                write_lines(train, folder / "log.txt", with_labels=True)
+                write_lines(test, folder / "new.txt", with_labels=False)
+                for learner, given in OPTIONS.items():
+                    note(name, learner, with_vowpal(options.rivals_python, given, test, folder, core))
+                note(name, "LightGBM, argmax", with_lightgbm(options.rivals_python, train, test, folder))
+        for mine, other in SAME_PRODUCTS.items():
+            pair = [r for who in (mine, other) for r in records if r["problem"] == name and r["learner"] == who]
+            if len(pair) == 2:
+                ratio = min(pair[1]["text_seconds"], pair[1]["cache_seconds"]) / pair[0]["seconds"]
+                print(
+                    f"{'':26}{mine} learns {ratio:.1f} times as fast, value {pair[0]['value'] - pair[1]['value']:+.4f}"
+                )
+    for record in static(options.rows):
+        note(record.pop("problem"), record.pop("learner"), record)
+    times = decision_seconds()
+    print(*(f"{name:<18}{1e6 * seconds:>8.1f} us" for name, seconds in times.items()), sep="\n")
+    write_figures(options.json, {"rows": options.rows, "figures": records, "decisions": times})
+
+
+if __name__ == "__main__":
+    main()

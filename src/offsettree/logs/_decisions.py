@@ -1,0 +1,141 @@
+"""Decisions among actions with features, as Vowpal Wabbit's multi-line text and decision services write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from offsettree._messages import Parameter
+from offsettree.exceptions import LogError
+from offsettree.logs._dsjson import action_id, features_of, first_of, number_of
+from offsettree.logs._ndjson import parse_lines
+from offsettree.logs._source import Source, line_blocks
+from offsettree.logs._vw import features_in, number_in
+
+__all__ = ["Decision", "dsjson_decisions", "vw_decisions"]
+
+Features = dict[str, float | str]
+
+
+@dataclass
+class Decision:
+    """One row: the line where it begins, its context, its actions, their ids if any, and what was taken."""
+
+    row: int
+    context: Features
+    actions: list[Features]
+    ids: list[int | str] | None
+    place: int
+    cost: float
+    propensity: float
+
+
+def vw_decisions(source: Source, encoding: str) -> Iterator[Decision]:
+    """Read lines as ``vw --cb_adf`` does: an optional shared line, a line per action, an empty line at the end."""
+    lines: list[str] = []
+    row, first = 0, 1
+    for block in line_blocks(source, encoding):
+        try:
+            text = block.decode()
+        except UnicodeDecodeError:
+            raise LogError(
+                f"text must be {encoding}; {source} is not, after line {row}. If the whole file is in another "
+                "encoding, pass it: ",
+                Parameter("encoding", "latin-1"),
+                " reads any file.",
+            ) from None
+        for line in text.split("\n")[: -1 if text.endswith("\n") else None]:
+            row += 1
+            if line.strip():
+                first = row if not lines else first
+                lines.append(line)
+            elif lines:
+                yield _vw_decision(lines, first, source)
+                lines = []
+    if lines:
+        yield _vw_decision(lines, first, source)
+
+
+def _vw_decision(lines: list[str], first: int, source: Source) -> Decision:
+    try:
+        context: Features = {}
+        if lines[0].split("|", 1)[0].split()[:1] == ["shared"]:
+            context, lines = features_in(_after_bar(lines[0])), lines[1:]
+        if not lines:
+            raise ValueError("it has a shared line but no action")  # noqa: TRY301 - one way for all that is wrong
+        actions = [features_in(_after_bar(line)) for line in lines]
+        labels = [_vw_label(line) for line in lines]
+        taken = [place for place, (label, _) in enumerate(labels) if label is not None]
+        if len(taken) != 1:
+            what = "no action with a label, 0:cost:probability" if not taken else "labels of several actions"
+            raise ValueError(f"it has {what}; one was taken")  # noqa: TRY301
+        label, tags = labels[taken[0]][0], [tag for _, tag in labels]
+        assert label is not None  # noqa: S101 - it was taken
+        ids = tags if all(tags) and len(set(tags)) == len(tags) else None
+    except ValueError as error:
+        raise LogError(
+            "a decision must be as vw --cb_adf reads it, a line per action and one of them 0:cost:probability | "
+            f"features; that of {source} which begins in line {first} is not: {error}."
+        ) from None
+    return Decision(first, context, actions, ids, taken[0], *label)  # type: ignore[arg-type]
+
+
+def _after_bar(line: str) -> str:
+    head, bar, rest = line.partition("|")
+    if not bar:
+        raise ValueError(f"a line has no bar, |: {head!r:.60}")
+    return rest
+
+
+def _vw_label(line: str) -> tuple[tuple[float, float] | None, str]:
+    """Return cost and propensity, if the line has them, and the tag."""
+    head = line.partition("|")[0]
+    words = head.split()
+    tag = ""
+    if words and (words[-1].startswith("'") or (not head[-1].isspace() and ":" not in words[-1])):
+        tag = words.pop().lstrip("'")
+    if not words:
+        return None, tag
+    if words[0] == "shared":
+        raise ValueError("a shared line is not the first")
+    parts = words[0].split(":")
+    if len(words) > 1 or len(parts) != 3:
+        raise ValueError(f"a label must be action:cost:probability; it is {' '.join(words)!r:.60}")
+    return (number_in(parts[1]), number_in(parts[2])), tag
+
+
+def dsjson_decisions(source: Source, encoding: str) -> Iterator[Decision]:
+    """Read decision service logs; lines without a decision, or not to be learned from, are skipped."""
+    row = 0
+    for block in line_blocks(source, encoding):
+        for line in parse_lines(block, source, row + 1, encoding):
+            row += 1
+            if not isinstance(line.get("c"), dict) or line.get("_skipLearn") is True:
+                continue
+            try:
+                yield _ds_decision(line, row)
+            except ValueError as error:
+                raise LogError(
+                    f"a decision must be as decision services log it; row {row} of {source}: {error}"
+                ) from None
+
+
+def _ds_decision(line: dict[str, Any], row: int) -> Decision:
+    context, listed = line["c"], line["c"].get("_multi")
+    if not isinstance(listed, list) or not listed or not all(isinstance(each, dict) for each in listed):
+        raise ValueError("c._multi must list the features of every eligible action; it has none.")
+    number = line.get("_label_Action", first_of(line.get("a")))
+    if type(number) is not int or not 1 <= number <= len(listed):
+        raise ValueError(f"_label_Action must be one of the {len(listed)} actions in c._multi; it is {number!r:.60}.")
+    cost = number_of(line.get("_label_cost"), "_label_cost")
+    propensity = number_of(line.get("_label_probability", first_of(line.get("p"))), "_label_probability")
+    if cost is None or propensity is None:
+        raise ValueError(f"{'_label_cost' if cost is None else '_label_probability'} is missing.")
+    found = [action_id(each) for each in listed]
+    kinds = set(map(type, found))
+    ids = [each for each in found if each is not None]
+    known = ids if len(kinds) == 1 and len(set(ids)) == len(listed) else None
+    return Decision(
+        row, features_of(context), [features_of(each) for each in listed], known, number - 1, cost, propensity
+    )
