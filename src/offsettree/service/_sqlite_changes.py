@@ -62,6 +62,8 @@ class Changes:
     def _add_decisions(self, calls: Sequence[AddDecisions]) -> list[list[Decision]]:
         if not calls:
             return []
+        if self._insert_new([row for call in calls for row in call.rows]):
+            return [call.rows for call in calls]
         found = self._known({(row.loop, row.event_id) for call in calls for row in call.rows})
         answers, new = [], []
         for call in calls:
@@ -73,11 +75,28 @@ class Changes:
             else:
                 answers.append([row for row in first if row is not None])
         self._insert("decisions", INSERTED, [_without_seq(row) for row in new])
-        for loop in {row.loop for row in new}:
-            mine = [row for row in new if row.loop == loop]
-            self._count(loop, decisions=len(mine))
-            self._run("UPDATE totals SET count=max(count, ?) WHERE loop=?", (max(row.count for row in mine), loop))
+        self._count_decisions(new)
         return answers
+
+    def _insert_new(self, rows: list[Decision]) -> bool:
+        """Insert rows if all their events are new, which is the rule; else leave everything as it was."""
+        self._run("SAVEPOINT new")
+        try:
+            self._insert("decisions", INSERTED, [_without_seq(row) for row in rows])
+        except sqlite3.IntegrityError:
+            self._run("ROLLBACK TO new")
+            return False
+        finally:
+            self._run("RELEASE new")
+        self._count_decisions(rows)
+        return True
+
+    def _count_decisions(self, rows: Sequence[Decision]) -> None:
+        for loop in {row.loop for row in rows}:
+            mine = [row.count for row in rows if row.loop == loop]
+            self._run(
+                "UPDATE totals SET decisions=decisions+?, count=max(count, ?) WHERE loop=?", (len(mine), max(mine), loop)
+            )
 
     def _known(self, keys: set[tuple[int, str]]) -> dict[tuple[int, str], Decision]:
         rows: list[Any] = []
