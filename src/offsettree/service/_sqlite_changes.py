@@ -95,7 +95,8 @@ class Changes:
         for loop in {row.loop for row in rows}:
             mine = [row.count for row in rows if row.loop == loop]
             self._run(
-                "UPDATE totals SET decisions=decisions+?, count=max(count, ?) WHERE loop=?", (len(mine), max(mine), loop)
+                "UPDATE totals SET decisions=decisions+?, count=max(count, ?) WHERE loop=?",
+                (len(mine), max(mine), loop),
             )
 
     def _known(self, keys: set[tuple[int, str]]) -> dict[tuple[int, str], Decision]:
