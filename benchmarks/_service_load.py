@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import random
 import statistics
@@ -56,13 +57,11 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
-    try:
+    with contextlib.suppress(ImportError):
         import uvloop
 
-        run = uvloop.run
-    except ImportError:
-        run = asyncio.run
-    print(json.dumps(run(load(options.port, options.path, options.connections, options.seconds))))
+        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+    print(json.dumps(asyncio.run(load(options.port, options.path, options.connections, options.seconds))))
 
 
 if __name__ == "__main__":

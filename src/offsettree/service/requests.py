@@ -52,7 +52,7 @@ class DecideRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     event_id: Id | None = None
     defer: bool = False
     slots: Annotated[int, Meta(ge=1, le=100)] = 1
-    customer_id: Annotated[str, Meta(max_length=256)] | None = None
+    customer_id: ActionId | None = None
     choice: ActionId | None = None
     choice_probability: Probability | None = None
     choice_probabilities: dict[str, Annotated[float, Meta(ge=0, le=1)]] | None = None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import resource
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -13,7 +16,9 @@ import msgspec
 import pytest
 
 from offsettree.service import SqliteStore
+from tests.service.postgres import WHY_NOT, database_for
 from tests.service.servers import Server, call, free_port
+from tests.service.stores import open_store
 
 N_KILLS = int(os.environ.get("OFFSETTREE_KILLS", "50"))
 N_CALLERS = 8
@@ -60,7 +65,15 @@ def send(port: int, caller: int, ledger: Ledger, stopped: threading.Event) -> No
                 ledger.rewards[event_id] = value
 
 
-def test_every_acknowledged_event_and_reward_is_there_once_after_kills(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT))]
+)
+def test_every_acknowledged_event_and_reward_is_there_once_after_kills(kind: str, tmp_path: Path) -> None:
+    settings = tmp_path / "loops.toml"
+    text = '[loops.demo]\nactions = ["a", "b", "c"]\nwaiting_time = "2s"\nsnapshot_rows = 50\nsnapshot_every = "1s"\n'
+    if kind == "postgres":
+        text += f'[server]\ndatabase = "{database_for(tmp_path)}"\n'
+    settings.write_text(text)
     port, ledger, stopped = free_port(), Ledger(), threading.Event()
     callers = [threading.Thread(target=send, args=(port, i, ledger, stopped)) for i in range(N_CALLERS)]
     for caller in callers:
@@ -68,17 +81,17 @@ def test_every_acknowledged_event_and_reward_is_there_once_after_kills(tmp_path:
     draws = random.Random(0)  # noqa: S311
     try:
         for _ in range(N_KILLS):
-            server = Server("--demo", "--no-visitors", folder=tmp_path, port=port).wait()
+            server = Server(str(settings), folder=tmp_path, port=port).wait()
             time.sleep(draws.uniform(0.05, 1.0))
             server.kill()
-        with Server("--demo", "--no-visitors", folder=tmp_path, port=port):
+        with Server(str(settings), folder=tmp_path, port=port):
             time.sleep(1.0)
             stopped.set()
             for caller in callers:
                 caller.join()
     finally:
         stopped.set()
-    store = SqliteStore(tmp_path / "decisions.db")
+    store = open_store(kind, tmp_path)
     rows = list(store.scan(1))
     assert len({row.event_id for row in rows}) == len(rows)
     by_id = {row.event_id: row for row in rows}
@@ -92,14 +105,11 @@ def test_every_acknowledged_event_and_reward_is_there_once_after_kills(tmp_path:
         assert [each.value for each in store.rewards(1, event_id)] == [value]
     store.close()
     assert len(ledger.decisions) > 20 * N_KILLS
-    print(f"{N_KILLS} kills: {len(ledger.decisions):,} events and {len(ledger.rewards):,} rewards acknowledged, 0 lost")  # noqa: T201
+    counts = f"{len(ledger.decisions):,} events and {len(ledger.rewards):,} rewards acknowledged, 0 lost"
+    sys.stdout.write(f"\n{kind}, {N_KILLS} kills: {counts}\n")
 
 
 def test_a_full_disk_gives_503_and_loses_nothing(tmp_path: Path) -> None:
-    import resource
-    import subprocess
-    import sys
-
     port = free_port()
     command = [sys.executable, "-m", "offsettree.cli", "serve", "--demo", "--no-visitors"]
     command += ["--port", str(port), "--folder", str(tmp_path)]
