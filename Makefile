@@ -68,6 +68,8 @@ bench: .venv/ready-dev .venv-vowpal/ready
 	$(BIN)/python benchmarks/command_line.py --json $(RESULTS)/command_line.json
 	$(BIN)/python benchmarks/evaluation.py --json $(RESULTS)/evaluation.json
 	$(BIN)/python benchmarks/interval_coverage.py --json $(RESULTS)/interval_coverage.json
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check fastapi
+	$(BIN)/python benchmarks/service.py --json $(RESULTS)/service.json
 	$(BIN)/python tools/evaluation_page.py
 	$(BIN)/python tools/performance_page.py
 

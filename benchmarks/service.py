@@ -1,4 +1,4 @@
-"""Decisions per second of the service, beside itself without a log and a plain FastAPI endpoint with a commit per request.
+"""Decisions per second of the service, beside itself without a log, and FastAPI with a commit per request.
 
 All with 32 connections on this machine, the load generator included. The ratios are what counts: `log` is the rate with
 durable commits over that without a log (at least 0.5), `plain` that over FastAPI's with the same policy (at least 2).
@@ -115,15 +115,14 @@ def main() -> None:
                 command = [sys.executable, "-c", WITHOUT_LOG, *ours]
             elif name == "plain":
                 try:
-                    import fastapi  # type: ignore[import-not-found]  # noqa: F401
+                    import fastapi  # noqa: F401
                 except ImportError:
                     print("plain: FastAPI is not installed (pip install fastapi)")
                     continue
                 command, path = [sys.executable, "-c", PLAIN, str(port), str(place)], "/decide"
             results[name] = found = measure(command, port, path, options.seconds)
-            print(
-                f"{name:12s} {found['per_second']:8.0f} a second, p50 {found['p50_ms']:.1f} ms, p99 {found['p99_ms']:.1f} ms"
-            )
+            times = f"p50 {found['p50_ms']:.1f} ms, p99 {found['p99_ms']:.1f} ms"
+            print(f"{name:12s} {found['per_second']:8.0f} a second, {times}")
     results["log"] = results["service"]["per_second"] / results["without_log"]["per_second"]
     print(f"with a log over without: {results['log']:.2f}")
     if "plain" in results:

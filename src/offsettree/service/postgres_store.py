@@ -45,16 +45,16 @@ class PostgresStore(SqlReads):
         self._leader: Any = None
         self._number = secrets.randbits(62)
         try:
-            self._connect()
-            with self._writer.transaction():
-                self._writer.execute("SELECT pg_advisory_xact_lock(%s)", (SETUP,))
+            writer = self._connect()
+            with writer.transaction():
+                writer.execute("SELECT pg_advisory_xact_lock(%s)", (SETUP,))
                 for statement in _schema().split(";"):
                     if statement.strip():
-                        self._writer.execute(statement)
+                        writer.execute(statement)
         except self._psycopg.Error as error:
             raise StoreError(f"the database cannot be opened: {error}.") from error
 
-    def _connect(self) -> None:
+    def _connect(self) -> Any:
         self._writer = self._psycopg.connect(self._address, autocommit=True)
         run = self._writer.execute
         self._changes = Changes(
@@ -64,6 +64,7 @@ class PostgresStore(SqlReads):
             share=" FOR SHARE",
             change=" FOR UPDATE",
         )
+        return self._writer
 
     def apply(self, changes: Sequence[Any]) -> list[Any]:
         """Make changes in one transaction; one that lost a race with another process is made again."""
