@@ -276,6 +276,7 @@ class Learning:
         if self.candidate is not None and self.candidate.version == number:
             self.candidate = None
         self._warm_up(running.decider)
+        self.snapshot_time, self.snapshot_rows = now, self.learner.n_rows
         self._swap(running, reason, now)
         return running
 

@@ -19,7 +19,7 @@ __all__ = [
     "encode",
 ]
 
-Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^#\x00-\x1f\x7f\ud800-\udfff]+$")]
+Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^#/\x00-\x1f\x7f\ud800-\udfff]+$")]
 ActionId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$")]
 Probability = Annotated[float, Meta(gt=0, le=1)]
 
