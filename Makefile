@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test kernels coverage fuzz lint bench bench-rivals bench-accuracy reproduce clean
+.PHONY: demo test test-service kernels coverage fuzz lint bench bench-rivals bench-accuracy reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -12,6 +12,17 @@ demo: .venv/ready
 test: .venv/ready-dev
 	$(MAKE) --no-print-directory -j3 lint kernels-contests kernels-scores
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# The service under load, kills, PostgreSQL, a browser, Personalizer's SDK and schemathesis; it installs what it needs.
+test-service: .venv/ready-service
+	OFFSETTREE_TEST_SERVICE=1 $(BIN)/python -m pytest -n 0 -s tests/service tests/client
+
+.venv/ready-service: .venv/ready-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[postgres]" schemathesis \
+		azure-cognitiveservices-personalizer==0.1.1
+	command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } || true
+	command -v pg_ctl > /dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl > /dev/null 2>&1 || apt-get install -y -qq postgresql || true
+	touch $@
 
 kernels: kernels-contests kernels-scores
 
@@ -58,6 +69,8 @@ bench: .venv/ready-dev .venv-vowpal/ready
 	$(BIN)/python benchmarks/command_line.py --json $(RESULTS)/command_line.json
 	$(BIN)/python benchmarks/evaluation.py --json $(RESULTS)/evaluation.json
 	$(BIN)/python benchmarks/interval_coverage.py --json $(RESULTS)/interval_coverage.json
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check fastapi
+	$(BIN)/python benchmarks/service.py --json $(RESULTS)/service.json
 	$(BIN)/python tools/evaluation_page.py
 	$(BIN)/python tools/performance_page.py
 

@@ -11,8 +11,12 @@ from offsettree.service.sqlite_store import SqliteStore
 
 def open_store(kind: str, folder: Path) -> Any:
     """Open the store of a folder: opened again, it is the same one."""
-    assert kind == "sqlite"
-    return SqliteStore(folder / "decisions.db")
+    if kind == "sqlite":
+        return SqliteStore(folder / "decisions.db")
+    from offsettree.service.postgres_store import PostgresStore
+    from tests.service.postgres import database_for
+
+    return PostgresStore(database_for(folder))
 
 
 def make_loop(store: Any, name: str = "shop") -> int:

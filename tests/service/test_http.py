@@ -141,7 +141,7 @@ def test_huge_bodies_and_batches_are_refused(tmp_path: Path) -> None:
     with client_of(tmp_path, ServerSettings(max_body=2048, max_batch=2)) as client:
         assert client.post("/v1/loops/shop/decide", content=b" " * 3000).status_code == 413
         assert client.post("/v1/loops/shop/decide", content=iter([b" " * 1500] * 2)).status_code == 413
-        many = {"requests": [{}] * 3}
+        many: dict[str, Any] = {"requests": [{}] * 3}
         assert client.post("/v1/loops/shop/decide/batch", json=many).status_code == 413
 
 

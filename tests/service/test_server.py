@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from offsettree.service import BackgroundServer, LoopSettings, Settings
 from tests.service.servers import Server, call
 
 
@@ -30,6 +32,31 @@ def test_the_demo_serves_decides_survives_a_kill_and_stops(tmp_path: Path) -> No
         assert call(server.port, "GET", "/v1/loops/demo/events/e")[1]["rewards"][0]["value"] == 1
         assert call(server.port, "GET", "/v1/loops/demo")[1]["decisions"] == 1
         assert server.stop() in (0, -15, 143)
+
+
+def test_no_request_is_dropped_while_versions_are_swapped(tmp_path: Path) -> None:
+    settings = Settings({"shop": LoopSettings(actions=("a", "b", "c"), waiting_time="1h")})
+    with BackgroundServer(settings, tmp_path) as server:
+        engine, port = server.engine, int(server.address.rpartition(":")[2])
+        learning = engine.loops["shop"].learning
+        numbers = [learning.snapshot(engine.clock()) for _ in range(3)]
+        stopped, answers = threading.Event(), []
+
+        def ask() -> None:
+            while not stopped.is_set():
+                answers.append(call(port, "POST", "/v1/loops/shop/decide", {"context": {"x": 1}}))
+
+        callers = [threading.Thread(target=ask) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        for number in numbers * 5:
+            assert call(port, "POST", f"/v1/loops/shop/versions/{number}/run", {})[0] == 200
+        stopped.set()
+        for caller in callers:
+            caller.join()
+    assert {status for status, _ in answers} == {200}
+    assert {answer["policy_version"] for _, answer in answers} <= set(numbers)
+    assert len({answer["event_id"] for _, answer in answers}) == len(answers) > 10
 
 
 @pytest.mark.parametrize(

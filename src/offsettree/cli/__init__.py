@@ -49,8 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"offsettree: {printable(as_options(error))}\n")
         return 2
     except KeyboardInterrupt:
-        kept = "finished runs are kept; run the same command again to resume"
-        sys.stderr.write(f"\noffsettree: interrupted; {kept if given[0] in RESUMABLE else 'nothing was written'}\n")
+        kept = "nothing was written"
+        if given[0] in RESUMABLE:
+            kept = "finished runs are kept; run the same command again to resume"
+        elif given[0] == "serve":
+            kept = "all that was acknowledged is kept"
+        sys.stderr.write(f"\noffsettree: interrupted; {kept}\n")
         return 130
 
 

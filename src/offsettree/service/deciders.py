@@ -59,8 +59,9 @@ class OnlineDecider:
         """Return the action of the largest score; none before the first row was learned from."""
         if self.learner.n_rows == 0:
             return -1, None
-        scores = self.learner.scores(hashed_context(context), [hashed_action(action) for action in actions])
-        return int(scores.argmax()), scores.tolist()
+        found = self.learner.scores(hashed_context(context), [hashed_action(action) for action in actions])
+        scores: list[float] = found.tolist()
+        return scores.index(max(scores)), scores
 
 
 class FileDecider:

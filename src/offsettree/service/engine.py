@@ -198,7 +198,8 @@ class Engine:
         """Keep the state of all loops, and close the store."""
         with self._learning:
             for loop in self.loops.values():
-                loop.learning.checkpoint()
+                if self.store.leads():
+                    loop.learning.checkpoint()
         self._slow.shutdown(wait=False, cancel_futures=True)
         self.writer.close()
 

@@ -89,6 +89,7 @@ class Learning:
         self.last = 0  # the last matured row learned from
         self.online_version = 0
         self.snapshot_time, self.snapshot_rows = now, 0
+        self._leads = self.store.leads()
         self.running = self._restore(now)
 
     # Restarts
@@ -152,6 +153,10 @@ class Learning:
 
     def step(self, now: float, most: int = 20 * ROWS_AT_ONCE) -> int:
         """Settle and learn from rows whose waiting time is over; return how many."""
+        if not self.store.leads():
+            return self._follow(now)
+        if not self._leads:
+            self._lead(now)
         how, default = self.settings.combine, self.settings.default_reward
         done = 0
         while done < most:
@@ -169,6 +174,28 @@ class Learning:
         ):
             self.snapshot(now)
         return done
+
+    def _follow(self, now: float) -> int:
+        """Learn from the rows that another process has settled, and swap when it swaps."""
+        self._leads = False
+        done = 0
+        while rows := self.store.matured(self.record.id, self.last, ROWS_AT_ONCE):
+            self._process(rows, now)
+            done += len(rows)
+        swaps = self.store.swaps(self.record.id)
+        if swaps and swaps[-1].version != self.running.version:
+            version = next(each for each in self.store.versions(self.record.id) if each.version == swaps[-1].version)
+            if version.kind == "online" and self.running.kind == "online" and swaps[-1].reason == "snapshot":
+                self.online_version = version.version  # the same rows in the same order: it is the same learner
+                self.running = Running(version.version, self.running.decider, "online")
+            else:
+                self.running = self._running(version)
+        return done
+
+    def _lead(self, now: float) -> None:
+        """Take over from a process that has led: its state, then the rows since."""
+        self._leads = True
+        self.running = self._restore(now)
 
     def _process(self, decisions: Sequence[Decision], now: float) -> None:
         if not decisions:
@@ -249,6 +276,7 @@ class Learning:
         if self.candidate is not None and self.candidate.version == number:
             self.candidate = None
         self._warm_up(running.decider)
+        self.snapshot_time, self.snapshot_rows = now, self.learner.n_rows
         self._swap(running, reason, now)
         return running
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -276,7 +277,25 @@ class Loop:
 
 def made_id(now: float) -> str:
     """Return a new event id: the time first, so that ids of one time are neighbours in the store."""
-    return f"{int(now * 1000):012x}{os.urandom(10).hex()}"
+    return f"{int(now * 1000):012x}{_RANDOM.take(10).hex()}"
+
+
+class _RandomBytes:
+    """Bytes of the system, many at a time: each call for them hands over Python's lock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bytes, self._at = b"", 0
+
+    def take(self, n: int) -> bytes:
+        with self._lock:
+            if self._at + n > len(self._bytes):
+                self._bytes, self._at = os.urandom(8192), 0
+            self._at += n
+            return self._bytes[self._at - n : self._at]
+
+
+_RANDOM = _RandomBytes()
 
 
 def _next_slot(

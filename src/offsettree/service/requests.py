@@ -19,7 +19,7 @@ __all__ = [
     "encode",
 ]
 
-Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^#\x00-\x1f\x7f\ud800-\udfff]+$")]
+Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^#/\x00-\x1f\x7f\ud800-\udfff]+$")]
 ActionId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$")]
 Probability = Annotated[float, Meta(gt=0, le=1)]
 
@@ -52,7 +52,7 @@ class DecideRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     event_id: Id | None = None
     defer: bool = False
     slots: Annotated[int, Meta(ge=1, le=100)] = 1
-    customer_id: Annotated[str, Meta(max_length=256)] | None = None
+    customer_id: ActionId | None = None
     choice: ActionId | None = None
     choice_probability: Probability | None = None
     choice_probabilities: dict[str, Annotated[float, Meta(ge=0, le=1)]] | None = None

@@ -22,6 +22,10 @@ class Store(Protocol):
         """Make changes in one durable transaction; return the answer to each. A `StoreError` means: none was made."""
         ...
 
+    def leads(self) -> bool:
+        """Whether this process is the one that settles rows and learns; others follow it."""
+        ...
+
     def description(self) -> str:
         """Return what keeps the data, and its version, for the health page."""
         ...

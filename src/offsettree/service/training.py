@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import subprocess
@@ -9,7 +10,6 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
 
 from offsettree.exceptions import ParameterError
 from offsettree.service.engine import Engine
@@ -99,8 +99,10 @@ class Trainer:
         command += ["--reward-range", repr(low), repr(high), *loop.settings.learn_options]
         with (folder / "errors.txt").open("wb") as errors:
             self._process = subprocess.Popen(  # noqa: S603 - our own command
-                command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=_be_nice
+                command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors
             )
+            with contextlib.suppress(OSError):  # decisions come first
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, 10)
             try:
                 code = self._process.wait(LONGEST)
             except subprocess.TimeoutExpired:
@@ -111,7 +113,3 @@ class Trainer:
             raise ParameterError(f"offsettree learn ended with code {code}: {said}")
         data = (folder / "policy.ot").read_bytes()
         return self.engine.add_candidate(loop.record.name, data, trained_to, f"learned from {n_rows:,} rows")
-
-
-def _be_nice() -> Any:
-    return os.nice(10)

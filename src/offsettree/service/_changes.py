@@ -1,9 +1,8 @@
-"""Changes as SQL, on the one connection that writes: many rows per statement, as each hands over Python's lock."""
+"""Changes as SQL that SQLite and PostgreSQL read alike: many rows per statement, as each hands over Python's lock."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -35,15 +34,27 @@ WITH_SLOTS = "(event_id=? OR (event_id>=? AND event_id<?))"
 
 
 class Changes:
-    """Makes changes within a transaction that its caller begins and ends."""
+    """Makes changes within a transaction that its caller begins and ends.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._run = connection.execute
-        self._matured: dict[int, int] = {}  # the last number given to a matured row, by loop
+    Parameters
+    ----------
+    run : callable
+        Runs a statement with values for its question marks, and returns a cursor.
+    taken : exception class
+        What it raises for a row that is there already.
+    writer : int, default=0
+        The number of this process among those that write: each counts by itself.
+    share, change : str
+        What locks rows that are read, and rows that are about to be changed.
+    """
 
-    def forget(self) -> None:
-        """Forget what is remembered of the database, after a transaction that failed."""
-        self._matured.clear()
+    def __init__(
+        self, run: Callable[..., Any], taken: type[Exception], *, writer: int = 0, share: str = "", change: str = ""
+    ) -> None:
+        self._run = run
+        self._taken = taken
+        self._writer = writer
+        self._share, self._change = share, change
 
     def make(self, changes: Sequence[Any]) -> list[Any]:
         """Make all changes; decisions first, then rewards, as a reward may only come after its decision."""
@@ -62,6 +73,8 @@ class Changes:
     def _add_decisions(self, calls: Sequence[AddDecisions]) -> list[list[Decision]]:
         if not calls:
             return []
+        if self._insert_new([row for call in calls for row in call.rows]):
+            return [call.rows for call in calls]
         found = self._known({(row.loop, row.event_id) for call in calls for row in call.rows})
         answers, new = [], []
         for call in calls:
@@ -73,18 +86,37 @@ class Changes:
             else:
                 answers.append([row for row in first if row is not None])
         self._insert("decisions", INSERTED, [_without_seq(row) for row in new])
-        for loop in {row.loop for row in new}:
-            mine = [row for row in new if row.loop == loop]
-            self._count(loop, decisions=len(mine))
-            self._run("UPDATE totals SET count=max(count, ?) WHERE loop=?", (max(row.count for row in mine), loop))
+        self._count_decisions(new)
         return answers
 
-    def _known(self, keys: set[tuple[int, str]]) -> dict[tuple[int, str], Decision]:
+    def _insert_new(self, rows: list[Decision]) -> bool:
+        """Insert rows if all their events are new, which is the rule; else leave everything as it was."""
+        self._run("SAVEPOINT added")
+        try:
+            self._insert("decisions", INSERTED, [_without_seq(row) for row in rows])
+        except self._taken:
+            self._run("ROLLBACK TO added")
+            self._run("RELEASE added")
+            return False
+        self._run("RELEASE added")
+        self._count_decisions(rows)
+        return True
+
+    def _count_decisions(self, rows: Sequence[Decision]) -> None:
+        for loop in {row.loop for row in rows}:
+            mine = [row.count for row in rows if row.loop == loop]
+            self._run(
+                "UPDATE totals SET decisions=decisions+?, count=CASE WHEN count<? THEN ? ELSE count END WHERE loop=? "
+                "AND writer=?",
+                (len(mine), max(mine), max(mine), loop, self._writer),
+            )
+
+    def _known(self, keys: set[tuple[int, str]], lock: str = "") -> dict[tuple[int, str], Decision]:
         rows: list[Any] = []
         for part in _pieces(sorted(keys)):
             values = ", ".join(["(?, ?)"] * len(part))
             rows += self._run(
-                f"SELECT {', '.join(FIELDS)} FROM decisions WHERE (loop, event_id) IN (VALUES {values})",
+                f"SELECT {', '.join(FIELDS)} FROM decisions WHERE (loop, event_id) IN (VALUES {values}){lock}",
                 [value for key in part for value in key],
             ).fetchall()
         return {(row[0], row[1]): Decision(*row) for row in rows}
@@ -92,7 +124,8 @@ class Changes:
     def _add_rewards(self, rewards: Sequence[AddReward]) -> list[str]:
         if not rewards:
             return []
-        known = self._known({(each.loop, each.event_id) for each in rewards})
+        # A reward waits for rows that are being settled, and these wait for it: it counts, or it is late.
+        known = self._known({(each.loop, each.event_id) for each in rewards}, self._share)
         answers, new = [], []
         taken: set[tuple[int, str, str]] = set()
         for each in rewards:
@@ -120,7 +153,7 @@ class Changes:
             Decision(*row)
             for row in self._run(
                 f"SELECT {', '.join(FIELDS)} FROM decisions WHERE loop=? AND matured IS NULL AND due IS NOT NULL AND "
-                "due<=? ORDER BY due, seq LIMIT ?",
+                f"due<=? ORDER BY due, seq LIMIT ?{self._change}",
                 (change.loop, change.now, change.limit),
             ).fetchall()
         ]
@@ -142,20 +175,18 @@ class Changes:
         for part in _pieces(rows):
             marks = ", ".join(["(?, ?, ?, ?)"] * len(part))
             self._run(
-                f"WITH new(seq, matured, n_rewards, reward) AS (VALUES {marks}) UPDATE decisions SET "
-                "matured=new.matured, n_rewards=new.n_rewards, reward=new.reward FROM new WHERE decisions.seq=new.seq",
+                f"WITH final(seq, matured, n_rewards, reward) AS (VALUES {marks}) UPDATE decisions SET matured="
+                "final.matured, n_rewards=final.n_rewards, reward=final.reward FROM final WHERE "
+                "decisions.seq=final.seq",
                 [value for row in part for value in (row.seq, row.matured, row.n_rewards, row.reward)],
             )
-        self._matured[change.loop] = number
         self._count(change.loop, matured=len(rows), defaults=sum(row.n_rewards == 0 for row in rows))
         return rows
 
     def _last_matured(self, loop: int) -> int:
-        if loop not in self._matured:
-            # Deleted rows do not free their numbers: the totals have counted all that were ever given.
-            row = self._run("SELECT matured FROM totals WHERE loop=?", (loop,)).fetchone()
-            self._matured[loop] = row[0] if row else 0
-        return self._matured[loop]
+        # Deleted rows do not free their numbers: the totals have counted all that were ever given.
+        row = self._run("SELECT coalesce(sum(matured), 0) FROM totals WHERE loop=?", (loop,)).fetchone()
+        return int(row[0])
 
     def _activate(self, change: Activate) -> str:
         row = self._run(
@@ -180,7 +211,7 @@ class Changes:
         found = LoopRecord(
             *self._run("SELECT id, name, secret, created FROM loops WHERE name=?", (change.name,)).fetchone()
         )
-        self._run("INSERT INTO totals(loop) VALUES (?) ON CONFLICT DO NOTHING", (found.id,))
+        self._run("INSERT INTO totals(loop, writer) VALUES (?, ?) ON CONFLICT DO NOTHING", (found.id, self._writer))
         return found
 
     def _add_version(self, change: AddVersion) -> int:
@@ -191,7 +222,7 @@ class Changes:
             ).fetchone()[0]
         values = msgspec.structs.astuple(version)
         self._run(f"INSERT INTO versions VALUES ({', '.join('?' * len(values))})", values)
-        return version.version
+        return int(version.version)
 
     def _swap(self, change: Swap) -> None:
         swap = change.swap
@@ -201,7 +232,11 @@ class Changes:
         )
 
     def _put_state(self, change: PutState) -> None:
-        self._run("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", (change.loop, change.key, change.value))
+        self._run(
+            "INSERT INTO state(loop, key, value) VALUES (?, ?, ?) ON CONFLICT(loop, key) DO UPDATE SET "
+            "value=excluded.value",
+            (change.loop, change.key, change.value),
+        )
 
     def _delete(self, change: Delete) -> int:
         values: list[Any]
@@ -232,7 +267,7 @@ class Changes:
 
     def _count(self, loop: int, **added: int) -> None:
         sets = ", ".join(f"{name}={name}+?" for name in added)
-        self._run(f"UPDATE totals SET {sets} WHERE loop=?", (*added.values(), loop))
+        self._run(f"UPDATE totals SET {sets} WHERE loop=? AND writer=?", (*added.values(), loop, self._writer))
 
     def _insert(self, table: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         one = f"({', '.join('?' * len(fields))})"
