@@ -6,7 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+from numba.core.codegen import JITCodeLibrary
+
+from offsettree import _jit
 from offsettree._jit import forget_stale, is_ours
 
 
@@ -45,3 +51,31 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
     assert ran.stdout.split() == ["2", "False"]
     assert "Use a folder of your own" in ran.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_kernel_calls_is_compiled_once_as_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_jit, "KEEPS", False)
+    made: list[str] = []
+    machine_code = JITCodeLibrary._finalize_specific
+
+    def note(library: Any) -> None:
+        made.extend([library.name] if library.name != "nrt" else [])  # numba's runtime, once in a process
+        machine_code(library)  # type: ignore[no-untyped-call]
+
+    monkeypatch.setattr(JITCodeLibrary, "_finalize_specific", note)
+
+    @_jit.borrowing_kernel
+    def doubled(numbers: Any, at: Any) -> Any:
+        return 2 * numbers[at]
+
+    @_jit.kernel
+    def sum_doubled(numbers: Any) -> Any:
+        total = np.zeros(1)
+        for at in range(numbers.shape[0]):
+            total[0] += doubled(numbers, at)
+        return total
+
+    assert sum_doubled(np.arange(5.0))[0] == 20.0
+    assert len(made) == 1  # neither the other kernel nor numba's own functions
+    assert doubled(np.arange(5.0), 3) == 6.0  # from Python too
+    assert len(made) == 2

@@ -74,7 +74,14 @@ if not KEEPS:
     )
 
 
-class PartLibrary(JITCodeLibrary):
+class KernelLibrary(JITCodeLibrary):
+    """Code that is optimised as a whole only, and not function by function before that, which is done again then."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+
+class PartLibrary(KernelLibrary):
     """Code of a function that kernels call: it is linked into theirs, and optimised and translated there only.
 
     numba does both for every function by itself, and again in each that calls it: most of the time it takes.
@@ -101,17 +108,20 @@ class PartLibrary(JITCodeLibrary):
 class ReorderingPartLibrary(PartLibrary):
     """As above, but optimised by itself first: the order of its sums must not depend on the kernel that calls it."""
 
+    _optimize_functions = JITCodeLibrary._optimize_functions
     _optimize_final_module = JITCodeLibrary._optimize_final_module
 
 
 class KernelCompiler(Compiler):
     """numba's compiler, for kernels: what they call, of ours and of numba's, is compiled as their parts."""
 
-    library: ClassVar[type[JITCodeLibrary]] = JITCodeLibrary
+    library: ClassVar[type[JITCodeLibrary]] = KernelLibrary
+    reordering_library: ClassVar[type[JITCodeLibrary]] = JITCodeLibrary
 
     def _compile_core(self) -> Any:
         engine = self.state.targetctx.codegen()
-        self.state.library = self.library(engine, self.state.func_id.func_qualname)
+        library = self.reordering_library if self.state.flags.fastmath else self.library
+        self.state.library = library(engine, self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
         outside, engine._library_class = engine._library_class, PartLibrary
         collects = gc.isenabled()
@@ -128,12 +138,7 @@ class PartCompiler(KernelCompiler):
     """numba's compiler, for functions that kernels call."""
 
     library = PartLibrary
-
-
-class ReorderingPartCompiler(KernelCompiler):
-    """numba's compiler, for functions with sums in any order that kernels call."""
-
-    library = ReorderingPartLibrary
+    reordering_library = ReorderingPartLibrary
 
 
 def kernel(function: Function) -> Function:
@@ -171,7 +176,7 @@ def _compiled(function: Function, **options: Any) -> Function:
     except RuntimeError:
         # Neither this folder nor the user's cache is writable: every process compiles for itself.
         compiled = numba.njit(pipeline_class=KernelCompiler, **options)(function)
-    options["pipeline_class"] = ReorderingPartCompiler if "fastmath" in options else PartCompiler
+    options["pipeline_class"] = PartCompiler
     inner: Any = numba.njit(no_cpython_wrapper=True, **options)(function)  # type: ignore[call-overload]
     template = inner.get_call_template
     # Kernels that call this one with a constant use what is compiled for all numbers, not a copy of their own.

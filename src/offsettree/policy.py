@@ -197,11 +197,15 @@ class Policy(ABC):
     def _prepare_labels(self, prepared: Prepared) -> Callable[[Any], Any]:
         """Make the function from a context to its label; None stands for what `decide` must look at more closely."""
         ready = self._ready()
-        if ready is None or ready.fast is None:
-            label_of: Callable[[Any], Any] = _nothing
-        else:
+        label_of: Callable[[Any], Any] = _nothing
+        if ready is not None and ready.fast is not None:
             one_row = ready.fast.one_row(ready.refused)
             label_of = label_function(one_row, self.n_features_in_, self.actions_.tolist())
+        elif ready is not None and ready.model is not None and ready.inputs.nominal is not None:
+            fast, refused = ready.model.fast(ready.inputs.missing)
+            of_numbers = label_function(fast.one_row(refused), ready.inputs.n_columns, self.actions_.tolist())
+            numbers_of = ready.inputs.nominal.quick_row()
+            label_of = lambda x: of_numbers(numbers_of(x))  # noqa: E731
         prepared.label_of = label_of
         return label_of
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from offsettree.learners._kernels_counts import FEW_ROWS, Room, Settings, make_room
 
-__all__ = ["Drawn", "Entries", "Scratch", "Table", "make_drawn", "make_scratch", "make_table", "resized"]
+__all__ = ["Drawn", "Entries", "Scratch", "Settings", "Table", "make_drawn", "make_scratch", "make_table", "resized"]
 
 
 class Entries(NamedTuple):

@@ -80,8 +80,8 @@ class CompiledForest(CompiledTree):
         ask = [tree.one_row(refused) for tree in (*self._single_graphs(), *self._others)]
 
         def most_voted(x: NDArray[Any]) -> int:
-            answers = np.array([one(x) for one in ask])
-            return -1 if (answers < 0).any() else int(_most_common(answers[:, np.newaxis])[0])
+            answers = [one(x) for one in ask]
+            return -1 if min(answers) < 0 else max(sorted(set(answers)), key=answers.count)
 
         return most_voted
 

@@ -134,6 +134,7 @@ class SavedPolicy(Policy):
     def _ready(self) -> Prepared:
         prepared = self._prepared
         if not prepared.is_ready:
+            prepared.model, prepared.inputs = self._model, self._inputs
             if self._model is not None and self._inputs.nominal is None:
                 prepared.fast, prepared.refused = self._model.fast(self._inputs.missing)
             prepared.finish(self.actions_)

@@ -91,7 +91,7 @@ class BinnedLog:
 
     def contests(self, tree: ActionTree) -> Any:
         """Return what the contests of a tree are trained from, as kernels take it."""
-        from offsettree.reductions._kernels_contests import Contests
+        from offsettree.reductions._contest_room import Contests
 
         return Contests(
             self.codes, *self.columns(), self.own_vote, self.climb(tree), self.scores(tree), self.choice(tree)
@@ -106,7 +106,8 @@ class BinnedLog:
 
     def scores(self, tree: ActionTree) -> Any:
         """Return what it takes to give every contest its own column; nothing where there are no models."""
-        from offsettree.reductions._kernels_contests import Scores, directions
+        from offsettree.reductions._contest_room import Scores
+        from offsettree.reductions._kernels_contests import directions
 
         if self.linear is None:
             return Scores(NARROW, WIDE, *np.empty((2, 0), dtype=np.float32))
@@ -117,14 +118,15 @@ class BinnedLog:
 
     def choice(self, tree: ActionTree) -> Any:
         """Return what it takes to tell who has a choice in a contest; nothing where everyone has."""
-        from offsettree.reductions._kernels_contests import Open
+        from offsettree.reductions._contest_room import Open
 
         mask = np.empty((0, 0), dtype=bool) if self.mask is None else self.mask
         return Open(mask, tree.leaves.astype(np.int32), *LeafRanges.of(tree))
 
     def climb(self, tree: ActionTree) -> Any:
         """Place the rows at the leaves of a tree."""
-        from offsettree.reductions._kernels_contests import Climb, order_by_leaf
+        from offsettree.reductions._contest_room import Climb
+        from offsettree.reductions._kernels_contests import order_by_leaf
 
         place = np.empty(tree.n_actions, dtype=np.int32)  # from left to right
         place[tree.leaves] = np.arange(tree.n_actions, dtype=np.int32)
@@ -179,7 +181,7 @@ class _Room(threading.local):
     work: Any = None
 
     def of(self, n_rows: int, contests: Any, settings: Any) -> Any:
-        from offsettree.reductions._kernels_contests import make_workspace
+        from offsettree.reductions._contest_room import make_workspace
 
         has_room = 0 if self.work is None else len(self.work.vote)
         if self.work is None or has_room < n_rows:

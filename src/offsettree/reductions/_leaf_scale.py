@@ -30,7 +30,8 @@ def choose_leaf_scale(log: BinnedLog, learner: HistogramTree, random: np.random.
     if learner.leaf_scale != "auto":
         return float(learner.leaf_scale)
     from offsettree.learners.scratch import make_drawn
-    from offsettree.reductions._kernels_contests import held_out_error, make_workspace
+    from offsettree.reductions._contest_room import make_workspace
+    from offsettree.reductions._kernels_contests import held_out_error
 
     n_actions = max(2, int(log.position.max()) + 1)
     wrong, whole = np.zeros(len(LEAF_SCALES)), np.zeros(len(LEAF_SCALES))
