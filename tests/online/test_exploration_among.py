@@ -28,6 +28,7 @@ POLICY = OnlineActionRegression().fit(**TRAIN.log.arrays())
 EXPLORERS: dict[str, Any] = {
     "epsilon": lambda policy: EpsilonGreedy(policy, epsilon=0.4, random_state=0),
     "epoch": lambda policy: EpochGreedy(policy, constant=0.5, random_state=0),
+    "epoch, explored": lambda policy: EpochGreedy(policy, learn_from="exploration", random_state=0),
     "square": lambda policy: SquareCB(policy, gamma_scale=5.0, exponent=0.0, random_state=0),
 }
 

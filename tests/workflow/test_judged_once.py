@@ -45,7 +45,7 @@ from offsettree.datasets import make_campaign
 from offsettree.workflow import learn_policy
 
 N = 600
-COLUMNS = {"action": "mail", "reward": "visited", "propensity": "propensity"}
+COLUMNS: dict[str, Any] = {"action": "mail", "reward": "visited", "propensity": "propensity"}
 CANDIDATES = [
     ConstantPolicy(),
     RewardBoosting(n_trees=5),

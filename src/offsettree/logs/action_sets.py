@@ -189,7 +189,7 @@ def _flattened(ids: Any, starts: ArrayLike | None) -> tuple[Any, NDArray[np.intp
         or len(begins) < 2
         or begins[0] != 0
         or begins[-1] != n_pairs
-        or (np.diff(begins.astype(np.int64)) < 0).any()
+        or (begins[1:] < begins[:-1]).any()  # neighbours are compared: their difference could wrap around
     ):
         raise LogError(
             f"starts must be whole numbers that rise from 0 to the number of ids, {n_pairs}; got {begins!r:.80}."

@@ -61,6 +61,7 @@ class LoggedData:
         action: ArrayLike,
         reward: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
+        *,
         action_sets: ActionSets | None = None,
     ) -> None:
         self.X = _as_features(X)

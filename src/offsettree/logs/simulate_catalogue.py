@@ -144,7 +144,7 @@ def simulate_catalogue(
     rows = np.arange(n_rows)
     reward = (random.random_sample(n_rows) < expected[rows, place]).astype(np.float64)
     action_sets = ActionSets(sets.ravel(), np.arange(n_rows + 1) * n_eligible, items=items, item_ids=np.arange(n_items))
-    log = LoggedData(X, sets[rows, place], reward, propensity, action_sets)
+    log = LoggedData(X, sets[rows, place], reward, propensity, action_sets=action_sets)
     return SimulatedCatalogue(log, expected.ravel(), day)
 
 

@@ -375,13 +375,15 @@ class EpochGreedy(Explorer):
     def _rate_settings(self) -> tuple[Any, ...]:
         return self.exploration, self.constant
 
-    def learn(self, x: Any, action: Any, reward: float, propensity: float) -> Self:
+    def learn(self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None) -> Self:
         """Let the policy learn from one row, or pass over it if it was not explored: see `learn_from`."""
         if not self._learns_from_explored_only():
-            return super().learn(x, action, reward, propensity)
-        n_actions = len(self.actions_)
+            return super().learn(x, action, reward, propensity, actions)
+        n_actions = len(
+            self.actions_ if actions is None else actions.ids if isinstance(actions, ActionSets) else actions
+        )
         if self._was_explored(check_probability(propensity, "propensity"), n_actions):
-            super().learn(x, action, reward, 1 / n_actions)
+            super().learn(x, action, reward, 1 / n_actions, actions)
         return self
 
     def _learns_from_explored_only(self) -> bool:
