@@ -89,6 +89,10 @@ def test_inverse_gap_weights_are_probabilities_that_rise_with_the_reward(rows: l
 def test_label_actions_may_be_masked(make: Any, name: str) -> None:
     if make is OnlineOffsetTree and name == "square":
         pytest.skip("it predicts no rewards")
+    if name == "epoch, explored":
+        with pytest.raises(ParameterError, match="learn_from must be 'all' where available is given"):
+            EXPLORERS[name](make(actions=["a", "b"])).choose([0.0, 1.0], available=["a"])
+        return
     labels = ["a", "b", "c", "d"]
     X = np.random.default_rng(0).normal(size=(200, 2))
     action = np.array(labels)[np.arange(200) % 4]

@@ -375,6 +375,15 @@ class EpochGreedy(Explorer):
     def _rate_settings(self) -> tuple[Any, ...]:
         return self.exploration, self.constant
 
+    def choose(self, x: Any, actions: Any = None, available: Any = None) -> tuple[Any, float]:
+        """Return an action for one context, and the probability with which it was chosen, as every explorer does."""
+        if available is not None and self._learns_from_explored_only():
+            raise ParameterError(
+                "learn_from must be 'all' where available is given: learn is not told how many actions there were to "
+                "explore among; got 'exploration'."
+            )
+        return super().choose(x, actions, available)
+
     def learn(self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None) -> Self:
         """Let the policy learn from one row, or pass over it if it was not explored: see `learn_from`."""
         if not self._learns_from_explored_only():
