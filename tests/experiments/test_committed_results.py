@@ -162,6 +162,8 @@ def test_on_binary_words_of_reuters_one_setback_of_the_banditron_decides_the_mea
 
 
 def test_on_separable_rows_the_order_of_the_methods_is_the_papers() -> None:
+    gamma = banditron.BANDITRONS[banditron_report.best_banditron(online_errors("synsep"))]
+    assert f"gamma\nis {gamma:g})" in (ROOT / "README.md").read_text()
     errors = {method: np.mean(values) for method, values in online_errors("synsep").items()}
     best = errors[banditron_report.best_banditron(online_errors("synsep"))]
     assert errors[REALIZABLE] < best < errors[AGNOSTIC]

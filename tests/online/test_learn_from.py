@@ -160,5 +160,12 @@ def test_another_weighting_is_refused_and_models_of_former_versions_learn_on() -
         OnlineOffsetTree(weighting="none", actions=range(2)).learn([1.0], 0, 1.0, 0.5)  # type: ignore[arg-type]
     policy = OnlineOffsetTree(tree=ActionTree.balanced(3), actions=range(3)).learn([1.0, 2.0], 0, 1.0, 0.5)
     policy._model = policy._model._replace(settings=policy._model.settings[:4].copy())
+    del policy.__dict__["weighting"]
     again = pickle.loads(pickle.dumps(policy)).learn([1.0, 0.0], 1, 1.0, 0.5)
     assert again.n_rows_seen_ == 2
+    again.weighting = "costing"
+    with pytest.raises(ParameterError, match="must not change once it has begun to learn"):
+        again.learn([1.0, 0.0], 1, 1.0, 0.5)
+    explorer = EpochGreedy(policy, random_state=0)
+    del explorer.__dict__["learn_from"]
+    assert pickle.loads(pickle.dumps(explorer)).learn([1.0, 0.0], 1, 1.0, 0.5).policy.n_rows_seen_ == 2

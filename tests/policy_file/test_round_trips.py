@@ -138,7 +138,6 @@ def test_every_policy_decides_as_before(name: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(policy.predict(X), asked(policy).predict(X))
 
 
-@pytest.mark.filterwarnings("ignore:the shared classifier still changed:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", VARIANTS)
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_learners_and_pipelines_are_folded_into_arrays(name: str, missing: float, tmp_path: Path) -> None:

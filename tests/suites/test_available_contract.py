@@ -21,11 +21,6 @@ from offsettree.base import BasePolicy
 from offsettree.exceptions import ActionError, FeatureError, ParameterError
 from tests.suites.policies import COLOURS, POLICIES, fitted, looks_at_x, make_log, n_actions_of
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:the shared classifier still changed:sklearn.exceptions.ConvergenceWarning"
-)
-
-
 WITHOUT_SETS = OnlineOffsetTree | OnlineRewardRegression | Banditron  # learn from rows that could choose all actions
 WITH_SETS = [name for name, policy in POLICIES.items() if not isinstance(policy, WITHOUT_SETS)]
 

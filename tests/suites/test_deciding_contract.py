@@ -26,10 +26,6 @@ CANNOT_BE_FLATTENED = "offset tree, not compiled"
 EXPLORES = ("banditron",)  # without a mask only, when asked for probabilities
 X = make_log(POLICIES["offset tree"], seed=5, n_rows=40).X
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:the shared classifier still changed:sklearn.exceptions.ConvergenceWarning"
-)
-
 
 @cache
 def fitted(name: str, form: str) -> Any:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.suites.policies import POLICIES, VARIANTS, as_classifier
 
 
-@pytest.mark.filterwarnings("ignore:the shared classifier still changed:sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks([as_classifier(policy) for name, policy in POLICIES.items() if name not in VARIANTS])
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     check(estimator)

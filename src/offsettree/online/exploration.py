@@ -348,6 +348,8 @@ class EpochGreedy(Explorer):
     ('mail', 'call')
     """
 
+    learn_from: Literal["all", "exploration"] = "all"  # of explorers pickled before there was a choice
+
     def __init__(
         self,
         policy: Any,

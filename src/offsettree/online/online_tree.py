@@ -125,6 +125,7 @@ class OnlineOffsetTree(OnlinePolicy):
 
     _has_table_kernels = True
     _kernels = ModuleOnDemand("offsettree.online._kernels_tree")
+    weighting: Literal["steps", "costing"] = "steps"  # of policies pickled before there was a choice
 
     def __init__(
         self,
@@ -162,8 +163,10 @@ class OnlineOffsetTree(OnlinePolicy):
         return int(self._learned().totals[0])
 
     def _settings(self) -> tuple[Any, ...]:
-        names = ("loss", "learning_rate", "offset", "realizable", "weighting", "n_bits")
-        return *super()._settings(), *(getattr(self, name) for name in names)
+        names = ("loss", "learning_rate", "offset", "realizable", "n_bits")
+        # Former versions kept the settings of "steps" without a word for it.
+        drawn = () if self.weighting == "steps" else (self.weighting,)
+        return *super()._settings(), *(getattr(self, name) for name in names), *drawn
 
     def _learned(self) -> TreeModel:
         model: TreeModel | None = self.__dict__.get("_model")
