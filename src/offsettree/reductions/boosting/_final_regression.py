@@ -106,7 +106,7 @@ def fit_final(
 
     If x predicts how much all actions earn, but not which earns most, the best action is the same for all x. It is then
     found better by a model with one function of x for all actions. `gain` is how much that model loses; it is estimated
-    unless given.
+    unless given, as it is where a fold is left out.
     """
     inputs = _all_inputs(log, stages, parts)
     sources = [
@@ -118,6 +118,7 @@ def fit_final(
     known = nonnegative_sum(log, [*sources, *of_linear])
     basic = fit_basic(log, known)
     is_short = any(stage.start == FOREST for stage in stages)
+    estimated = gain is None
     if gain is None:
         gain = _evidence(log, common, basic, is_short)
     if gain < HELPS:
@@ -129,7 +130,10 @@ def fit_final(
     if is_short:
         # Too few rows to learn how much of each stage to use for which action: one regression per stage, averaged.
         trust = SHARE_IF_SHORT
-        combinations = [([place], _sum_of([source, *of_linear])) for place, source in enumerate(sources)]
+        # Without a fold, they start from their scores alone: else free weights of x would undo the linear models of the
+        # other folds, which have seen the fold, and predict it far worse than new rows.
+        start_from = of_linear if estimated else []
+        combinations = [([place], _sum_of([source, *start_from])) for place, source in enumerate(sources)]
     if trust == 0:
         return FinalModel(stages, inputs, *basic, gain)
     members = [_unconstrained(log, stages, inputs, sources, places, base) for places, base in combinations]
