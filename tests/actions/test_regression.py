@@ -183,3 +183,33 @@ def test_weights_need_a_propensity_that_varies() -> None:
     weighted = ActionRegression(RidgeCV(), importance="inverse_propensity").fit(**log)
     sets, X = log["action_sets"], log["X"]
     assert not np.allclose(plain.predict_rewards(X, sets), weighted.predict_rewards(X, sets))
+
+
+def test_the_best_come_first_and_each_is_the_best_of_what_is_left(fitted: ActionRegression) -> None:
+    X, sets = TEST.log.X[:20], TEST.sets.take(np.arange(20))
+    ranked = fitted.rank(X, sets, 6)
+    rewards = fitted.predict_rewards(X, sets)
+    for row in range(20):
+        span = slice(sets.starts[row], sets.starts[row + 1])
+        assert ranked[row].tolist() == sets.ids[span][np.argsort(-rewards[span], kind="stable")].tolist()
+    np.testing.assert_array_equal(fitted.rank(X, sets, 1)[:, 0], fitted.predict(X, sets))
+    with pytest.raises(ParameterError, match="of which a row has 6; got 7"):
+        fitted.rank(X, sets, 7)
+
+
+def test_effects_of_ids_need_not_be_linear() -> None:
+    """Every other item earns more where x is far from 0, the rest where it is near; all have the same features."""
+    log, ids, items = own_effects(6000)
+    random = np.random.default_rng(2)
+    place = np.array([int(label[1:]) for label in log["action"]])
+    is_far = np.abs(log["X"][:, 0]) > 0.7
+    log["reward"] = (random.random(6000) < np.where(is_far == (place % 2 == 0), 0.9, 0.1)).astype(float)
+    policy = ActionRegression(RidgeCV(), random_state=0).fit(**log)
+    assert policy.id_effects_ is not None
+    assert policy.id_effects_.trees is not None
+    sets = ActionSets([[*ids, "new"]], items=np.vstack([items, [[1.0]]]), item_ids=[*ids, "new"])
+    for x, better in ((0.0, 1), (2.0, 0)):
+        *old, new = policy.predict_rewards([[x]], sets)
+        assert min(old[better::2]) > 0.7
+        assert max(old[1 - better :: 2]) < 0.3
+        assert 0.3 < new < 0.7

@@ -136,3 +136,11 @@ def test_a_log_takes_sets_of_its_own_rows_only() -> None:
         log(X=X[:2], action=["b", "b"], reward=[0, 1])
     with pytest.raises(LogError, match="must be the eligible actions of each row"):
         log(action_sets=IDS)
+
+
+def test_pairs_can_be_left_out_but_not_all_of_a_row() -> None:
+    sets = make().without(np.array([1, 2, 4]))
+    assert list(sets) == [["a"], ["c"], ["c"]]
+    assert features(sets) == [[[1.0, 10.0, 0.0]], [[3.0, 30.0, 3.0]], [[3.0, 30.0, 5.0]]]
+    with pytest.raises(ActionError, match="row 2 has none"):
+        make().without(np.array([5]))

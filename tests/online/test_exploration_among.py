@@ -137,3 +137,35 @@ def test_actions_and_masks_are_not_mixed_up() -> None:
     action, propensity = EpsilonGreedy(tree, random_state=0).choose(TEST.log.X[0], one)
     with pytest.raises(ParameterError, match="must have learn"):
         EpsilonGreedy(tree).learn(TEST.log.X[0], action, 1.0, propensity, one)
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+@pytest.mark.parametrize("form", ["sets", "array", "mappings"])
+def test_a_list_is_of_different_actions_each_with_its_propensity_among_those_left(name: str, form: str) -> None:
+    policy = OnlineActionRegression(id_effects=False).fit(**TRAIN.log.arrays())
+    one = TEST.sets.take([3])
+    items: Any = one.items
+    features = items[one.item]
+    actions: Any = {"sets": one, "array": features, "mappings": [{"id": i, "f": 1.0 * i} for i in one[0]]}[form]
+    labels = list(range(5)) if form == "array" else one[0]
+    explorer = EXPLORERS[name](policy)
+    for _ in range(30):
+        chosen = explorer.choose_list(TEST.log.X[3], actions, 5)
+        assert sorted(label for label, _ in chosen) == sorted(labels)
+        assert chosen[-1][1] == pytest.approx(1)
+        assert all(0 < propensity <= 1 + 1e-12 for _, propensity in chosen)
+    with pytest.raises(ParameterError, match="n must be"):
+        explorer.choose_list(TEST.log.X[3], actions, 6)
+
+
+def test_slots_are_drawn_as_often_as_the_product_of_their_propensities_says() -> None:
+    one = TEST.sets.take([3])
+    explorer = EpsilonGreedy(POLICY, epsilon=0.6, random_state=0)
+    total = Counter[tuple[int, ...]]()
+    n_draws = 4000
+    for _ in range(n_draws):
+        chosen = explorer.choose_list(TEST.log.X[3], one, 2)
+        total[tuple(label for label, _ in chosen)] += 1 / np.prod([propensity for _, propensity in chosen])  # type: ignore[assignment]
+    # All twenty ordered pairs: inverse propensities of each sum to the number of draws.
+    assert len(total) == 20
+    assert sum(total.values()) / n_draws == pytest.approx(20, rel=0.1)

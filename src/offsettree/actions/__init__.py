@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
-    from offsettree.actions.eligible import labels_of
+    from offsettree.actions.eligible import labels_of, without
     from offsettree.actions.offset_tree import ActionOffsetTree
     from offsettree.actions.online_regression import OnlineActionRegression
     from offsettree.actions.policy import ActionPolicy
     from offsettree.actions.regression import ActionRegression
 
-__all__ = ["ActionOffsetTree", "ActionPolicy", "ActionRegression", "OnlineActionRegression", "labels_of"]
+__all__ = ["ActionOffsetTree", "ActionPolicy", "ActionRegression", "OnlineActionRegression", "labels_of", "without"]
 
 __getattr__ = names_on_demand(
     __name__,
     {
-        "eligible": ("labels_of",),
+        "eligible": ("labels_of", "without"),
         "offset_tree": ("ActionOffsetTree",),
         "online_regression": ("OnlineActionRegression",),
         "policy": ("ActionPolicy",),

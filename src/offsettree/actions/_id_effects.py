@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from offsettree.logs import ActionSets
 
@@ -14,11 +15,15 @@ __all__ = ["IdEffects"]
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)  # infinity: no effects
 MOST_COLUMNS = 32  # with more, an id has an intercept alone
 N_FOLDS = 5
+MOST_IDS = 250  # that trees tell apart
+FEWEST_ROWS = 100  # of such an id
 Matrix = NDArray[np.float64]
 
 
 class IdEffects:
     """An intercept and slopes in the features of the context for every id; 0 for an id that was never logged.
+
+    Boosted trees over the most frequent ids may follow, for effects that are not linear.
 
     The penalty is the one with the least squared error on held-out rows. With no effect at all among the choices, ids
     that tell nothing beyond their features cost nothing.
@@ -46,7 +51,40 @@ class IdEffects:
             losses.append(loss)
         self.penalty = PENALTIES[int(np.argmin(losses))]
         self.effects = _solve(gram, total, self.penalty)
+        held = fold == 0
+        part = _solve(gram - grams[0], total - sums[0], self.penalty)
+        left = residual - (part[code] * design).sum(axis=1)
+        self._fit_trees(x, code, left, held, random)
         return self
+
+    def _fit_trees(
+        self,
+        x: Matrix,
+        code: NDArray[np.intp],
+        left: NDArray[np.float64],
+        held: NDArray[np.bool_],
+        random: np.random.RandomState,
+    ) -> None:
+        """Let trees learn what the linear effects leave, of the most frequent ids; kept if held-out rows are better."""
+        counts = np.bincount(code)
+        frequent = np.argsort(-counts, kind="stable")[:MOST_IDS]
+        frequent = frequent[counts[frequent] >= FEWEST_ROWS]
+        self.trees: Any = None
+        self.category = np.full(len(self.labels), -1, dtype=np.intp)
+        self.category[frequent] = np.arange(len(frequent))
+        used = self.category[code] >= 0
+        learned, tested = used & ~held, used & held
+        if len(frequent) < 2 or not tested.any():
+            return
+        table = np.column_stack([self.category[code], x])
+        trees = HistGradientBoostingRegressor(
+            max_iter=300, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=40, l2_regularization=1.0,
+            early_stopping=True, categorical_features=[0], random_state=int(random.randint(np.iinfo(np.int32).max)),
+        ).fit(table[learned], left[learned], X_val=table[tested], y_val=left[tested])  # fmt: skip
+        before, after = left[tested], left[tested] - trees.predict(table[tested])
+        gain = before**2 - after**2
+        if gain.mean() > gain.std() / np.sqrt(len(gain)):
+            self.trees = trees
 
     def predict(self, sets: ActionSets, x: Matrix) -> NDArray[np.float64]:
         """Return the effect of each pair's id; `x` has a row per pair."""
@@ -54,11 +92,16 @@ class IdEffects:
 
     def of(self, ids: NDArray[Any], x: Matrix) -> NDArray[np.float64]:
         """Return the effects of some ids in some contexts."""
-        if not np.isfinite(self.penalty) or ids.dtype.kind != self.labels.dtype.kind:
+        if ids.dtype.kind != self.labels.dtype.kind:
             return np.zeros(len(ids))
         place = np.minimum(np.searchsorted(self.labels, ids), len(self.labels) - 1)
         known = self.labels[place] == ids
-        return np.where(known, (self.effects[place] * self._design(x)).sum(axis=1), 0.0)
+        found = np.where(known, (self.effects[place] * self._design(x)).sum(axis=1), 0.0)
+        category = np.where(known, self.category[place], -1)
+        if self.trees is not None and (category >= 0).any():
+            rows = category >= 0
+            found[rows] += self.trees.predict(np.column_stack([category[rows], x[rows]]))
+        return found
 
     def _design(self, x: Matrix) -> Matrix:
         ones = np.ones((len(x), 1))

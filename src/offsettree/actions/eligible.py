@@ -12,7 +12,7 @@ from offsettree._validation import shown
 from offsettree.exceptions import ActionError
 from offsettree.logs import ActionSets
 
-__all__ = ["ID", "labels_of"]
+__all__ = ["ID", "labels_of", "without"]
 
 ID = "id"  # the name of the id in a mapping of an action
 
@@ -59,3 +59,20 @@ def labels_of(actions: Any) -> list[Any] | None:
         twice = next(each for each in labels if labels.count(each) > 1)
         raise ActionError(f"the ids of the actions must differ; {shown(twice)} is there twice.")
     return labels
+
+
+def without(actions: Any, place: int) -> Any:
+    """Return one row's actions without the one at a position.
+
+    Parameters
+    ----------
+    actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
+        The eligible actions.
+    place : int
+        The position of the one to leave out.
+    """
+    if isinstance(actions, ActionSets):
+        return actions.without(np.array([place]))
+    if isinstance(actions, np.ndarray):
+        return np.delete(actions, place, axis=0)
+    return [each for other, each in enumerate(actions) if other != place]

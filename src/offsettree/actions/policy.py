@@ -54,6 +54,37 @@ class ActionPolicy(ABC):
         probability[self._choose(X, action_sets)] = 1.0
         return probability
 
+    def rank(self, X: Features, action_sets: ActionSets, n: int) -> NDArray[Any]:
+        """Return the n best actions for each row, best first: each is what would be chosen without those before it.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        action_sets : ActionSets
+            The eligible actions of each row, at least n.
+        n : int
+            How many.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n)
+            Ids, no two of a row the same.
+        """
+        check_sets(X, action_sets)
+        fewest = int(action_sets.sizes.min())
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= fewest:
+            raise ParameterError(
+                f"n must be a whole number from 1 to the number of eligible actions, of which a row has {fewest}; got "
+                f"{n!r}."
+            )
+        ranked, left = [], action_sets
+        for place in range(n):
+            pairs = self._choose(X, left)
+            ranked.append(left.ids[pairs])
+            left = left.without(pairs) if place + 1 < n else left
+        return np.stack(ranked, axis=1)
+
     @abstractmethod
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         """Return the pair that is chosen for each row."""

@@ -133,6 +133,14 @@ class ActionSets:
         """Return sets of one action each: that of one pair per row."""
         return ActionSets._of(self, self.ids[pairs], np.arange(len(pairs) + 1), pairs)
 
+    def without(self, pairs: NDArray[np.intp]) -> ActionSets:
+        """Return the sets without some pairs; every row must keep an action."""
+        kept = np.ones(len(self.ids), dtype=bool)
+        kept[pairs] = False
+        starts = np.concatenate([[0], np.cumsum(kept)])[self.starts].astype(np.intp)
+        _refuse_empty(starts)
+        return ActionSets._of(self, self.ids[kept], starts, np.flatnonzero(kept))
+
     def find(self, action: ArrayLike) -> NDArray[np.intp]:
         """Return the pair of each row's action: its position in `ids`.
 

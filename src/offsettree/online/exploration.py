@@ -14,7 +14,7 @@ from offsettree._available import check_available, check_available_for_one
 from offsettree._features import Features, as_one_row
 from offsettree._labels import find_actions
 from offsettree._validation import as_random_state, is_number
-from offsettree.actions import labels_of
+from offsettree.actions import labels_of, without
 from offsettree.exceptions import ParameterError
 from offsettree.logs import ActionSets
 
@@ -170,6 +170,37 @@ class Explorer(Explores, BaseEstimator):
             greedy = None
         place, propensity = self._draw(greedy, n_actions)
         return labels[place], propensity
+
+    def choose_list(self, x: Any, actions: Any, n: int) -> list[tuple[Any, float]]:
+        """Return different actions for n slots, first slot first, each with the probability with which it was chosen.
+
+        Each slot is a choice among the eligible actions that the slots before it have left, and its propensity is that
+        of this choice. So every slot can be logged as a row of its own, with what was left as its set, learned from
+        and evaluated: an estimate is then the value of a slot, given the slots before it as they were logged. The
+        propensity of the whole list is the product.
+
+        Parameters
+        ----------
+        x : sequence of numbers, or mapping of names to values
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
+            The eligible actions, at least n.
+        n : int
+            The number of slots.
+        """
+        labels = labels_of(actions)
+        n_actions = len(actions.ids if isinstance(actions, ActionSets) else actions)
+        left = list(range(n_actions)) if labels is None else labels
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= n_actions:
+            raise ParameterError(f"n must be a whole number from 1 to the {n_actions} eligible actions; got {n!r}.")
+        chosen = []
+        for _ in range(n):
+            label, propensity = self.choose(x, actions)
+            place = label if labels is None else left.index(label)
+            chosen.append((left[place], propensity))
+            left = left[:place] + left[place + 1 :]
+            actions = without(actions, place) if left else actions
+        return chosen
 
     def _positions_by_label(self) -> tuple[list[Any], dict[Any, int]]:
         labels = self.actions_
