@@ -16,7 +16,9 @@ from starlette.testclient import TestClient
 
 from offsettree.service import Engine, GroupWriter, LoopSettings, Settings, SqliteStore
 from offsettree.service.app import make_app
+from offsettree.service.http import Gate
 from offsettree.service.keys import Keys
+from offsettree.service.requests import RequestError
 from offsettree.service.settings import KeySettings, PersonalizerSettings, ServerSettings
 from offsettree.service.store import StoreError
 
@@ -143,6 +145,15 @@ def test_huge_bodies_and_batches_are_refused(tmp_path: Path) -> None:
         assert client.post("/v1/loops/shop/decide", content=iter([b" " * 1500] * 2)).status_code == 413
         many: dict[str, Any] = {"requests": [{}] * 3}
         assert client.post("/v1/loops/shop/decide/batch", json=many).status_code == 413
+
+
+def test_too_many_requests_at_once_are_a_503() -> None:
+    gate = Gate(ServerSettings(max_concurrency=2), Keys(KeySettings()))
+    gate.n_open = 3
+    with pytest.raises(RequestError, match="at once") as refused:
+        gate._check({}, "decide")
+    assert refused.value.status == 503
+    gate._check({}, None)  # health answers at all times
 
 
 def test_a_store_that_cannot_write_is_a_503_and_the_health_says_so(

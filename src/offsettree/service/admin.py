@@ -98,7 +98,7 @@ class Admin:
         loop = self.engine.loop(request.path["loop"])
         names = ["time", "rows", "served", "policy", "policy_low", "policy_high", "baseline", "best_constant"]
         names += ["gain_low", "gain_high", "gain_over_constant_low", "gain_over_constant_high"]
-        return Reply(encode({"columns": names, "rows": loop.learning.values.history}))
+        return Reply(encode({"columns": names, "rows": loop.learning.history()}))
 
 
 def _time(text: str | None, name: str) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,6 +81,10 @@ class FileDecider:
             self.policy = load(Path(file.name))
         self._labels = {str(label): label for label in self.policy.actions_.tolist()}
         self.slow = False
+        every = [Action(each) for each in self._labels]
+        for actions in (every, every[:-1]):  # kernels are compiled at their first use: not while somebody waits
+            with suppress(Exception):
+                self.choose({}, actions)
 
     def choose(self, context: dict[str, Any], actions: list[Action]) -> tuple[int, list[float] | None]:
         """Return the policy's choice among the actions that it knows."""

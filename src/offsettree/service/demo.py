@@ -86,7 +86,7 @@ def demo_settings(server: ServerSettings | None = None) -> Settings:
         waiting_time=3.0,
         snapshot_rows=250,
         snapshot_every=5.0,
-        learn_every=60.0,
+        learn_every="5m",
     )
     loops = {"demo": shop, "personalizer": msgspec.structs.replace(LoopSettings(), waiting_time="10m")}
     return Settings(loops, server or ServerSettings(), PersonalizerSettings("personalizer"))

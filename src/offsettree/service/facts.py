@@ -20,7 +20,6 @@ def loop_facts(engine: Engine, loop: Loop) -> dict[str, Any]:
     now = engine.clock()
     learning = loop.learning
     summary = engine.store.summary(loop.record.id)
-    values = learning.values.facts()
     versions = {each.version: each for each in engine.store.versions(loop.record.id)}
     running = versions.get(learning.running.version)
     facts: dict[str, Any] = {
@@ -40,14 +39,19 @@ def loop_facts(engine: Engine, loop: Loop) -> dict[str, Any]:
         "rows_learned": learning.learner.n_rows,
         "faults": loop.faults,
         "last_fault": loop.last_fault,
-        "values": values,
-        "candidate": None if learning.candidate is None else learning.candidate.facts(loop.settings.alpha),
-        "actions": learning.health.actions(),
-        "drift": learning.health.drift(),
-        "propensity_mismatches": learning.health.mismatches(),
-        "never_taken": learning.health.never_taken(),
     }
-    facts["problems"] = _problems(facts, learning.health.problems())
+    with learning.lock:
+        candidate, health = learning.candidate, learning.health
+        facts |= {
+            "values": learning.values.facts(),
+            "candidate": None if candidate is None else candidate.facts(loop.settings.alpha),
+            "actions": health.actions(),
+            "drift": health.drift(),
+            "propensity_mismatches": health.mismatches(),
+            "never_taken": health.never_taken(),
+        }
+        found = health.problems()
+    facts["problems"] = _problems(facts, found)
     facts["verdict"] = _verdict(facts)
     return facts
 

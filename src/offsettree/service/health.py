@@ -35,7 +35,7 @@ class Rates:
 
     def series(self, name: str, now: float) -> list[tuple[int, int]]:
         """Return minutes, as seconds since 1970, and counts."""
-        kept = dict(self._minutes)
+        kept = dict(tuple(self._minutes))  # copied at once: another thread may be counting
         last = int(now // 60)
         first = max(last - 59, min(kept, default=last))
         return [(minute * 60, kept[minute][name] if minute in kept else 0) for minute in range(first, last + 1)]

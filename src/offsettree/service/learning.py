@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,7 +62,7 @@ def combine(how: str, default: float, values: list[float]) -> float:
 
 
 class Learning:
-    """Learns from a loop's rows; called by one thread at a time.
+    """Learns from a loop's rows; its methods are called by one thread at a time.
 
     Parameters
     ----------
@@ -78,6 +79,7 @@ class Learning:
     def __init__(self, record: LoopRecord, settings: LoopSettings, writer: GroupWriter, now: float) -> None:
         self.record = record
         self.settings = settings
+        self.lock = threading.Lock()  # of values, health and candidate, which others look at while rows are counted
         self.writer = writer
         self.store = writer.store
         self.limits = Limits.of(settings)
@@ -201,16 +203,22 @@ class Learning:
         if not decisions:
             return
         rows = [MaturedRow(decision, self.settings.reward_range) for decision in decisions]
-        self.values.add(rows, now)
-        self.health.add(rows)
-        if self.candidate is not None:
-            self.candidate.add(rows, self._constants())
+        with self.lock:
+            self.values.add(rows, now)
+            self.health.add(rows)
+            if self.candidate is not None:
+                self.candidate.add(rows, self._constants())
         if self.settings.mode in LEARNS_FROM:
             for row in rows:
                 if not row.is_fault:
                     action = hashed_action(row.action)
                     self.learner.learn(hashed_context(row.context), action, row.share, row.decision.probability)
         self.last = decisions[-1].matured or self.last
+
+    def history(self) -> list[list[float]]:
+        """Return the values over time."""
+        with self.lock:
+            return [list(point) for point in self.values.history]
 
     def _constants(self) -> list[str]:
         return list(self.settings.actions) or list(self.values.constants)

@@ -117,7 +117,7 @@ def render(engine: Engine, loop: Loop) -> str:
         _candidate_card(facts["candidate"]),
         _versions_card(name, versions),
     ]
-    history = encode(_finite(loop.learning.values.history)).decode().replace("<", "\\u003c")
+    history = encode(_finite(loop.learning.history())).decode().replace("<", "\\u003c")
     head = join(
         [
             element("meta", charset="utf-8"),

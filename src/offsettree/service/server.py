@@ -18,6 +18,7 @@ from offsettree.service.app import make_app
 from offsettree.service.demo import demo_settings
 from offsettree.service.engine import Engine
 from offsettree.service.keys import Keys
+from offsettree.service.postgres_store import PostgresStore
 from offsettree.service.settings import Settings, read_settings
 from offsettree.service.sqlite_store import SqliteStore
 from offsettree.service.visitors import visit
@@ -112,8 +113,6 @@ def serve(settings: Settings, folder: str | Path, *, visitors: bool = False) -> 
 def _store(settings: Settings, folder: Path) -> Any:
     if settings.server.database is None:
         return SqliteStore(folder / DATABASE)
-    from offsettree.service.postgres_store import PostgresStore
-
     return PostgresStore(settings.server.database)
 
 

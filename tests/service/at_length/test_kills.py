@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import random
 import resource
@@ -47,7 +48,7 @@ def send(port: int, caller: int, ledger: Ledger, stopped: threading.Event) -> No
                 status, answer = call(port, "POST", "/v1/loops/demo/decide", body)
                 if status == 200:
                     break
-            except (OSError, ValueError):
+            except (OSError, ValueError, http.client.HTTPException):
                 time.sleep(0.05)
         else:
             return
@@ -58,7 +59,7 @@ def send(port: int, caller: int, ledger: Ledger, stopped: threading.Event) -> No
         try:
             reward = {"reward": value, "reward_id": "only"}
             status, _ = call(port, "POST", f"/v1/loops/demo/events/{event_id}/reward", reward)
-        except (OSError, ValueError):
+        except (OSError, ValueError, http.client.HTTPException):
             continue
         if status == 200:
             with ledger.lock:
