@@ -74,14 +74,7 @@ if not KEEPS:
     )
 
 
-class KernelLibrary(JITCodeLibrary):
-    """Code that is optimised as a whole only, and not function by function before that, which is done again then."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-
-class PartLibrary(KernelLibrary):
+class PartLibrary(JITCodeLibrary):
     """Code of a function that kernels call: it is linked into theirs, and optimised and translated there only.
 
     numba does both for every function by itself, and again in each that calls it: most of the time it takes.
@@ -108,14 +101,13 @@ class PartLibrary(KernelLibrary):
 class ReorderingPartLibrary(PartLibrary):
     """As above, but optimised by itself first: the order of its sums must not depend on the kernel that calls it."""
 
-    _optimize_functions = JITCodeLibrary._optimize_functions
     _optimize_final_module = JITCodeLibrary._optimize_final_module
 
 
 class KernelCompiler(Compiler):
     """numba's compiler, for kernels: what they call, of ours and of numba's, is compiled as their parts."""
 
-    library: ClassVar[type[JITCodeLibrary]] = KernelLibrary
+    library: ClassVar[type[JITCodeLibrary]] = JITCodeLibrary
     reordering_library: ClassVar[type[JITCodeLibrary]] = JITCodeLibrary
 
     def _compile_core(self) -> Any:
