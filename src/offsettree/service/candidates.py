@@ -57,12 +57,14 @@ class Candidate:
         self.over_running = limits.wealth("any_action")
         self.over_constants: dict[str, Wealth] = {}
         self.fault: str | None = None
+        self._earned, self._n_earned = 0.0, 0  # rewards of the rows counted
 
     def add(self, rows: Sequence[MaturedRow], constants: Sequence[str]) -> None:
         """Value the candidate on matured rows; `constants` are the actions that any policy could always take."""
         for name in constants:
             if len(self.over_constants) < MOST_CONSTANTS and name not in self.over_constants:
                 self.over_constants[name] = self.limits.wealth("any_action")
+        usual = self._earned / self._n_earned if self._n_earned else 0.5
         running: list[float] = []
         against: dict[str, list[float]] = {name: [] for name in self.over_constants}
         for row in rows:
@@ -74,9 +76,11 @@ class Candidate:
                 self.fault = f"{type(error).__name__}: {error}"
                 return
             choice = max(choice, 0)
-            running.append(gain(row, choice, max(row.greedy, 0)))
+            self._earned += row.share
+            self._n_earned += 1
+            running.append(gain(row, choice, max(row.greedy, 0), usual))
             for name, terms in against.items():
-                terms.append(gain(row, choice, row.taken_by_constant(name)))
+                terms.append(gain(row, choice, row.taken_by_constant(name), usual))
         self.over_running.add(np.array(running))
         for name, terms in against.items():
             self.over_constants[name].add(np.array(terms))
@@ -110,6 +114,7 @@ class Candidate:
                 "version": self.version,
                 "number": self.number,
                 "trained_to": self.trained_to,
+                "earned": [self._earned, self._n_earned],
                 "running": self.over_running.state(),
                 "constants": {name: wealth.state() for name, wealth in self.over_constants.items()},
             }
@@ -118,6 +123,7 @@ class Candidate:
     def restore(self, kept: dict[str, Any]) -> None:
         """Take over the evidence of a decoded `state`."""
         self.over_running.restore(kept["running"])
+        self._earned, self._n_earned = kept["earned"]
         for name, state in kept["constants"].items():
             self.over_constants[name] = self.limits.wealth("any_action")
             self.over_constants[name].restore(state)

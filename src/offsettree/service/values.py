@@ -62,7 +62,7 @@ class Limits(NamedTuple):
         """Return bettors on the gain of a greedy action over another policy."""
         if self.is_apprentice:  # weights of a caller have no limit, but its own is always 1
             return Wealth(GAINS, -1.0, math.inf)
-        most = max(self.greedy, getattr(self, other)) / 2
+        most = max(self.greedy, getattr(self, other))
         return Wealth(GAINS, -most, most)
 
 
@@ -94,6 +94,7 @@ class LoopValues:
     def add(self, rows: Sequence[MaturedRow], now: float) -> None:
         """Count matured rows. The constant that leads is chosen before them: its gain stays a fair game."""
         leader = self.best_constant
+        usual = self.served / self.n_rows if self.n_rows else 0.5
         policy, over_baseline, over_constant = [], [], []
         for row in rows:
             self.last = max(self.last, row.decision.matured or 0)
@@ -113,9 +114,9 @@ class LoopValues:
             if allowed.greedy:
                 policy.append(weight * row.share)
             if allowed.greedy and allowed.held:
-                over_baseline.append((weight - row.held_back_weight()) * (row.share - 0.5))
+                over_baseline.append((weight - row.held_back_weight()) * (row.share - usual))
             if leader is not None and allowed.any_action:
-                over_constant.append(gain(row, row.greedy, row.taken_by_constant(leader)))
+                over_constant.append(gain(row, row.greedy, row.taken_by_constant(leader), usual))
         self.policy.add(np.array(policy))
         self.over_baseline.add(np.array(over_baseline))
         self.over_constant.add(np.array(over_constant))
@@ -199,6 +200,10 @@ class LoopValues:
             getattr(self, name).restore(kept[name])
 
 
-def gain(row: MaturedRow, new: int, old: int) -> float:
-    """Return the gain of one choice over another in a row; 1/2 is taken off the reward, which lowers the variance."""
-    return 0.0 if new == old else (row.weight(new) - row.weight(old)) * (row.share - 0.5)
+def gain(row: MaturedRow, new: int, old: int, usual: float) -> float:
+    """Return the gain of one choice over another in a row.
+
+    The mean reward of earlier rows is taken off: weights of both have the mean 1, so that the mean gain stays, and its
+    variance falls.
+    """
+    return 0.0 if new == old else (row.weight(new) - row.weight(old)) * (row.share - usual)
