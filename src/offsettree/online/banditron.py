@@ -13,7 +13,7 @@ from offsettree._lazy import ModuleOnDemand
 from offsettree.online._layout import make_layout, new_weights
 from offsettree.online._models import OnlineBanditron
 from offsettree.online._policy import OnlinePolicy
-from offsettree.online.exploration import Explores, check_probability
+from offsettree.online.explorer import Explores, check_probability
 from offsettree.reading import ColumnSpace
 
 __all__ = ["Banditron"]

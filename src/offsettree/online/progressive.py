@@ -18,7 +18,8 @@ from offsettree.base import BasePolicy
 from offsettree.exceptions import LogError, ParameterError, RewardError
 from offsettree.logs import LoggedData
 from offsettree.online._policy import OnlinePolicy
-from offsettree.online.exploration import EpochGreedy, Explorer, Explores
+from offsettree.online.exploration import EpochGreedy
+from offsettree.online.explorer import Explorer, Explores
 
 __all__ = ["ProgressiveResult", "progressive_validation"]
 

@@ -14,7 +14,7 @@ from offsettree._validation import check_range, is_number
 from offsettree.actions import labels_of
 from offsettree.exceptions import ParameterError
 from offsettree.logs import ActionSets
-from offsettree.online.exploration import Explorer
+from offsettree.online.explorer import Explorer
 
 __all__ = ["SquareCB"]
 

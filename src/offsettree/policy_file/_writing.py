@@ -18,7 +18,7 @@ from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.facts import Facts
 from offsettree.models import Inputs
 from offsettree.models.model import Model
-from offsettree.online.exploration import Explorer
+from offsettree.online.explorer import Explorer
 from offsettree.policy_file._fallbacks import write_other
 from offsettree.policy_file.saved import SavedPolicy
 from offsettree.reading.cannot_flatten import CannotFlatten

@@ -1,0 +1,296 @@
+"""What explorers have in common: a random action with some probability, else the policy's; exact propensities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from offsettree._available import check_available, check_available_for_one
+from offsettree._features import Features, as_one_row
+from offsettree._labels import find_actions
+from offsettree._validation import as_random_state, is_number
+from offsettree.actions import labels_of, without
+from offsettree.exceptions import ParameterError
+from offsettree.logs import ActionSets
+
+__all__ = ["Explorer", "Explores", "check_probability"]
+
+
+RATES_AT_ONCE = 256
+
+
+class Explores(ABC):
+    """Mixin: draws a uniform action with a probability that may change from row to row, else the greedy one."""
+
+    random_state: int | np.random.RandomState | np.random.Generator | None
+    actions_: Any
+
+    @abstractmethod
+    def _rates(self, first: int, n_rows: int) -> NDArray[np.float64]:
+        """Return the probability of exploration in rows `first`, `first` + 1, ..., counted from 1."""
+
+    @abstractmethod
+    def _rate_settings(self) -> tuple[Any, ...]:
+        """Return the parameters that `_rates` depends on."""
+
+    @property
+    def n_chosen_(self) -> int:
+        """The number of actions chosen."""
+        return int(self.__dict__.get("_n_chosen", 0))
+
+    def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
+        """Return the probability with which `choose` would now take each action for each row.
+
+        It needs a policy that has chosen or learned at least once.
+        """
+        if available is not None:
+            raise ParameterError("an explorer chooses among all actions: available must be None.")
+        rate = float(self._rates(self.n_chosen_ + 1, 1)[0])
+        greedy = np.asarray(self.predict(X))[:, np.newaxis] == self.actions_
+        probability: NDArray[np.float64] = rate / greedy.shape[1] + (1 - rate) * greedy
+        return probability
+
+    @abstractmethod
+    def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
+        """Return the greedy action for each row."""
+
+    def _next_rates(self, n_rows: int) -> NDArray[np.float64]:
+        rates = self._rates(self.n_chosen_ + 1, n_rows)
+        self._n_chosen = self.n_chosen_ + n_rows
+        return rates
+
+    def _next_rate(self) -> float:
+        """Return the next rate from a cache of RATES_AT_ONCE rates."""
+        row, settings = self.__dict__.get("_n_chosen", 0) + 1, self._rate_settings()
+        first, rates, cached_for = self.__dict__.get("_rate_cache", (0, (), None))
+        if not first <= row < first + len(rates) or cached_for != settings:
+            first, rates = row, self._rates(row, RATES_AT_ONCE).tolist()
+            self._rate_cache = first, rates, settings
+        self._n_chosen = row
+        rate: float = rates[row - first]
+        return rate
+
+    def _next_draws(self, n_rows: int) -> NDArray[np.float64]:
+        """Return two uniform draws per row: whether to explore, and which action."""
+        if "_random" not in self.__dict__:
+            self._random = as_random_state(self.random_state)
+        draws: NDArray[np.float64] = self._random.random_sample((n_rows, 2))
+        return draws
+
+    def _draw(self, greedy: int | None, n_actions: int) -> tuple[int, float]:
+        """Return the position of the action to take, and its propensity; uniform if there is no greedy action."""
+        rate = self._next_rate()
+        whether, which = self._next_draws(1)[0].tolist()
+        if greedy is None:
+            return min(int(which * n_actions), n_actions - 1), 1 / n_actions
+        action = min(int(which * n_actions), n_actions - 1) if whether < rate else greedy
+        return action, rate / n_actions + (1 - rate if action == greedy else 0.0)
+
+
+class Explorer(Explores, BaseEstimator):
+    """Base of explorers around a policy; a subclass defines `_rates`.
+
+    The policy itself is updated, not a copy.
+    """
+
+    policy: Any
+
+    @property
+    def actions_(self) -> NDArray[Any]:
+        """The labels of all actions, in the policy's order."""
+        if hasattr(self.policy, "actions_"):
+            labels: NDArray[Any] = self.policy.actions_
+            return labels if type(labels) is np.ndarray else np.asarray(labels)
+        if getattr(self.policy, "actions", None) is None:
+            raise ParameterError(
+                "an explorer must know all actions before the first row: give the policy actions=[...], or fit it "
+                "first."
+            )
+        return find_actions(np.empty(0), self.policy.actions)
+
+    @property
+    def takes_action_sets(self) -> bool:
+        """Whether the policy chooses among actions with features, which differ from row to row."""
+        return bool(getattr(self.policy, "takes_action_sets", False))
+
+    def choose(self, x: Any, actions: Any = None, available: Any = None) -> tuple[Any, float]:
+        """Return an action for one context, and the probability with which it was chosen.
+
+        If the policy is not fitted yet, the action is uniform.
+
+        Parameters
+        ----------
+        x : sequence of numbers, or mapping of names to values
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row, optional
+            The eligible actions of a policy over actions with features. The answer is an id, or a position where they
+            have no ids.
+        available : labels, or truth values in the order of `actions_`, optional
+            The actions there are to choose from, of a policy whose actions are labels. By default all.
+        """
+        self._check_policy()
+        if self.takes_action_sets:
+            return self._choose_eligible(x, actions, available)
+        if actions is not None:
+            raise ParameterError(_no_sets(self.policy))
+        labels, position_of = self._positions_by_label()
+        eligible = None
+        if available is not None:
+            eligible = np.flatnonzero(check_available_for_one(available, self.actions_).dense()[0]).tolist()
+        try:
+            label = self.policy.decide(x) if available is None else self.policy.decide(x, available)
+        except NotFittedError:
+            label = None
+        if label is not None and label not in position_of:
+            raise ParameterError(f"the policy chose {label!r}, which is none of its {len(labels)} actions.")
+        greedy = None if label is None else position_of[label]
+        if eligible is None:
+            action, propensity = self._draw(greedy, len(labels))
+            return labels[action], propensity
+        place, propensity = self._draw(None if greedy is None else eligible.index(greedy), len(eligible))
+        return labels[eligible[place]], propensity
+
+    def _choose_eligible(self, x: Any, actions: Any, available: Any) -> tuple[Any, float]:
+        if actions is None or available is not None:
+            raise ParameterError(
+                f"{type(self.policy).__name__} chooses among actions with features: pass actions=[...], the eligible "
+                "ones, and no available."
+            )
+        ids = labels_of(actions)
+        n_actions = len(actions.ids if isinstance(actions, ActionSets) else actions)
+        labels = list(range(n_actions)) if ids is None else ids
+        try:
+            greedy = labels.index(self.policy.decide(x, actions))
+        except NotFittedError:
+            greedy = None
+        place, propensity = self._draw(greedy, n_actions)
+        return labels[place], propensity
+
+    def choose_list(self, x: Any, actions: Any, n: int) -> list[tuple[Any, float]]:
+        """Return different actions for n slots, first slot first, each with the probability with which it was chosen.
+
+        Each slot is a choice among the eligible actions that the slots before it have left, and its propensity is that
+        of this choice. So every slot can be logged as a row of its own, with what was left as its set, learned from
+        and evaluated: an estimate is then the value of a slot, given the slots before it as they were logged. The
+        propensity of the whole list is the product.
+
+        Parameters
+        ----------
+        x : sequence of numbers, or mapping of names to values
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
+            The eligible actions, at least n.
+        n : int
+            The number of slots.
+        """
+        labels = labels_of(actions)
+        n_actions = len(actions.ids if isinstance(actions, ActionSets) else actions)
+        left = list(range(n_actions)) if labels is None else labels
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= n_actions:
+            raise ParameterError(f"n must be a whole number from 1 to the {n_actions} eligible actions; got {n!r}.")
+        chosen = []
+        for _ in range(n):
+            label, propensity = self.choose(x, actions)
+            place = label if labels is None else left.index(label)
+            chosen.append((left[place], propensity))
+            left = left[:place] + left[place + 1 :]
+            actions = without(actions, place) if left else actions
+        return chosen
+
+    def _positions_by_label(self) -> tuple[list[Any], dict[Any, int]]:
+        labels = self.actions_
+        kept = self.__dict__.get("_label_cache")
+        if kept is None or kept[0] is not labels:
+            names = labels.tolist()
+            kept = labels, names, {label: position for position, label in enumerate(names)}
+            self._label_cache = kept
+        return kept[1], kept[2]
+
+    def learn(self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None) -> Self:
+        """Let the policy learn from one row: the action, its reward, its propensity, and the eligible actions."""
+        if self.takes_action_sets:
+            if not hasattr(self.policy, "learn"):
+                raise ParameterError(
+                    f"the policy must have learn to learn from single rows, as OnlineActionRegression does; "
+                    f"{type(self.policy).__name__} has not. Log what choose returns, and fit it on the log."
+                )
+            self.policy.learn(x, actions, action, reward, propensity)
+        elif actions is not None:
+            raise ParameterError(_no_sets(self.policy))
+        elif hasattr(self.policy, "learn"):
+            self.policy.learn(x, action, reward, propensity)
+        elif hasattr(self.policy, "partial_fit"):
+            row = as_one_row(
+                x, getattr(self.policy, "feature_names_in_", None), getattr(self.policy, "_frame_like", None)
+            )
+            self.policy.partial_fit(row, [action], reward=[reward], propensity=[propensity])
+        else:
+            raise ParameterError(
+                f"the policy must have learn or partial_fit to learn from single rows; {type(self.policy).__name__} "
+                "has neither. Log what choose returns, and fit it on the log."
+            )
+        return self
+
+    def decide(self, x: Any, *among: Any) -> Any:
+        """Return the policy's action for one context, without exploring; `among` is what its `decide` takes more."""
+        return self.policy.decide(x, *among)
+
+    def predict(self, X: Features, available: Any = None, action_sets: Any = None) -> NDArray[Any]:
+        """Return the policy's action for each row, without exploring; the rest is passed on to the policy."""
+        if action_sets is not None:
+            return np.asarray(self.policy.predict(X, action_sets))
+        return np.asarray(self.policy.predict(X) if available is None else self.policy.predict(X, available))
+
+    def predict_proba(self, X: Features, available: Any = None, action_sets: Any = None) -> NDArray[np.float64]:
+        """Return the probability with which `choose` would now take each action for each row.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or frame
+            The contexts.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
+            Which actions there are to choose from; by default all.
+        action_sets : ActionSets, optional
+            The eligible actions of each row, of a policy over such sets.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_actions), or (n_pairs,) with action sets
+        """
+        rate = float(self._rates(self.n_chosen_ + 1, 1)[0])
+        if action_sets is not None:
+            if not self.takes_action_sets:
+                raise ParameterError(_no_sets(self.policy))
+            share = np.repeat(1 / action_sets.sizes, action_sets.sizes)
+            greedy = np.asarray(self.policy.predict_proba(X, action_sets))
+            return np.asarray(rate * share + (1 - rate) * greedy)
+        chosen = np.asarray(self.predict(X, available))[:, np.newaxis] == self.actions_
+        if available is None:
+            return np.asarray(rate / chosen.shape[1] + (1 - rate) * chosen)
+        mask = check_available(available, len(chosen), self.actions_).dense()
+        return np.asarray(rate * mask / mask.sum(axis=1, keepdims=True) + (1 - rate) * chosen)
+
+    def _check_policy(self) -> None:
+        if not hasattr(self.policy, "decide"):
+            raise ParameterError(
+                f"policy must be a policy, such as OnlineOffsetTree(actions=...); got {self.policy!r}."
+            )
+
+
+def _no_sets(policy: Any) -> str:
+    return (
+        f"{type(policy).__name__} chooses among actions known in training: pass available=[...], the labels there are "
+        "to choose from. For actions with features, use a policy over such actions, as OnlineActionRegression."
+    )
+
+
+def check_probability(value: Any, name: str) -> float:
+    """Return a number from 0 to 1."""
+    if not is_number(value) or not 0 <= value <= 1:
+        raise ParameterError(f"{name} must be a number from 0 to 1; got {value!r}.")
+    return float(value)
