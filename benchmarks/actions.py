@@ -1,7 +1,8 @@
 """Actions with features, that come and go: true values beside Vowpal Wabbit and LightGBM, and speed.
 
 Catalogues are simulated (`offsettree.simulate_catalogue`): half of the items appear in the second half of the days, and
-decisions of the last quarter are judged by their true expected rewards. The same rows for all, in the same order, once.
+decisions of the last quarter of the days, in which a quarter of all items is new, are judged by their true expected
+rewards. The same rows for all, in the same order.
 Vowpal Wabbit learns by `--cb_adf` from text and from its cache; LightGBM predicts rewards from the features of context
 and item, and the best item is taken. Seconds are processor time of one core, the least of a few runs; those of Vowpal
 Wabbit are less what it takes to start, and ours include all checks and hashing.
