@@ -38,7 +38,7 @@ def visit_shop(engine: Engine, clock: Clock, n_visitors: int, seed: int = 0, tea
     waiting = engine.loops["demo"].settings.waiting
     for first in range(0, n_visitors, 50):
         visitors = [shop.visitor() for _ in range(50)]
-        requests: list[Any] = []
+        requests: list[DecideRequest] = []
         for visitor in visitors:
             told = {} if teacher is None else teacher(visitor, shop.random)
             event_id = f"{seed}-{first}-{len(requests)}"

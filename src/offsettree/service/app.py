@@ -29,6 +29,7 @@ __all__ = ["make_app", "operations_of"]
 
 STEP = 0.25  # seconds between two looks for rows that have matured
 FORGET = 600.0
+MANY = 200  # rows at once: there may be more
 log = logging.getLogger("offsettree.service")
 
 
@@ -128,7 +129,7 @@ async def _learn(engine: Engine, trainer: Trainer) -> None:
     forgotten = engine.clock()
     while True:
         try:
-            await asyncio.to_thread(engine.step)
+            done = await engine.step_soon()
             await asyncio.to_thread(trainer.step)
             if engine.clock() - forgotten > FORGET:
                 forgotten = engine.clock()
@@ -137,5 +138,6 @@ async def _learn(engine: Engine, trainer: Trainer) -> None:
             raise
         except Exception:
             log.exception("learning failed; it is tried again")
+            done = 0
             await asyncio.sleep(1.0)
-        await asyncio.sleep(STEP)
+        await asyncio.sleep(STEP if done < MANY else 0)

@@ -114,7 +114,7 @@ class Learning:
             self._swap(running, "start", now)
         self.running = running
         while rows := self.store.matured(self.record.id, self.last, ROWS_AT_ONCE):
-            self._process(rows, now)
+            self.process(rows, now)
         return running
 
     def _take_over(self, kept: dict[str, Any], versions: dict[int, Version]) -> None:
@@ -159,30 +159,40 @@ class Learning:
             return self._follow(now)
         if not self._leads:
             self._lead(now)
-        how, default = self.settings.combine, self.settings.default_reward
         done = 0
         while done < most:
-            rows = self.writer.write(
-                Settle(self.record.id, now, ROWS_AT_ONCE, lambda values: combine(how, default, values))
-            )
-            self._process(rows, now)
+            rows = self.writer.write(self.settlement(now))
+            self.process(rows, now)
             done += len(rows)
             if len(rows) < ROWS_AT_ONCE:
                 break
-        if done:
-            self._promote(now)
+        self.finish(now)
+        return done
+
+    def settlement(self, now: float) -> Settle:
+        """Return the change that settles the next rows whose waiting time is over."""
+        how, default = self.settings.combine, self.settings.default_reward
+        return Settle(self.record.id, now, ROWS_AT_ONCE, lambda values: combine(how, default, values))
+
+    def finish(self, now: float) -> None:
+        """Promote a candidate that is shown to be better, and keep a snapshot if it is time."""
+        self._promote(now)
         if self.learner.n_rows - self.snapshot_rows >= self.settings.snapshot_rows and now - self.snapshot_time >= (
             seconds(self.settings.snapshot_every) or 0.0
         ):
             self.snapshot(now)
-        return done
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether this process has settled the last rows: if not, it must first take over, or follow."""
+        return self._leads
 
     def _follow(self, now: float) -> int:
         """Learn from the rows that another process has settled, and swap when it swaps."""
         self._leads = False
         done = 0
         while rows := self.store.matured(self.record.id, self.last, ROWS_AT_ONCE):
-            self._process(rows, now)
+            self.process(rows, now)
             done += len(rows)
         swaps = self.store.swaps(self.record.id)
         if swaps and swaps[-1].version != self.running.version:
@@ -199,7 +209,8 @@ class Learning:
         self._leads = True
         self.running = self._restore(now)
 
-    def _process(self, decisions: Sequence[Decision], now: float) -> None:
+    def process(self, decisions: Sequence[Decision], now: float) -> None:
+        """Count settled rows, and learn from them."""
         if not decisions:
             return
         rows = [MaturedRow(decision, self.settings.reward_range) for decision in decisions]
