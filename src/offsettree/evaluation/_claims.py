@@ -24,6 +24,7 @@ BY_CHANCE = 2.0  # standard errors by which the mean weight may fall below 1 by 
 # Of a larger shortfall, this many standard errors still count as chance. Fewer with `Terms.from_zero`: there the
 # shortfall lowers the estimate itself, whatever the rewards.
 FORGIVEN = {False: 2.0, True: 1.0}
+ROUNDING = 1e-9  # of the range of rewards: smaller residuals are errors of rounding
 
 
 def _places(order: int) -> NDArray[np.intp]:
@@ -153,8 +154,11 @@ class Claims:
     @property
     def n_informative(self) -> Numbers:
         """The number of equal nonzero rows that would be as skewed: about the number of rare rewards seen."""
+        # Matched rewards that are all equal differ from their mean by rounding only: no row is informative.
+        smallest = ROUNDING * (self.known.high - self.known.low)
+        is_seen = self.squares[:, 0, 0] > smallest**2 * (self.squares[:, 1, 1] + self.squares[:, 2, 2])
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.squares[:, 0, 0] ** 3 / self.cubes[:, 0, 0, 0] ** 2)
+            return np.where(is_seen, self.squares[:, 0, 0] ** 3 / self.cubes[:, 0, 0, 0] ** 2, 0.0)
 
     def taken(self, which: NDArray[np.intp]) -> Claims:
         """Return the claims at these indices."""

@@ -28,14 +28,14 @@ class Decider(Protocol):
 
 @lru_cache(maxsize=1 << 14)
 def _hashed_id(action_id: str) -> Hashed:
-    return hashed({}, first=f"action={action_id}")
+    return hashed({}, first=f"action:{action_id}")
 
 
 def hashed_action(action: Action, deepest: int = 16) -> Hashed:
     """Return an action's features: its id first, then its own ones."""
     if not action.features:
         return _hashed_id(action.id)
-    return hashed(action.features, deepest, first=f"action={action.id}")
+    return hashed(action.features, deepest, first=f"action:{action.id}")
 
 
 def hashed_context(context: dict[str, Any], deepest: int = 16) -> Hashed:
