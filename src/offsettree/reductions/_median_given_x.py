@@ -8,6 +8,7 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor
 
 from offsettree._features import Features, count_rows, is_frame, take_rows
+from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.learners import NominalEncoder
 from offsettree.reductions._weighted_median import weighted_median
@@ -29,7 +30,7 @@ def median_given_x(
     """
     n_rows = len(reward)
     if n_rows < 2:
-        raise LogError("offset='median_given_x' needs at least 2 rows to be cross-fitted; got 1.")
+        raise LogError(Parameter("offset", "median_given_x"), " needs at least 2 rows to be cross-fitted; got 1.")
     rows: Features = NominalEncoder().fit(X).transform(X) if is_frame(X) else X
     offset = np.empty(n_rows)
     for others, own in KFold(min(N_FOLDS, n_rows), shuffle=True, random_state=seed).split(np.empty(n_rows)):
