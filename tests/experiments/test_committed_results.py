@@ -38,7 +38,7 @@ def test_a_small_part_run_again_gives_the_committed_results(learners: str, name:
     assert len(part) == len(table1.COLUMNS[learners])
     for record in part:
         again = table1.run_one(record["learners"], record["dataset"], record["split"], record["method"])
-        # The last digit of an eigenvector differs between LAPACKs. It may decide how a forest's learned trees part, and,
+        # The last digit of an eigenvector differs between LAPACKs. It may decide how a forest's learned trees part and,
         # by the principal directions of reward boosting, a decision between two actions that are nearly equal.
         within = {"offset forest": 0.08, "reward boosting": 0.03}.get(record["method"], 1e-9)
         assert again["error"] == pytest.approx(record["error"], abs=within), record

@@ -67,6 +67,8 @@ def test_decide_is_predict_whatever_form_the_row_has(policy: OffsetTree) -> None
         assert [policy.decide(row.tolist()) for row in X[:20]] == expected[:20]
         assert [policy.decide(tuple(row.tolist())) for row in X[:20]] == expected[:20]
         assert [policy.decide(row[np.newaxis]) for row in X[:20]] == expected[:20]
+        swapped = X.astype(X.dtype.newbyteorder(">"))
+        assert [policy.predict(row[np.newaxis]).item() for row in swapped[:20]] == expected[:20]
         if not isinstance(policy.estimator, GaussianNB):
             assert [policy.decide(sp.csr_matrix(row[np.newaxis])) for row in X[:20]] == expected[:20]
     read_only = X_NEW.copy()

@@ -50,6 +50,9 @@ def renamed(children: NDArray[np.int32], positions: NDArray[Any]) -> NDArray[np.
     return np.where(children >= 0, children, ~positions[~np.minimum(children, -1)]).astype(np.int32)
 
 
+ONE_ROW_TYPES = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64))  # in the machine's own byte order
+
+
 class CompiledTree(ABC):
     """A fitted tree of contests in flat arrays, with the same decisions as its classifiers asked one by one."""
 
@@ -58,7 +61,7 @@ class CompiledTree(ABC):
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         """Return the position of each row's action, for a checked array or CSR matrix."""
-        if type(X) is np.ndarray and len(X) == 1 and X.dtype.char in "fdl" and X.flags.c_contiguous:
+        if type(X) is np.ndarray and len(X) == 1 and X.dtype in ONE_ROW_TYPES and X.flags.c_contiguous:
             # A new process that decides on one row compiles no more than that takes.
             return np.array([self.one_row(0)(X[0])], dtype=np.intp)
         position = self.choose_screening(X, refused=0)
