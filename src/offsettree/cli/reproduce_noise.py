@@ -12,7 +12,7 @@ from offsettree._optional import require
 from offsettree.cli._folders import make_folder
 from offsettree.cli._output import print_json
 from offsettree.exceptions import ParameterError
-from offsettree.experiments import noise
+from offsettree.experiments import banditron_report, noise
 from offsettree.experiments.seeds import splits_of
 
 __all__ = ["configure"]
@@ -55,7 +55,8 @@ def run_noise(options: argparse.Namespace) -> int:
     runs: dict[str, int] = {"n_rows": options.rows, "n_seeds": options.seeds, "seed": options.seed}
     noise.run(records, **runs, n_jobs=options.jobs)
     errors = noise.select(records, **runs)
-    title = f"Mean error over one pass of {options.rows:,} rows of SynSep with wrong labels"
+    seeds = banditron_report.count(options.seeds, "seed")
+    title = f"Mean error over one pass of {options.rows:,} rows of SynSep with wrong labels, {seeds}"
     text = f"{title}\n\n{noise.table(errors)}\n\n{noise.verdict(errors)}\n"
     stem = "noise" + f"-{options.rows}-rows" * (options.rows != noise.N_ROWS)
     stem += f"-seed-{options.seed}" * (options.seed != 0)
