@@ -107,7 +107,9 @@ lower too:
   {tuned:.3f}, importance weighting {weighting:.3f}, M5P {m5p_r:.3f}, REPTree {reptree:.3f}.
 - Against Weka's default M5P, with linear models in its leaves, the tuned tree is about level ({tuned:.3f} against
   {m5p:.3f}). That column is {m5p_distance:.3f} away from the paper's, the one with -R {m5p_r_distance:.3f}.
-- A single regressor is worse than separate ones, as the paper says, for both learners.
+- A single regressor is worse than separate ones, as the paper says: clearly for M5P, on {single_m5p_worse} of the 13
+  datasets. For REPTree it is so in the mean only ({single_reptree:.3f} against {reptree:.3f}): the single one is better
+  on {single_reptree_better} of 13.
 - With stronger learners regression is ahead: one forest of extremely randomised trees per action ({forest:.3f})
   is better than the same forest at the nodes of one offset tree ({tree_forest:.3f}), and so is importance
   weighting with it ({weighting_forest:.3f}). A single tree of contests discards rows at every level.
@@ -272,6 +274,9 @@ def main() -> None:
         m5p_distance=report.distance(weka, "separate M5P", "separate M5P"),
         m5p_r_distance=report.distance(weka, "separate M5P -R", "separate M5P"),
         reptree=report.column_mean(weka, "separate REPTree"),
+        single_reptree=report.column_mean(weka, "single REPTree"),
+        single_m5p_worse=n_better(weka, "separate M5P", "single M5P"),
+        single_reptree_better=n_better(weka, "single REPTree", "separate REPTree"),
         forest=report.column_mean(sklearn, "separate extra-trees"),
         tree_forest=report.column_mean(sklearn, "offset tree, extra-trees"),
         weighting_forest=report.column_mean(sklearn, "weighting, extra-trees"),
@@ -313,12 +318,17 @@ def claims(errors: Errors) -> str:
     ):
         found = []
         for tree in (table1.LETTER, table1.TUNED):
-            won = sum(errors[name, tree] < errors[name, rival] for name in names)
+            won = n_better(errors, tree, rival)
             mine, theirs = report.column_mean(errors, tree), report.column_mean(errors, rival)
             word = "holds" if mine < theirs and won >= n_needed else "does not hold"
             found.append(f"{word}: better on {won} of {len(names)}, {mine:.3f} against {theirs:.3f}")
         lines.append(f"| {said} | {found[0]} | {found[1]} |")
     return "\n".join(lines)
+
+
+def n_better(errors: Errors, method: str, rival: str) -> int:
+    """Count the datasets on which a method has fewer errors than its rival."""
+    return sum(errors[name, method] < errors[name, rival] for name in TABLE_1)
 
 
 def regression_distances(errors: Errors) -> dict[str, float]:
