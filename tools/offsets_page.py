@@ -94,7 +94,11 @@ about log2 k instead of k - 1. So 1/2 is the poor choice on the paper's own data
 ## What is measured
 
 In Table 1, with one J48 per contest and the weights given to it (mean test error over 13 datasets and ten splits, ±
-its standard error; [experiments.md](experiments.md) has the other readings):
+its standard error; [experiments.md](experiments.md) has the other readings). The first row is a column of the table,
+which the first command runs; the second runs the others:
+
+    offsettree reproduce table1 --learners weka --out docs/results
+    offsettree reproduce table1 --learners weka --readings --out docs/results
 
 | offset | error |
 |---|---|
