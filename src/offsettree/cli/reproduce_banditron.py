@@ -27,9 +27,9 @@ def configure(results: Any) -> None:
     """Declare this subcommand and its options."""
     parser = results.add_parser(
         "banditron",
-        help="error rates of the Banditron and of two offset trees, online (section 7.2)",
+        help="error rates of the Banditron and of six offset trees, online (section 7.2)",
         description="One pass over labelled rows: decide, see whether the decision was right, learn. All methods are "
-        "perceptrons.",
+        "perceptrons, but for two offset trees with the hinge loss.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
