@@ -34,8 +34,10 @@ def configure(results: Any) -> None:
     parser.add_argument(
         "--rows", type=int, default=noise.N_ROWS, metavar="N", help=f"number of rows (default: {noise.N_ROWS})"
     )
-    parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs, each on its own rows (default: 5)")
-    parser.add_argument("--seed", type=int, default=0, help="other rows and draws in all runs (default: 0)")
+    parser.add_argument(
+        "--seeds", type=int, default=5, metavar="S", help="number of runs, each on its own rows (default: 5)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the runs (default: 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for records, table and figure")
     parser.add_argument("--json", action="store_true", help="print the errors as JSON")
