@@ -153,9 +153,10 @@ well, are beside it: learning from **explored rows only**, as in Langford and Zh
 with rows drawn by their weights instead of steps of that size. Two more trees, with the hinge loss that is the default
 of `OnlineOffsetTree`, are ours and not the paper's. The error counts every decision, including exploration.
 
-The paper's data is RCV1 as prepared by the Banditron's authors (673,768 stories, 4 topics). `--data rcv1` uses
-scikit-learn's edition of RCV1, if it can be downloaded; any svmlight file works too. This page has the two datasets
-that those authors generated, a million rows each: 9 classes of documents over 400 words, with 20 to 40 keywords per
+The paper's data is RCV1 as prepared by the Banditron's authors (673,768 stories, 4 topics). **RCV1 was not run for this
+page**, as it could not be downloaded where the page was made. `--data rcv1` tries to download scikit-learn's edition of
+it, and says so if it cannot be reached; the tests have a small stand-in for the download. Any svmlight file works too.
+This page has the two datasets that those authors generated, a million rows each: 9 classes of documents over 400 words, with 20 to 40 keywords per
 class; SynSep is separable, SynNonSep has 5 % wrong labels. Every seed has its own keywords and documents, the same for
 all methods. Only the order of the methods can be compared with the paper's figures. In the plots a line is the mean
 over the seeds, and the band their range.

