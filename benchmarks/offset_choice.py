@@ -1,7 +1,8 @@
-"""Offsets on three kinds of rewards: labels, rare rewards, and contexts that differ in luck; docs/offsets.md.
+"""Offsets on four kinds of rewards; docs/offsets.md.
 
-Logistic contests over eight actions, uniform logging, ten problems of each kind. Values are true, on the rows of the
-log, as shares of the way from random decisions (0) to the best ones (1).
+The kinds: labels; rare rewards; rewards spread over their range; and rewards that are high in some contexts and low in
+others, whatever the action. Logistic contests over eight actions, uniform logging, ten problems of each kind. Values
+are true, on 10,000 new contexts, as shares of the way from random decisions (0) to the best ones (1).
 
     python benchmarks/offset_choice.py [--problems 10] [--json FILE]
 """
@@ -28,7 +29,8 @@ OFFSETS: dict[str, Any] = {
     "0": 0.0,
 }
 N_ACTIONS = 8
-N_ROWS = {"labels": 3000, "rare rewards": 20_000, "contexts differ in luck": 3000}
+N_ROWS = {"labels": 3000, "rare rewards": 20_000, "spread over the range": 3000, "high or low by context": 3000}
+N_NEW = 10_000
 
 
 def mean_rewards(kind: str, X: NDArray[Any], direction: NDArray[Any]) -> NDArray[np.float64]:
@@ -38,17 +40,20 @@ def mean_rewards(kind: str, X: NDArray[Any], direction: NDArray[Any]) -> NDArray
         return np.asarray(np.arange(N_ACTIONS) == worth.argmax(axis=1)[:, np.newaxis], dtype=np.float64)
     if kind == "rare rewards":
         return np.asarray(np.clip(0.02 + 0.03 * np.tanh(worth), 0, 1))
-    luck = np.where(X[:, 2] > 0, 0.9, 0.1)
-    return np.asarray(np.clip(luck[:, np.newaxis] + 0.06 * np.tanh(worth), 0, 1))
+    if kind == "spread over the range":
+        return np.asarray(0.5 + 0.1 * np.tanh(worth))
+    level = np.where(X[:, 2] > 0, 0.9, 0.1)
+    return np.asarray(np.clip(level[:, np.newaxis] + 0.06 * np.tanh(worth), 0, 1))
 
 
 def rewards_of(kind: str, means: NDArray[np.float64], random: np.random.RandomState) -> NDArray[np.float64]:
-    """Draw rewards: clicks where they are rare, else amounts with a little noise; labels have none."""
+    """Draw rewards: clicks where they are rare, amounts with much noise or a little; labels have none."""
     if kind == "labels":
         return means
     if kind == "rare rewards":
         return (random.random_sample(means.shape) < means).astype(float)
-    return np.clip(means + random.normal(scale=0.02, size=means.shape), 0, 1)
+    scale = 0.25 if kind == "spread over the range" else 0.02
+    return np.clip(means + random.normal(scale=scale, size=means.shape), 0, 1)
 
 
 def main() -> None:
@@ -63,15 +68,18 @@ def main() -> None:
         for seed in range(options.problems):
             random = np.random.RandomState(seed)
             X = random.normal(size=(n_rows, 4))
-            means = mean_rewards(kind, X, random.normal(size=(2, N_ACTIONS)))
+            direction = random.normal(size=(2, N_ACTIONS))
+            means = mean_rewards(kind, X, direction)
             log = simulate_log(X, rewards_of(kind, means, random), random_state=seed)
-            worst, best = means.mean(), means.max(axis=1).mean()
+            new = random.normal(size=(N_NEW, 4))
+            true = mean_rewards(kind, new, direction)
+            evenly, best = true.mean(), true.max(axis=1).mean()
             for name, offset in OFFSETS.items():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     policy = OffsetTree(LogisticRegression(), offset=offset, random_state=0).fit(**log.arrays())
-                value = means[np.arange(n_rows), policy.predict(X)].mean()
-                found[name].append(float((value - worst) / (best - worst)))
+                value = true[np.arange(N_NEW), policy.predict(new)].mean()
+                found[name].append(float((value - evenly) / (best - evenly)))
         for name, shares in found.items():
             error = np.std(shares, ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
             print(f"{kind:<26}offset {name:<16}{np.mean(shares):.3f} +- {error:.3f}", flush=True)

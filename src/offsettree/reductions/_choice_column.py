@@ -14,7 +14,8 @@ __all__ = ["append_nominal"]
 def append_nominal(X: Features, index: NDArray[np.intp], n_values: int, name: str) -> Features:
     """Append `index` as one nominal column, of the categories "0", "1", ...: a frame, for learners that split them.
 
-    An array becomes a pandas frame, a sparse matrix a dense one. A column of the same name leaves the name to others.
+    An array becomes a pandas frame, a sparse matrix a dense one. If X has a column called `name`, "_" is added to
+    the new column's name.
     """
     levels = [str(value) for value in range(n_values)]
     if hasattr(X, "hstack") and is_frame(X):  # polars

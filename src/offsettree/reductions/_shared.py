@@ -60,7 +60,7 @@ def _train_level(
     classifier = learner.fit(union, label, votes.loudness(rows)[0], seed)
     n_rows = np.bincount(node, minlength=n_nodes)
     n_left = np.bincount(node, weights=label, minlength=n_nodes)
-    # As with separate classifiers, who heard one side or nobody has no opinion of its own.
+    # As with separate classifiers, a contest without rows, or with one label only, gets a constant answer.
     return [
         SharedContest(classifier, contest.node, n_nodes)
         if 0 < n_left[contest.node] < n_rows[contest.node]

@@ -67,8 +67,8 @@ class OffsetTree(BasePolicy):
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward. Rewards outside are refused.
     node_models : {"separate", "shared"}, default="separate"
-        "separate": a clone of the estimator per node. "shared": nodes share a classifier, with the node as an extra
-        feature (a zero-one column per node, so meant for a moderate number of actions). It is trained level by level,
+        "separate": a clone of the estimator per node. "shared": the nodes of a level share a classifier, with the node
+        as an extra feature (a zero-one column per node, so meant for a moderate number of actions). Levels are trained
         from the leaves up: a level's classifier learns from the contests of all nodes up to it. `n_jobs` has no part in
         it. It helps where contests resemble each other and costs where they do not. A linear learner can only shift its
         intercept from node to node: use one that finds interactions.
