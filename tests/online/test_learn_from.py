@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import SGDClassifier
 
-from offsettree import ActionTree, EpochGreedy, OffsetTree, OnlineOffsetTree, progressive_validation
+from offsettree import (
+    ActionTree,
+    EpochGreedy,
+    OffsetTree,
+    OnlineActionRegression,
+    OnlineOffsetTree,
+    progressive_validation,
+)
 from offsettree.datasets import make_synsep
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import ActionError, FeatureError, LogError, ParameterError, PropensityError, RewardError
 from offsettree.online._kernels_losses import drawn_weight
 
 X, Y = make_synsep(3000, random_state=0)
@@ -98,8 +105,54 @@ def test_another_word_is_refused() -> None:
     explorer = EpochGreedy(Told(), learn_from="mistakes")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="learn_from must be 'all' or 'exploration'; got 'mistakes'"):
         explorer.learn([0.0], "a", 1.0, 0.5)
-    with pytest.raises(ParameterError, match="propensity must be a number from 0 to 1; got 2"):
-        EpochGreedy(Told(), learn_from="exploration").learn([0.0], "a", 1.0, 2)
+    with pytest.raises(ParameterError, match="learn_from must be 'all' or 'exploration'; got 'mistakes'"):
+        explorer.choose([0.0])
+
+
+@pytest.mark.parametrize("learn_from", ["all", "exploration"])
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"propensity": 0}, PropensityError),
+        ({"propensity": 2}, PropensityError),
+        ({"propensity": np.nan}, PropensityError),
+        ({"propensity": None}, LogError),
+        ({"reward": 7.0}, RewardError),
+        ({"reward": np.nan}, RewardError),
+        ({"action": 99}, ActionError),
+        ({"action": "a"}, ActionError),
+        ({"x": [np.nan, 1.0]}, FeatureError),
+        ({"x": [1.0, 2.0, 3.0]}, FeatureError),
+        ({"actions": [{"id": 0}]}, ParameterError),
+    ],
+)
+def test_a_bad_row_is_refused_whether_or_not_it_would_be_learned_from(
+    learn_from: Any, change: dict[str, Any], error: type[Exception]
+) -> None:
+    """With so high a propensity a row of the policy's own action is next to never one that was explored."""
+    policy = OnlineOffsetTree(actions=range(9)).learn([1.0, 0.0], 0, 1.0, 0.5)
+    explorer = EpochGreedy(policy, learn_from=learn_from, random_state=0)
+    row: dict[str, Any] = {"x": [1.0, 0.0], "action": 0, "reward": 1.0, "propensity": 0.999999}
+    with pytest.raises(error):
+        explorer.learn(**(row | change))
+    assert policy.n_rows_seen_ == 1
+    explorer.learn(**row)
+
+
+@pytest.mark.parametrize("learn_from", ["all", "exploration"])
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [({"action": "z"}, ActionError), ({"reward": 7.0}, RewardError), ({"propensity": 0}, PropensityError)],
+)
+def test_so_is_a_bad_row_among_eligible_actions(
+    learn_from: Any, change: dict[str, Any], error: type[Exception]
+) -> None:
+    explorer = EpochGreedy(OnlineActionRegression(), learn_from=learn_from, random_state=0)
+    eligible = [{"id": "a", "price": 1.0}, {"id": "b", "price": 2.0}]
+    row: dict[str, Any] = {"x": {"age": 1.0}, "action": "a", "reward": 1.0, "propensity": 0.999999, "actions": eligible}
+    with pytest.raises(error):
+        explorer.learn(**(row | change))
+    explorer.learn(**row)
 
 
 def test_policies_of_other_kinds_learn_from_explored_rows_too() -> None:
