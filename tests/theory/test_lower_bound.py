@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,3 +157,23 @@ def test_the_horizon_bound_is_the_papers() -> None:
     assert th.horizon_bound(0.01, 4, 3) == pytest.approx(0.64)
     with pytest.raises(ParameterError, match="horizon must be a whole number of at least 1; got 0"):
         th.horizon_bound(0.01, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        *(((0.01, 4, bad), "horizon must be a whole number") for bad in (0, 1.5, np.nan, np.inf, "2", None, True)),
+        *(((0.01, bad, 2), "n_actions must be a whole number") for bad in (0, 1, 2.5, np.nan, np.inf, "2", None)),
+        *(((bad, 4, 2), "binary_regret must be a number") for bad in (-1, np.nan, np.inf, "0", None)),
+        ((0.01, 10, 400), r"n_actions \*\* horizon must be a number that a float can hold; got 10 \*\* 400"),
+    ],
+)
+def test_the_horizon_bound_refuses_what_has_no_meaning(arguments: tuple[Any, Any, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        th.horizon_bound(*arguments)
+
+
+@pytest.mark.parametrize("offset", [-1, 2, np.nan, np.inf, "0.5", None])
+def test_the_factor_on_labels_is_of_an_offset_among_rewards(offset: Any) -> None:
+    with pytest.raises(ParameterError, match="offset must be a number from 0 to 1"):
+        th.label_factor(ActionTree.balanced(3), offset)
