@@ -168,6 +168,8 @@ def test_theorem_5_1_holds_where_labels_are_tied_at_reward_0(k: int) -> None:
 
 
 def test_theorem_5_1_holds_where_rewards_pair_the_actions_in_another_way() -> None:
+    for choice in range(4):
+        assert_inequality(Constant(crossed().weight, choice), 4)
     assert_inequality(crossed(), 4)
 
 
