@@ -175,6 +175,45 @@ def test_costing_accepts_a_row_in_proportion_to_its_weight() -> None:
     assert 0.4 < np.mean(np.array(other) == same[:500]) < 0.6  # contests draw apart
 
 
+@pytest.mark.parametrize("bound", [None, 100.0])
+def test_with_a_bound_on_the_weights_early_rows_are_drawn_no_more_often_than_their_weights_say(
+    bound: float | None,
+) -> None:
+    """Propensities fall, so weights grow."""
+    n = 3000
+    propensity = 0.5 * np.arange(1, n + 1) ** (-1 / 2)
+    policy = OnlineOffsetTree(
+        loss="perceptron", weighting="costing", largest_weight=bound, actions=range(2), random_state=0
+    )
+    policy._start(np.zeros((1, 1)))
+    contests, seed = policy._model.contests, policy._model.settings[5]
+    weight = 0.5 / propensity
+    drawn = np.array([drawn_weight(contests, 0, each, seed, row) for row, each in enumerate(weight)])
+    expected = weight / 100
+    early = slice(0, 1000)
+    if bound is None:
+        assert drawn.all()  # each is the largest so far
+    else:
+        assert drawn.sum() == pytest.approx(expected.sum(), abs=4 * np.sqrt(expected.sum()))
+        assert drawn[early].sum() == pytest.approx(expected[early].sum(), abs=4 * np.sqrt(expected[early].sum()))
+
+
+def test_the_bound_on_the_weights_is_kept_and_checked() -> None:
+    made: dict[str, Any] = {"weighting": "costing", "actions": range(2), "random_state": 0}
+    policy = OnlineOffsetTree(**made, largest_weight=1e9).learn([1.0], 0, 1.0, 0.5)
+    assert not policy._model.weights.any()  # drawn once in 1e9 rows
+    assert OnlineOffsetTree(**made).learn([1.0], 0, 1.0, 0.5)._model.weights.any()
+    policy.largest_weight = 5.0
+    with pytest.raises(ParameterError, match="must not change once it has begun to learn"):
+        policy.learn([1.0], 0, 1.0, 0.5)
+    bad: Any
+    for bad in (0, -1.0, np.nan, np.inf, "2"):
+        with pytest.raises(ParameterError, match="largest_weight must be a number above 0"):
+            OnlineOffsetTree(**made, largest_weight=bad).learn([1.0], 0, 1.0, 0.5)
+    with pytest.raises(ParameterError, match="largest_weight must be None unless weighting='costing'"):
+        OnlineOffsetTree(actions=range(2), largest_weight=2.0).learn([1.0], 0, 1.0, 0.5)
+
+
 def test_a_perceptron_with_costing_takes_steps_of_one_only() -> None:
     """With rows of ones and zeros every weight is then a whole number; fractional steps leave others."""
     random = np.random.RandomState(0)
