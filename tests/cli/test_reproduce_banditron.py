@@ -32,12 +32,12 @@ def test_section_7_2_by_one_command_and_again_from_its_records(
     assert "%  " in first.stderr  # how far it is
     results = tmp_path / "results"
     assert sorted(path.name for path in results.iterdir()) == [
-        "banditron-synsep-3000-rows.md",
-        "banditron-synsep-3000-rows.png",
-        "banditron-synsep-3000-rows.svg",
+        "banditron-synsep-3000-rows-2-runs.md",
+        "banditron-synsep-3000-rows-2-runs.png",
+        "banditron-synsep-3000-rows-2-runs.svg",
         "banditron-synsep.jsonl",
     ]
-    assert (results / "banditron-synsep-3000-rows.md").read_text() in first.stdout
+    assert (results / "banditron-synsep-3000-rows-2-runs.md").read_text() in first.stdout
     before = {path.name: path.read_bytes() for path in results.iterdir()}
     monkeypatch.chdir(tmp_path)
     assert main([*command, "--out", "results"]) == 0
@@ -54,9 +54,9 @@ def test_an_svmlight_file_is_run_by_its_path_and_written_by_its_name(
     command = ["reproduce", "banditron", "--data", str(tmp_path / "documents.svm"), "--seeds", "1", "--out", str(out)]
     assert main(command) == 0
     assert "one pass of 400 rows of documents.svm, 1 seed" in capsys.readouterr().out
-    assert (out / "banditron-documents.svm.png").exists()
+    assert (out / "banditron-documents.svm-1-runs.png").exists()
     assert main([*command, "--rows", "100"]) == 0
-    assert "one pass of 100 rows of documents.svm" in (out / "banditron-documents.svm-100-rows.md").read_text()
+    assert "one pass of 100 rows of documents.svm" in (out / "banditron-documents.svm-100-rows-1-runs.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -147,5 +147,5 @@ def test_another_seed_has_other_rows_and_files_of_its_own(tmp_path: Path, capsys
     capsys.readouterr()
     records = banditron.open_records(tmp_path, "synsep")
     assert {record["seed"] for record in records} == {0, 2000}
-    assert (tmp_path / "banditron-synsep-60-rows-seed-2.md").exists()
-    assert (tmp_path / "banditron-synsep-60-rows.md").exists()
+    assert (tmp_path / "banditron-synsep-60-rows-1-runs-seed-2.md").exists()
+    assert (tmp_path / "banditron-synsep-60-rows-1-runs.md").exists()

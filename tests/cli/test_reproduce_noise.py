@@ -24,11 +24,28 @@ def test_the_sweep_by_one_command_and_again_from_its_records(
     assert set(found["errors"]) == {"0.0", "0.1"}
     assert (tmp_path / "noise.jsonl").read_text() == records
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "noise-60-rows.md",
-        "noise-60-rows.png",
-        "noise-60-rows.svg",
+        "noise-60-rows-1-runs.md",
+        "noise-60-rows-1-runs.png",
+        "noise-60-rows-1-runs.svg",
         "noise.jsonl",
     ]
+
+
+def test_runs_of_other_numbers_leave_the_table_and_figure_of_the_default_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noise, "SHARES", (0.0, 0.1))
+    command = ["reproduce", "noise", "--rows", "60", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(command) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert set(before) == {"noise.jsonl", *(f"noise-60-rows.{kind}" for kind in ("md", "png", "svg"))}
+    assert main([*command, "--seeds", "2"]) == 0
+    assert main([*command, "--seeds", "6"]) == 0
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix != ".jsonl"}
+    assert {name: after[name] for name in before if name != "noise.jsonl"} == {
+        name: content for name, content in before.items() if name != "noise.jsonl"
+    }
+    assert {"noise-60-rows-2-runs.md", "noise-60-rows-6-runs.md"} < set(after)
 
 
 def test_wrong_arguments_exit_with_2_and_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,21 @@ def test_the_verdict_says_up_to_where_the_realizable_tree_is_ahead() -> None:
     assert "up to 10 % of wrong labels, the largest share tried" in noise.verdict(ahead)
 
 
+@pytest.mark.parametrize(
+    ("ahead", "said"),
+    [
+        ([0.1], "with 10 % of wrong labels, and behind it with 0 %, 0.2 %, 0.5 %, 1 %, 2 % and 5 %."),
+        ([0.0, 0.1], "with 0 % and 10 % of wrong labels, and behind it with 0.2 %, 0.5 %, 1 %, 2 % and 5 %."),
+        ([0.0, 0.01], "with 0 % and 1 % of wrong labels, and behind it with 0.2 %, 0.5 %, 2 %, 5 % and 10 %."),
+        ([0.0, 0.002], "up to 0.2 % of wrong labels, and behind it from 0.5 % on."),
+    ],
+)
+def test_the_verdict_says_no_more_where_the_order_does_not_turn_once(ahead: list[float], said: str) -> None:
+    errors = {share: {**methods, REALIZABLE: [float(share not in ahead)] * 2} for share, methods in made_up().items()}
+    assert noise.verdict(errors) == f"The realizable tree is ahead of the best Banditron {said}"
+    assert noise.verdict(dict(reversed(errors.items()))) == noise.verdict(errors)
+
+
 def test_a_run_is_resumed_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "SHARES", (0.0, 0.1))
     records = noise.open_records(tmp_path)

@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import SGDClassifier
 
-from offsettree import ActionTree, EpochGreedy, OffsetTree, OnlineOffsetTree, progressive_validation
+from offsettree import (
+    ActionTree,
+    EpochGreedy,
+    OffsetTree,
+    OnlineActionRegression,
+    OnlineOffsetTree,
+    progressive_validation,
+)
 from offsettree.datasets import make_synsep
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import ActionError, FeatureError, LogError, ParameterError, PropensityError, RewardError
 from offsettree.online._kernels_losses import drawn_weight
 
 X, Y = make_synsep(3000, random_state=0)
@@ -98,8 +105,54 @@ def test_another_word_is_refused() -> None:
     explorer = EpochGreedy(Told(), learn_from="mistakes")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="learn_from must be 'all' or 'exploration'; got 'mistakes'"):
         explorer.learn([0.0], "a", 1.0, 0.5)
-    with pytest.raises(ParameterError, match="propensity must be a number from 0 to 1; got 2"):
-        EpochGreedy(Told(), learn_from="exploration").learn([0.0], "a", 1.0, 2)
+    with pytest.raises(ParameterError, match="learn_from must be 'all' or 'exploration'; got 'mistakes'"):
+        explorer.choose([0.0])
+
+
+@pytest.mark.parametrize("learn_from", ["all", "exploration"])
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"propensity": 0}, PropensityError),
+        ({"propensity": 2}, PropensityError),
+        ({"propensity": np.nan}, PropensityError),
+        ({"propensity": None}, LogError),
+        ({"reward": 7.0}, RewardError),
+        ({"reward": np.nan}, RewardError),
+        ({"action": 99}, ActionError),
+        ({"action": "a"}, ActionError),
+        ({"x": [np.nan, 1.0]}, FeatureError),
+        ({"x": [1.0, 2.0, 3.0]}, FeatureError),
+        ({"actions": [{"id": 0}]}, ParameterError),
+    ],
+)
+def test_a_bad_row_is_refused_whether_or_not_it_would_be_learned_from(
+    learn_from: Any, change: dict[str, Any], error: type[Exception]
+) -> None:
+    """With so high a propensity a row of the policy's own action is next to never one that was explored."""
+    policy = OnlineOffsetTree(actions=range(9)).learn([1.0, 0.0], 0, 1.0, 0.5)
+    explorer = EpochGreedy(policy, learn_from=learn_from, random_state=0)
+    row: dict[str, Any] = {"x": [1.0, 0.0], "action": 0, "reward": 1.0, "propensity": 0.999999}
+    with pytest.raises(error):
+        explorer.learn(**(row | change))
+    assert policy.n_rows_seen_ == 1
+    explorer.learn(**row)
+
+
+@pytest.mark.parametrize("learn_from", ["all", "exploration"])
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [({"action": "z"}, ActionError), ({"reward": 7.0}, RewardError), ({"propensity": 0}, PropensityError)],
+)
+def test_so_is_a_bad_row_among_eligible_actions(
+    learn_from: Any, change: dict[str, Any], error: type[Exception]
+) -> None:
+    explorer = EpochGreedy(OnlineActionRegression(), learn_from=learn_from, random_state=0)
+    eligible = [{"id": "a", "price": 1.0}, {"id": "b", "price": 2.0}]
+    row: dict[str, Any] = {"x": {"age": 1.0}, "action": "a", "reward": 1.0, "propensity": 0.999999, "actions": eligible}
+    with pytest.raises(error):
+        explorer.learn(**(row | change))
+    explorer.learn(**row)
 
 
 def test_policies_of_other_kinds_learn_from_explored_rows_too() -> None:
@@ -120,6 +173,45 @@ def test_costing_accepts_a_row_in_proportion_to_its_weight() -> None:
     contests[1, 1] = 8.0
     other = [drawn_weight(contests, 1, 4.0, 5, row) for row in range(500)]
     assert 0.4 < np.mean(np.array(other) == same[:500]) < 0.6  # contests draw apart
+
+
+@pytest.mark.parametrize("bound", [None, 100.0])
+def test_with_a_bound_on_the_weights_early_rows_are_drawn_no_more_often_than_their_weights_say(
+    bound: float | None,
+) -> None:
+    """Propensities fall, so weights grow."""
+    n = 3000
+    propensity = 0.5 * np.arange(1, n + 1) ** (-1 / 2)
+    policy = OnlineOffsetTree(
+        loss="perceptron", weighting="costing", largest_weight=bound, actions=range(2), random_state=0
+    )
+    policy._start(np.zeros((1, 1)))
+    contests, seed = policy._model.contests, policy._model.settings[5]
+    weight = 0.5 / propensity
+    drawn = np.array([drawn_weight(contests, 0, each, seed, row) for row, each in enumerate(weight)])
+    expected = weight / 100
+    early = slice(0, 1000)
+    if bound is None:
+        assert drawn.all()  # each is the largest so far
+    else:
+        assert drawn.sum() == pytest.approx(expected.sum(), abs=4 * np.sqrt(expected.sum()))
+        assert drawn[early].sum() == pytest.approx(expected[early].sum(), abs=4 * np.sqrt(expected[early].sum()))
+
+
+def test_the_bound_on_the_weights_is_kept_and_checked() -> None:
+    made: dict[str, Any] = {"weighting": "costing", "actions": range(2), "random_state": 0}
+    policy = OnlineOffsetTree(**made, largest_weight=1e9).learn([1.0], 0, 1.0, 0.5)
+    assert not policy._model.weights.any()  # drawn once in 1e9 rows
+    assert OnlineOffsetTree(**made).learn([1.0], 0, 1.0, 0.5)._model.weights.any()
+    policy.largest_weight = 5.0
+    with pytest.raises(ParameterError, match="must not change once it has begun to learn"):
+        policy.learn([1.0], 0, 1.0, 0.5)
+    bad: Any
+    for bad in (0, -1.0, np.nan, np.inf, "2"):
+        with pytest.raises(ParameterError, match="largest_weight must be a number above 0"):
+            OnlineOffsetTree(**made, largest_weight=bad).learn([1.0], 0, 1.0, 0.5)
+    with pytest.raises(ParameterError, match="largest_weight must be None unless weighting='costing'"):
+        OnlineOffsetTree(actions=range(2), largest_weight=2.0).learn([1.0], 0, 1.0, 0.5)
 
 
 def test_a_perceptron_with_costing_takes_steps_of_one_only() -> None:

@@ -76,6 +76,20 @@ def test_every_form_of_x_will_do() -> None:
     assert np.isfinite(offsets(X, reward)).all()
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame])
+def test_numbers_too_large_for_float32_are_compared_all_the_same(form: Any) -> None:
+    random = np.random.RandomState(0)
+    X, reward = random.choice([-1e300, 0.0, 1e300], size=(900, 2)), random.random_sample(900)
+    reward[X[:, 0] > 0] /= 4
+    found = offsets(form(X), reward)
+    np.testing.assert_array_equal(found, offsets(form(np.sign(X)), reward))
+    assert found[X[:, 0] > 0].mean() < 0.2 < 0.4 < found[X[:, 0] <= 0].mean()
+    fitted = OffsetTree(offset=OFFSET, random_state=0).fit(
+        pd.DataFrame(X), np.arange(900) % 3, reward=reward, propensity=1 / 3
+    )
+    assert 0 < fitted.offset_ < 1
+
+
 @given(st.integers(0, 50))
 @settings(max_examples=10, deadline=None)
 def test_on_a_long_log_it_is_near_the_offset_that_minimises_the_bound(seed: int) -> None:

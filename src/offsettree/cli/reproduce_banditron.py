@@ -17,6 +17,8 @@ from offsettree.experiments.seeds import splits_of
 
 __all__ = ["configure"]
 
+N_SEEDS = 5
+
 EXAMPLE = """examples:
   offsettree reproduce banditron --data synsep --rows 30000 --seeds 3
   offsettree reproduce banditron --data synnonsep --jobs 2 --out results
@@ -43,7 +45,11 @@ def configure(results: Any) -> None:
     )
     parser.add_argument("--rows", type=int, metavar="N", help="number of rows (default: all; a million if generated)")
     parser.add_argument(
-        "--seeds", type=int, default=5, metavar="S", help="number of runs, each on its own rows (default: 5)"
+        "--seeds",
+        type=int,
+        default=N_SEEDS,
+        metavar="S",
+        help=f"number of runs, each on its own rows (default: {N_SEEDS})",
     )
     parser.add_argument("--seed", type=int, default=0, help="random seed of the runs (default: 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
@@ -64,8 +70,9 @@ def run_banditron(options: argparse.Namespace) -> int:
     banditron.run(records, stream, n_seeds=options.seeds, seed=options.seed, n_jobs=options.jobs)
     done = banditron.select(records, stream.identity, stream.n_rows, options.seeds, options.seed)
     text = banditron_report.page(done, stream.name)
-    # Results on part of the rows must not overwrite those on all rows.
+    # Results on part of the rows, or of fewer runs, must not overwrite those of all.
     stem = f"banditron-{stream.name}" + ("" if stream.whole else f"-{stream.n_rows}-rows")
+    stem += f"-{options.seeds}-runs" * (options.seeds != N_SEEDS)
     stem += f"-seed-{options.seed}" * (options.seed != 0)
     path = options.out / f"{stem}.md"
     path.write_text(text, encoding="utf-8")

@@ -17,6 +17,8 @@ from offsettree.experiments.seeds import splits_of
 
 __all__ = ["configure"]
 
+N_SEEDS = 5
+
 EXAMPLE = """examples:
   offsettree reproduce noise --rows 20000 --seeds 2
   offsettree reproduce noise --jobs 2 --out results"""
@@ -35,7 +37,11 @@ def configure(results: Any) -> None:
         "--rows", type=int, default=noise.N_ROWS, metavar="N", help=f"number of rows (default: {noise.N_ROWS})"
     )
     parser.add_argument(
-        "--seeds", type=int, default=5, metavar="S", help="number of runs, each on its own rows (default: 5)"
+        "--seeds",
+        type=int,
+        default=N_SEEDS,
+        metavar="S",
+        help=f"number of runs, each on its own rows (default: {N_SEEDS})",
     )
     parser.add_argument("--seed", type=int, default=0, help="random seed of the runs (default: 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
@@ -60,7 +66,9 @@ def run_noise(options: argparse.Namespace) -> int:
     seeds = banditron_report.count(options.seeds, "seed")
     title = f"Mean error over one pass of {options.rows:,} rows of SynSep with wrong labels, {seeds}"
     text = f"{title}\n\n{noise.table(errors)}\n\n{noise.verdict(errors)}\n"
+    # Results on other rows, or of fewer runs, must not overwrite those of the command without options.
     stem = "noise" + f"-{options.rows}-rows" * (options.rows != noise.N_ROWS)
+    stem += f"-{options.seeds}-runs" * (options.seeds != N_SEEDS)
     stem += f"-seed-{options.seed}" * (options.seed != 0)
     path = options.out / f"{stem}.md"
     path.write_text(text, encoding="utf-8")

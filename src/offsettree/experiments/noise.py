@@ -63,28 +63,41 @@ def table(errors: Errors) -> str:
             for method, error in mean.items()
         }
         gamma = f"{BANDITRONS[best]:g}"
-        shown = (f"{100 * share:g} %", cells[best], gamma, *(cells[method] for method in TREES))
+        shown = (_percent(share), cells[best], gamma, *(cells[method] for method in TREES))
         lines.append("| " + " | ".join(shown) + " |")
     return "\n".join(lines)
 
 
 def verdict(errors: Errors) -> str:
-    """Say up to which share of wrong labels the realizable tree is ahead of the best Banditron."""
-    ahead = []
-    for share, by_method in errors.items():
-        best = by_method[best_banditron(by_method)]
-        if np.mean(by_method[REALIZABLE]) < np.mean(best):
-            ahead.append(share)
+    """Say at which shares of wrong labels the realizable tree is ahead of the best Banditron."""
+    shares = sorted(errors)
+    ahead = [share for share in shares if _is_ahead(errors[share])]
+    behind = [share for share in shares if share not in ahead]
     if not ahead:
         return "The realizable tree is nowhere ahead of the best Banditron."
-    behind = [share for share in errors if share > max(ahead)]
-    if max(ahead) == 0:
+    if ahead != shares[: len(ahead)]:  # the order turns more than once, or the other way
         return (
-            "The realizable tree is ahead of the best Banditron only where no label is wrong; from "
-            f"{100 * min(behind):g} % on it is behind."
+            f"The realizable tree is ahead of the best Banditron with {_listed(ahead)} of wrong labels, and behind it "
+            f"with {_listed(behind)}."
         )
-    text = f"The realizable tree is ahead of the best Banditron up to {100 * max(ahead):g} % of wrong labels"
-    return f"{text}, and behind it from {100 * min(behind):g} % on." if behind else f"{text}, the largest share tried."
+    if ahead == [0]:
+        turns = f"; from {_percent(behind[0])} on it is behind" if behind else ", the only share tried"
+        return f"The realizable tree is ahead of the best Banditron only where no label is wrong{turns}."
+    turns = f", and behind it from {_percent(behind[0])} on" if behind else ", the largest share tried"
+    return f"The realizable tree is ahead of the best Banditron up to {_percent(ahead[-1])} of wrong labels{turns}."
+
+
+def _is_ahead(by_method: dict[str, list[float]]) -> bool:
+    return bool(np.mean(by_method[REALIZABLE]) < np.mean(by_method[best_banditron(by_method)]))
+
+
+def _listed(shares: Sequence[float]) -> str:
+    *first, last = map(_percent, shares)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
 
 
 def draw(errors: Errors, folder: str | Path, stem: str = "noise") -> list[Path]:

@@ -41,10 +41,11 @@ def relative_weight(contests: Any, node: Any, importance: Any) -> Any:
 
 @part
 def drawn_weight(contests: Any, node: Any, importance: Any, seed: Any, row: Any) -> Any:
-    """Return 1 with probability importance / the largest one that the contest has seen, else 0: Costing, row by row.
+    """Return 1 with probability importance / the largest one that the contest was told of or has seen, else 0.
 
-    The draw is a hash of the seed, the number of the row and the contest: it does not depend on how rows are cut into
-    chunks.
+    That is Costing, row by row, as long as the largest one stays the same: while it grows, early rows are drawn too
+    often. The draw is a hash of the seed, the number of the row and the contest: it does not depend on how rows are cut
+    into chunks.
     """
     largest = max(contests[node, TOTAL_WEIGHT], importance)
     contests[node, LEARNED] += 1

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree._validation import is_number
 from offsettree.exceptions import ParameterError
-from offsettree.logs import ActionSets
 from offsettree.online.explorer import Explorer, check_probability
 
 __all__ = ["EpochGreedy", "EpsilonGreedy"]
@@ -143,7 +142,7 @@ class EpochGreedy(Explorer):
 
     def choose(self, x: Any, actions: Any = None, available: Any = None) -> tuple[Any, float]:
         """Return an action for one context, and the probability with which it was chosen, as every explorer does."""
-        if available is not None and self._learns_from_explored_only():
+        if self._learns_from_explored_only() and available is not None:
             raise ParameterError(
                 "learn_from must be 'all' where available is given: learn is not told how many actions there were to "
                 "explore among; got 'exploration'."
@@ -154,10 +153,9 @@ class EpochGreedy(Explorer):
         """Let the policy learn from one row, or pass over it if it was not explored: see `learn_from`."""
         if not self._learns_from_explored_only():
             return super().learn(x, action, reward, propensity, actions)
-        n_actions = len(
-            self.actions_ if actions is None else actions.ids if isinstance(actions, ActionSets) else actions
-        )
-        if self._was_explored(check_probability(propensity, "propensity"), n_actions):
+        # A row that is passed over must hold as much as one that is learned from.
+        chance, n_actions = self._check_row(x, action, reward, propensity, actions)
+        if self._was_explored(chance, n_actions):
             super().learn(x, action, reward, 1 / n_actions, actions)
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
@@ -12,11 +13,11 @@ from sklearn.exceptions import NotFittedError
 
 from offsettree._available import check_available, check_available_for_one
 from offsettree._features import Features, as_one_row
-from offsettree._labels import find_actions
-from offsettree._validation import as_random_state, is_number
+from offsettree._labels import check_actions, encode_actions, find_actions
+from offsettree._validation import as_random_state, check_reward_within, is_number
 from offsettree.actions import labels_of, without
 from offsettree.exceptions import ParameterError
-from offsettree.logs import ActionSets
+from offsettree.logs import ActionSets, judge_columns
 
 __all__ = ["Explorer", "Explores", "check_probability"]
 
@@ -161,14 +162,12 @@ class Explorer(Explores, BaseEstimator):
                 f"{type(self.policy).__name__} chooses among actions with features: pass actions=[...], the eligible "
                 "ones, and no available."
             )
-        ids = labels_of(actions)
-        n_actions = len(actions.ids if isinstance(actions, ActionSets) else actions)
-        labels = list(range(n_actions)) if ids is None else ids
+        labels = _eligible_labels(actions)
         try:
             greedy = labels.index(self.policy.decide(x, actions))
         except NotFittedError:
             greedy = None
-        place, propensity = self._draw(greedy, n_actions)
+        place, propensity = self._draw(greedy, len(labels))
         return labels[place], propensity
 
     def choose_list(self, x: Any, actions: Any, n: int) -> list[tuple[Any, float]]:
@@ -188,9 +187,8 @@ class Explorer(Explores, BaseEstimator):
         n : int
             The number of slots.
         """
-        labels = labels_of(actions)
-        n_actions = len(actions.ids if isinstance(actions, ActionSets) else actions)
-        left = list(range(n_actions)) if labels is None else labels
+        labels, left = labels_of(actions), _eligible_labels(actions)
+        n_actions = len(left)
         if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= n_actions:
             raise ParameterError(f"n must be a whole number from 1 to the {n_actions} eligible actions; got {n!r}.")
         chosen = []
@@ -275,11 +273,32 @@ class Explorer(Explores, BaseEstimator):
         mask = check_available(available, len(chosen), self.actions_).dense()
         return np.asarray(rate * mask / mask.sum(axis=1, keepdims=True) + (1 - rate) * chosen)
 
+    def _check_row(
+        self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None
+    ) -> tuple[float, int]:
+        """Check a row as policies do in learning from it; return its propensity and how many actions there were."""
+        if actions is not None and not self.takes_action_sets:
+            raise ParameterError(_no_sets(self.policy))
+        row = judge_columns(1, [action], [reward], [propensity])
+        if hasattr(self.policy, "reward_range"):
+            check_reward_within(row.reward, self.policy.reward_range)
+        labels = self.actions_ if actions is None else check_actions(_eligible_labels(actions), what="actions")
+        encode_actions(row.action, labels)
+        with contextlib.suppress(NotFittedError):
+            self.policy.decide(x) if actions is None else self.policy.decide(x, actions)  # checks the context
+        return float(row.propensity[0]), len(labels)
+
     def _check_policy(self) -> None:
         if not hasattr(self.policy, "decide"):
             raise ParameterError(
                 f"policy must be a policy, such as OnlineOffsetTree(actions=...); got {self.policy!r}."
             )
+
+
+def _eligible_labels(actions: Any) -> list[Any]:
+    """Return the ids of eligible actions, or their positions where they have none."""
+    ids = labels_of(actions)
+    return list(range(len(actions.ids if isinstance(actions, ActionSets) else actions))) if ids is None else ids
 
 
 def _no_sets(policy: Any) -> str:

@@ -31,7 +31,7 @@ class TreeModel(NamedTuple):
     layout: NDArray[np.uint64]
     weights: NDArray[np.float32]  # with adaptive rates, each beside the sum of its squared gradients
     scales: NDArray[np.float32] | None  # 1 / the largest absolute value of each feature; None if not scaled
-    contests: NDArray[np.float64]  # of each: number and total weight of rows in the mean weight, number of all rows
+    contests: NDArray[np.float64]  # of each: see `_kernels_losses`
     totals: NDArray[np.float64]  # number of rows, sum of squared (scaled) features, sum of rewards
     links: NDArray[np.int64]  # left, right and parent of each node, and the node above each leaf
     settings: NDArray[
@@ -70,8 +70,13 @@ class OnlineOffsetTree(OnlinePolicy):
         without error. There any distribution of rows leads to the same policy, and weights only add variance.
     weighting : {"steps", "costing"}, default="steps"
         How weights act. "steps": a row of weight w moves a contest by w steps, see the notes. "costing": the paper's
-        Costing, one row at a time. A contest learns from a row with probability weight / largest weight so far, and
-        then by a step of weight 1; with propensities that fall, that is from ever fewer rows.
+        Costing, one row at a time. A contest learns from a row with probability weight / largest weight, and then by a
+        step of weight 1.
+    largest_weight : float, optional
+        The largest weight of Costing, abs(reward - offset) / propensity with the reward as a share of `reward_range`:
+        1 / the smallest propensity will do. By default it is the largest so far. Until a larger one comes, rows are
+        then accepted more often than later ones of their weight: with propensities that fall, as those of
+        `EpochGreedy` do, early rows count for too much. A weight above the given one takes its place in the same way.
     n_bits : int, optional
         Hash features into 2 ** n_bits buckets for the whole tree (12 bytes each: a weight, its sum of squared
         gradients, and a scale), which bounds the memory. Use many more buckets than a row has entries: features that
@@ -126,6 +131,7 @@ class OnlineOffsetTree(OnlinePolicy):
     _has_table_kernels = True
     _kernels = ModuleOnDemand("offsettree.online._kernels_tree")
     weighting: Literal["steps", "costing"] = "steps"  # of policies pickled before there was a choice
+    largest_weight: float | None = None
 
     def __init__(
         self,
@@ -136,6 +142,7 @@ class OnlineOffsetTree(OnlinePolicy):
         offset: float | Literal["mean"] = 0.5,
         realizable: bool = False,
         weighting: Literal["steps", "costing"] = "steps",
+        largest_weight: float | None = None,
         n_bits: int | None = None,
         reward_range: Sequence[float] = (0.0, 1.0),
         actions: ArrayLike | None = None,
@@ -147,6 +154,7 @@ class OnlineOffsetTree(OnlinePolicy):
         self.offset = offset
         self.realizable = realizable
         self.weighting = weighting
+        self.largest_weight = largest_weight
         self.n_bits = n_bits
         self.reward_range = reward_range
         self.actions = actions
@@ -166,7 +174,8 @@ class OnlineOffsetTree(OnlinePolicy):
         names = ("loss", "learning_rate", "offset", "realizable", "n_bits")
         # Former versions kept the settings of "steps" without a word for it.
         drawn = () if self.weighting == "steps" else (self.weighting,)
-        return *super()._settings(), *(getattr(self, name) for name in names), *drawn
+        bound = () if self.largest_weight is None else (self.largest_weight,)
+        return *super()._settings(), *(getattr(self, name) for name in names), *drawn, *bound
 
     def _learned(self) -> TreeModel:
         model: TreeModel | None = self.__dict__.get("_model")
@@ -183,7 +192,7 @@ class OnlineOffsetTree(OnlinePolicy):
             raise ParameterError(f"realizable must be True or False; got {self.realizable!r}.")
         if not isinstance(self.weighting, str) or self.weighting not in WEIGHTINGS:
             raise ParameterError(f"weighting must be 'steps' or 'costing'; got {self.weighting!r}.")
-        n_bits = check_bits(self.n_bits)
+        n_bits, largest_weight = check_bits(self.n_bits), self._check_largest_weight()
         self.tree_ = self._make_tree()
         n_contests = self.tree_.n_nodes
         adaptive = self._is_adaptive()
@@ -194,7 +203,7 @@ class OnlineOffsetTree(OnlinePolicy):
             layout,
             weights=new_weights(layout),
             scales=new_scales(layout) if adaptive else None,
-            contests=np.zeros((n_contests, 3)),
+            contests=np.tile([0.0, largest_weight, 0.0], (n_contests, 1)),
             totals=np.zeros(3),
             links=links_of(self.tree_),
             settings=np.array([loss, rate, offset, self.realizable, *self._costing()]),
@@ -204,6 +213,19 @@ class OnlineOffsetTree(OnlinePolicy):
         if self.weighting == "steps":
             return 0, 0
         return 1, int(as_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _check_largest_weight(self) -> float:
+        """Return the largest weight of Costing, 0 if it is the largest so far."""
+        if self.largest_weight is None:
+            return 0.0
+        if self.weighting != "costing":
+            raise ParameterError(
+                f"largest_weight must be None unless weighting='costing', which draws rows by it; got "
+                f"{self.largest_weight!r}."
+            )
+        if not is_number(self.largest_weight) or not 0 < self.largest_weight < np.inf:
+            raise ParameterError(f"largest_weight must be a number above 0; got {self.largest_weight!r}.")
+        return float(self.largest_weight)
 
     def _make_tree(self) -> ActionTree:
         if isinstance(self.tree, str) and self.tree in ("similar", "learned"):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor
 
-from offsettree._features import Features, count_rows, is_frame, take_rows
+from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
 from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.learners import NominalEncoder
@@ -18,6 +18,8 @@ __all__ = ["median_given_x"]
 N_FOLDS = 5
 # A median needs more rows than a mean: of few rewards of 0 and 1 it is a coin.
 LEAF_ROWS, MAX_DEPTH = 100, 6
+# Numbers beyond it are compared as it. scikit-learn's trees add all of X up in float32, whose largest is 3e38.
+LARGEST = 1e28
 
 
 def median_given_x(
@@ -31,7 +33,7 @@ def median_given_x(
     n_rows = len(reward)
     if n_rows < 2:
         raise LogError(Parameter("offset", "median_given_x"), " needs at least 2 rows to be cross-fitted; got 1.")
-    rows: Features = NominalEncoder().fit(X).transform(X) if is_frame(X) else X
+    rows = _as_float32(NominalEncoder().fit(X).transform(X) if is_frame(X) else X)
     offset = np.empty(n_rows)
     for others, own in KFold(min(N_FOLDS, n_rows), shuffle=True, random_state=seed).split(np.empty(n_rows)):
         seen, asked = take_rows(rows, others), take_rows(rows, own)
@@ -39,6 +41,15 @@ def median_given_x(
         tree.fit(seen, reward[others], sample_weight=weight[others] / weight[others].mean())
         offset[own] = _leaf_medians(tree, seen, reward[others], weight[others])[tree.apply(asked)]
     return offset
+
+
+def _as_float32(X: Features) -> Features:
+    """Return X as scikit-learn's trees compare it, with numbers that float32 holds."""
+    if not is_sparse(X):
+        return np.clip(np.asarray(X, dtype=np.float64), -LARGEST, LARGEST).astype(np.float32)
+    X = X.copy()
+    X.data = np.clip(X.data.astype(np.float64), -LARGEST, LARGEST).astype(np.float32)
+    return X
 
 
 def _leaf_medians(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offsettree._validation import is_number
 from offsettree.exceptions import ParameterError
 from offsettree.theory.finite import FiniteProblem
 from offsettree.theory.induced import contest_inputs
@@ -57,11 +59,17 @@ def horizon_bound(binary_regret: float, n_actions: int, horizon: int) -> float:
     uniform log holds any one of them once in k^T rows. It is not compelling, as the paper says; nothing else in this
     package has more than one step.
     """
-    if horizon < 1 or int(horizon) != horizon:
-        raise ParameterError(f"horizon must be a whole number of at least 1; got {horizon}.")
-    if horizon == 1:
-        return offset_tree_bound(binary_regret, n_actions)
-    return float(n_actions) ** horizon * binary_regret
+    if not is_number(binary_regret) or not 0 <= binary_regret < math.inf:
+        raise ParameterError(f"binary_regret must be a number of at least 0; got {binary_regret!r}.")
+    k, steps = _at_least(n_actions, 2, "n_actions"), _at_least(horizon, 1, "horizon")
+    if steps == 1:
+        return offset_tree_bound(binary_regret, k)
+    try:
+        return float(k) ** steps * float(binary_regret)
+    except OverflowError:
+        raise ParameterError(
+            f"n_actions ** horizon must be a number that a float can hold; got {k} ** {steps}."
+        ) from None
 
 
 def contest_importance(
@@ -90,6 +98,8 @@ def label_factor(tree: ActionTree, offset: float) -> float:
     >>> [round(label_factor(tree, offset), 1) for offset in (1 / 2, 1 / 10, 0)]
     [9.0, 4.5, 3.4]
     """
+    if not is_number(offset) or not 0 <= offset <= 1:
+        raise ParameterError(f"offset must be a number from 0 to 1, as rewards are; got {offset!r}.")
     problem = FiniteProblem.certain(np.eye(tree.n_actions))
     classifier = np.ones((tree.n_nodes, tree.n_actions), dtype=bool)
     for action in range(tree.n_actions):
@@ -147,3 +157,9 @@ def sample_complexity_bound(n_rows: int, n_classifiers: float, delta: float, *, 
     if n_kept <= 0:
         return math.inf  # too few rows for the theorem
     return math.sqrt((math.log(n_classifiers) + math.log(3 / delta)) / n_kept)
+
+
+def _at_least(value: Any, least: int, name: str) -> int:
+    if not is_number(value) or not least <= value < math.inf or int(value) != value:
+        raise ParameterError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+    return int(value)

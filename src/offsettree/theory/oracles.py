@@ -84,8 +84,8 @@ class OffsetTreeReduction:
 def lower_bound_instance(tree: ActionTree) -> tuple[FiniteProblem, ObliviousOracle]:
     """Theorem 5.1: a problem and an oracle with policy regret (k - 1) / k and binary regret 1 / k.
 
-    For the offset tree over the given tree; `lower_bound_for` has an instance for every reduction. If both rewards in a
-    contest are 0, both labels are equally likely, and no answer has regret. The oracle has regret only in contests of
-    the action with reward 1.
+    For the offset tree over the given tree; `lower_bound_for` has one for any reduction that settles. If both rewards
+    in a contest are 0, both labels are equally likely, and no answer has regret. The oracle has regret only in contests
+    of the action with reward 1.
     """
     return lower_bound_problem(tree.n_actions), ObliviousOracle()
