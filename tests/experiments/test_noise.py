@@ -38,7 +38,8 @@ def test_the_table_names_the_best_gamma_of_every_share_and_the_lowest_error() ->
 
 def test_the_verdict_says_up_to_where_the_realizable_tree_is_ahead() -> None:
     assert noise.verdict(made_up()) == (
-        "By mean errors the realizable tree is ahead of the best Banditron up to 1 % of wrong labels, and behind it from 2 % on."
+        "By mean errors the realizable tree is ahead of the best Banditron up to 1 % of wrong labels, and behind it "
+        "from 2 % on."
     )
     behind = {share: {**methods, REALIZABLE: [0.9, 0.9]} for share, methods in made_up().items()}
     assert "nowhere ahead" in noise.verdict(behind)

@@ -77,14 +77,15 @@ def verdict(errors: Errors) -> str:
         return "By mean errors the realizable tree is nowhere ahead of the best Banditron."
     if ahead != shares[: len(ahead)]:  # the order turns more than once, or the other way
         return (
-            f"By mean errors the realizable tree is ahead of the best Banditron with {_listed(ahead)} of wrong labels, and behind it "
-            f"with {_listed(behind)}."
+            f"By mean errors the realizable tree is ahead of the best Banditron with {_listed(ahead)} of wrong labels, "
+            f"and behind it with {_listed(behind)}."
         )
     if ahead == [0]:
         turns = f"; from {_percent(behind[0])} on it is behind" if behind else ", the only share tried"
         return f"By mean errors the realizable tree is ahead of the best Banditron only where no label is wrong{turns}."
     turns = f", and behind it from {_percent(behind[0])} on" if behind else ", the largest share tried"
-    return f"By mean errors the realizable tree is ahead of the best Banditron up to {_percent(ahead[-1])} of wrong labels{turns}."
+    most = f"{_percent(ahead[-1])} of wrong labels"
+    return f"By mean errors the realizable tree is ahead of the best Banditron up to {most}{turns}."
 
 
 def _is_ahead(by_method: dict[str, list[float]]) -> bool:
