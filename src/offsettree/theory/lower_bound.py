@@ -173,7 +173,7 @@ def lower_bound_for(reduction: Reduction, n_actions: int) -> tuple[FiniteProblem
     """
     oracle = SimulatingOracle(reduction, range(n_actions), n_actions)
     chosen = [reduction.act(oracle, context) for context in range(n_actions)]
-    for halvings in range(MOST_HALVINGS):
+    for halvings in range(MOST_HALVINGS + 1):
         found: list[tuple[float, FiniteProblem]] = []
         for shift in range(n_actions):
             problem = _shifted(n_actions, shift, 0.5**halvings)
