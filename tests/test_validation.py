@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsettree import DoublyRobust, ImportanceWeighted, OffsetForest, OffsetTree
+from offsettree import DoublyRobust, ImportanceWeighted, OffsetForest, OffsetTree, OnlineOffsetTree
 from offsettree._labels import check_actions, encode_actions, find_actions
 from offsettree._validation import check_n_jobs, check_propensity, check_range, check_reward, is_number
-from offsettree.exceptions import ActionError, ParameterError, PropensityError, RewardError
+from offsettree.exceptions import ActionError, FeatureError, ParameterError, PropensityError, RewardError
 from offsettree.learners import HistogramTree
 
 KINDS = [np.int8, np.uint8, np.int16, np.int64, np.uint64]
@@ -93,3 +94,14 @@ def test_a_seed_that_is_none_is_refused_by_an_error_of_ours(kind: Any, seed: Any
     log = {} if kind is HistogramTree else {"reward": np.ones(6), "propensity": 0.5}
     with pytest.raises(ParameterError, match="random_state must be"):
         kind(random_state=seed).fit(X, action, **log)
+
+
+def test_what_lies_behind_the_last_row_of_a_sparse_matrix_is_in_no_row() -> None:
+    X = sp.csr_matrix(np.ones((4, 2)))
+    X.indptr[-1] -= 1
+    X.data[-1] = np.nan
+    policy = OnlineOffsetTree(actions=[0, 1]).partial_fit(X, [0, 1, 0, 1], reward=[0, 1, 0, 1], propensity=0.5)
+    assert policy.predict(X).shape == (4,)
+    X.data[0] = np.inf
+    with pytest.raises(FeatureError, match=r"row 0, column 0 has inf \(1 value in all\)"):
+        policy.predict(X)

@@ -376,7 +376,7 @@ def _refuse_infinity(frame: Features) -> None:
 def _check_finite(X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool, first_row: int) -> None:
     if is_finite(X):
         return
-    values = X.data if is_sparse(X) else X
+    values = X.data[: X.indptr[-1]] if is_sparse(X) else X  # what lies behind the last row is in none
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     n_bad = int(np.count_nonzero(bad))
     if n_bad == 0:
