@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +50,7 @@ class Running(NamedTuple):
 
 
 def combine(how: str, default: float, values: list[float]) -> float:
-    """Return the final reward of those that came in time.
+    """Return the final reward of those that came in time; a sum too large for a number is the largest one.
 
     Examples
     --------
@@ -58,7 +59,8 @@ def combine(how: str, default: float, values: list[float]) -> float:
     """
     if not values:
         return default
-    return {"first": values[0], "sum": sum(values), "last": values[-1], "max": max(values)}[how]
+    value = {"first": values[0], "sum": sum(values), "last": values[-1], "max": max(values)}[how]
+    return min(max(value, -sys.float_info.max), sys.float_info.max)
 
 
 class Learning:
