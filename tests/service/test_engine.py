@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from offsettree.service import Engine, GroupWriter, LoopSettings, Settings
 from offsettree.service.exploration import draw, mixed, uniform_draw, vector, without
-from offsettree.service.requests import RequestError, RewardRequest
+from offsettree.service.requests import DecideRequest, RequestError, RewardRequest
 from offsettree.service.settings import ServerSettings
 from tests.service.engines import Clock, decide, decide_all, make_engine, reward, reward_all, stored
 from tests.service.stores import open_store
@@ -351,3 +351,28 @@ def test_a_row_that_cannot_be_read_is_left_out_and_the_others_are_learned_from(t
 def test_ids_of_actions_in_the_settings_must_be_those_that_calls_may_bring(wrong: str) -> None:
     with pytest.raises(ValueError, match="an action's id must be"):
         LoopSettings(actions=("a", wrong))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"alpha": 0.0}, "alpha must be above 0"),
+        ({"alpha": 1.0}, "alpha must be above 0"),
+        ({"reward_range": (0.0, float("inf"))}, "finite"),
+        ({"reward_range": (float("-inf"), 1.0)}, "finite"),
+        ({"reward_range": (float("nan"), 1.0)}, "finite"),
+        ({"retention": "5m", "waiting_time": "10m"}, "retention must not be shorter"),
+    ],
+)
+def test_settings_with_which_a_loop_could_not_learn_are_refused(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        LoopSettings(**wrong)
+
+
+def test_the_probability_of_a_choice_is_at_least_a_millionth(tmp_path: Path) -> None:
+    with pytest.raises(msgspec.ValidationError, match="choice_probability"):
+        msgspec.json.decode(b'{"choice":"a","choice_probability":1e-7}', type=DecideRequest)
+    engine = make_engine(tmp_path, Clock(), mode="apprentice")
+    with pytest.raises(RequestError, match="at least 1e-6"):
+        decide(engine, choice="a", choice_probabilities={"a": 1e-7, "b": 1 - 1e-7})
+    engine.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -53,8 +54,10 @@ class LoopSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     def __post_init__(self) -> None:
         low, high = self.reward_range
-        if not low < high:
-            raise ValueError(f"reward_range must be (low, high) with low < high; got {low} and {high}")
+        if not (low < high and math.isfinite(high - low)):
+            raise ValueError(f"reward_range must be (low, high), finite numbers with low < high; got {low} and {high}")
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"alpha must be above 0 and below 1; got {self.alpha}")
         if not low <= self.default_reward <= high:
             raise ValueError(f"default_reward must be within reward_range, {low} to {high}; got {self.default_reward}")
         if len(set(self.actions)) < len(self.actions):
@@ -66,6 +69,12 @@ class LoopSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             raise ValueError(f"baseline must be one of the actions; got {self.baseline!r}")
         for name in ("waiting_time", "timeout", "retention", "learn_every", "snapshot_every"):
             seconds(getattr(self, name))
+        kept = seconds(self.retention)
+        if kept is not None and kept < self.waiting:
+            raise ValueError(
+                f"retention must not be shorter than waiting_time, or rows are deleted before their rewards are final; "
+                f"got {self.retention} and {self.waiting_time}"
+            )
         if self.reward_formula is not None:
             Formula(self.reward_formula)
 
