@@ -222,6 +222,22 @@ def test_a_key_whose_file_is_deleted_is_revoked_and_the_others_still_rotate(
         assert status("again") == 200
 
 
+def test_a_browsers_password_does_not_let_other_sites_pages_call(tmp_path: Path) -> None:
+    server = ServerSettings(allow_origins=("https://friend.example",))
+    password = ("", "d1-" + "k" * 20)
+    with client_of(tmp_path, server, Keys(keys_in(tmp_path))) as client:
+        for origin, status in (
+            ("https://evil.example", 403),
+            ("null", 403),
+            ("http://testserver", 200),
+            ("https://friend.example", 200),
+        ):
+            answer = client.post("/v1/loops/shop/decide", headers={"origin": origin}, auth=password)
+            assert (origin, answer.status_code) == (origin, status)
+        with_token = bearer("d1") | {"origin": "https://evil.example"}  # no browser sends it by itself
+        assert client.post("/v1/loops/shop/decide", headers=with_token).status_code == 200
+
+
 def test_keys_are_asked_for_by_role_and_rotate_without_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
