@@ -106,6 +106,23 @@ def test_without_retries_the_fallback_is_taken_or_the_error_raised(failing: Thre
         shop.decide({})
 
 
+def test_nothing_is_sent_for_a_local_fallback_as_the_service_may_have_logged_another_action(
+    failing: ThreadingHTTPServer,
+) -> None:
+    address = f"http://127.0.0.1:{failing.server_port}"
+    with Client(address, "shop", retries=0, fallback="mail", timeout=20) as shop:
+        decision = shop.decide({})
+        assert decision.is_fallback
+        assert (shop.reward(decision, 1.0), shop.activate(decision)) == ("not sent", "not sent")
+
+    async def main() -> tuple[str, str]:
+        async with AsyncClient(address, "shop", retries=0, timeout=20) as shop:
+            return await shop.reward(decision, 1.0), await shop.activate(decision)
+
+    assert asyncio.run(main()) == ("not sent", "not sent")
+    assert len(Failing.seen) == 1
+
+
 def test_decisions_in_process_have_exact_probabilities(tmp_path: Path) -> None:
     X = [[0.0], [1.0]] * 40
     policy = offsettree.OffsetTree().fit(X, ["a", "b"] * 40, reward=[1, 0, 0, 1] * 20, propensity=0.5)

@@ -12,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from offsettree.service import Engine, GroupWriter, LoopSettings, Settings
 from offsettree.service.exploration import draw, mixed, uniform_draw, vector, without
-from offsettree.service.requests import RequestError, RewardRequest
+from offsettree.service.requests import DecideRequest, RequestError, RewardRequest
+from offsettree.service.settings import ServerSettings
 from tests.service.engines import Clock, decide, decide_all, make_engine, reward, reward_all, stored
+from tests.service.stores import open_store
 
 MODES = [
     {"exploration": "epsilon", "epsilon": 0.3},
@@ -304,4 +307,72 @@ def test_a_customers_events_are_deleted(tmp_path: Path) -> None:
     assert engine.delete("shop", customer="c1") == 2
     assert engine.delete("shop", event_id="e0") == 1
     assert [row.event_id for row in engine.store.scan(1)] == ["e2"]
+    engine.close()
+
+
+def test_a_context_deeper_than_features_go_is_decided_on_and_learned_from(tmp_path: Path) -> None:
+    clock, context = Clock(), {"age": 3}
+    for _ in range(20):
+        context = {"inner": context, "age": 3}  # type: ignore[dict-item]
+    settings = Settings(
+        {"shop": LoopSettings(actions=("a", "b"), waiting_time=10.0)}, server=ServerSettings(max_nesting=30)
+    )
+    for number in range(2):  # the second time, the policy has learned something, and rows are there at the start
+        engine = Engine(settings, GroupWriter(open_store("sqlite", tmp_path)), clock)
+        assert not decide(engine, context, f"e{number}").baseline
+        clock.now += 20
+        assert engine.step() == 1
+        learning = engine.loops["shop"].learning
+        assert (learning.learner.n_rows, learning.left_out) == (number + 1, 0)
+        engine.close()
+
+
+def test_a_row_that_cannot_be_read_is_left_out_and_the_others_are_learned_from(tmp_path: Path) -> None:
+    clock = Clock()
+    engine = make_engine(tmp_path, clock)
+    for event_id in ("first", "broken", "last"):
+        decide(engine, {"age": 3}, event_id)
+    engine.store._writer.execute(  # type: ignore[attr-defined]
+        "UPDATE decisions SET actions='[\"a\", \"\"]' WHERE event_id='broken'"
+    )
+    clock.now += 20
+    assert engine.step() == 3
+    learning = engine.loops["shop"].learning
+    assert (learning.last, learning.learner.n_rows, learning.left_out) == (3, 2, 1)
+    learning.snapshot(clock.now)
+    engine.close()
+    engine = make_engine(tmp_path, clock)
+    assert engine.loops["shop"].learning.left_out == 1
+    engine.swap("shop", 1)
+    engine.close()
+
+
+@pytest.mark.parametrize("wrong", ["", "a\0", "x" * 257])
+def test_ids_of_actions_in_the_settings_must_be_those_that_calls_may_bring(wrong: str) -> None:
+    with pytest.raises(ValueError, match="an action's id must be"):
+        LoopSettings(actions=("a", wrong))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"alpha": 0.0}, "alpha must be above 0"),
+        ({"alpha": 1.0}, "alpha must be above 0"),
+        ({"reward_range": (0.0, float("inf"))}, "finite"),
+        ({"reward_range": (float("-inf"), 1.0)}, "finite"),
+        ({"reward_range": (float("nan"), 1.0)}, "finite"),
+        ({"retention": "5m", "waiting_time": "10m"}, "retention must not be shorter"),
+    ],
+)
+def test_settings_with_which_a_loop_could_not_learn_are_refused(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        LoopSettings(**wrong)
+
+
+def test_the_probability_of_a_choice_is_at_least_a_millionth(tmp_path: Path) -> None:
+    with pytest.raises(msgspec.ValidationError, match="choice_probability"):
+        msgspec.json.decode(b'{"choice":"a","choice_probability":1e-7}', type=DecideRequest)
+    engine = make_engine(tmp_path, Clock(), mode="apprentice")
+    with pytest.raises(RequestError, match="at least 1e-6"):
+        decide(engine, choice="a", choice_probabilities={"a": 1e-7, "b": 1 - 1e-7})
     engine.close()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from offsettree.service.candidates import Candidate
 from offsettree.service.formula import Formula
 from offsettree.service.health import Health, Rates
 from offsettree.service.records import Decision
-from offsettree.service.requests import encode
+from offsettree.service.requests import Action, encode
 from offsettree.service.rows import MaturedRow
+from offsettree.service.settings import LoopSettings
+from offsettree.service.values import Limits
 
 
 def row(context: dict[str, Any], position: int, p: list[float]) -> MaturedRow:
@@ -71,3 +75,21 @@ def test_a_formula_without_a_value_says_so() -> None:
     for metrics in ({"clicks": 1.0}, {"clicks": float("inf"), "views": 1.0}, {"other": 1.0}):
         with pytest.raises(ValueError, match=r"formula"):
             formula(metrics)
+
+
+class Broken:
+    """A model that always fails."""
+
+    slow = False
+
+    def choose(self, context: dict[str, Any], actions: list[Action]) -> tuple[int, list[float] | None]:
+        raise RuntimeError("no model")
+
+
+def test_a_candidate_that_has_failed_has_failed_after_a_restart_as_well() -> None:
+    limits = Limits.of(LoopSettings(actions=("a", "b", "c"), epsilon=0.3))
+    failed, restored = (Candidate(2, 1, 0, Broken(), limits) for _ in range(2))
+    failed.add([row({}, 0, [0.8, 0.1, 0.1])], ["a"])
+    assert failed.fault == "RuntimeError: no model"
+    restored.restore(msgspec.msgpack.decode(failed.state()))
+    assert restored.fault == failed.fault

@@ -202,6 +202,42 @@ def bearer(name: str) -> dict[str, str]:
     return {"authorization": f"Bearer {name}-" + "k" * 20}
 
 
+def test_a_key_whose_file_is_deleted_is_revoked_and_the_others_still_rotate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("offsettree.service.keys.LOOKED_AT_EVERY", -1.0)
+    with client_of(tmp_path, keys=Keys(keys_in(tmp_path))) as client:
+
+        def status(name: str) -> int:
+            return int(client.post("/v1/loops/shop/decide", headers=bearer(name)).status_code)
+
+        (tmp_path / "d1").unlink()
+        (tmp_path / "a2").write_text("short")  # half-written: the former key stays
+        (tmp_path / "d2").write_text("new-" + "k" * 20)
+        os.utime(tmp_path / "d2", (1, 1))
+        assert [status(name) for name in ("d1", "d2", "new", "a1", "a2")] == [401, 401, 200, 200, 200]
+        assert client.post("/v1/loops/shop/decide", headers={"Authorization": "Bearer "}).status_code == 401
+        assert "has gone; its key is revoked" in caplog.text
+        (tmp_path / "d1").write_text("again-" + "k" * 20)
+        assert status("again") == 200
+
+
+def test_a_browsers_password_does_not_let_other_sites_pages_call(tmp_path: Path) -> None:
+    server = ServerSettings(allow_origins=("https://friend.example",))
+    password = ("", "d1-" + "k" * 20)
+    with client_of(tmp_path, server, Keys(keys_in(tmp_path))) as client:
+        for origin, status in (
+            ("https://evil.example", 403),
+            ("null", 403),
+            ("http://testserver", 200),
+            ("https://friend.example", 200),
+        ):
+            answer = client.post("/v1/loops/shop/decide", headers={"origin": origin}, auth=password)
+            assert (origin, answer.status_code) == (origin, status)
+        with_token = bearer("d1") | {"origin": "https://evil.example"}  # no browser sends it by itself
+        assert client.post("/v1/loops/shop/decide", headers=with_token).status_code == 200
+
+
 def test_keys_are_asked_for_by_role_and_rotate_without_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from offsettree.service.rows import MaturedRow
 from offsettree.service.settings import LoopSettings
 from offsettree.service.values import Limits
 from offsettree.service.wealth import GAINS, VALUES, Wealth
-from tests.service.engines import Clock
+from tests.service.engines import Clock, decide, make_engine, reward, stored
 
 N_VISITORS = 5000
 RIDGE = ("--learner", "reward-regression", "--base", "ridge")
@@ -259,3 +259,27 @@ def test_a_gain_of_nothing_is_never_bounded_away_from_0_by_rows_that_cannot_tell
         wealth.add(np.zeros(100))
     low, high = wealth.ends(0.95)
     assert low < 0 < high
+
+
+def test_the_trainer_learns_from_rewards_within_their_range_and_sums_stay_finite(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from offsettree.exceptions import ParameterError
+    from offsettree.service.training import Trainer
+
+    clock = Clock()
+    engine = make_engine(tmp_path, clock, combine="sum", reward_range=(-1.0, 2.0))
+    sent = {"high": 1e308, "low": -1e308, "within": 0.25}
+    for event_id, value in sent.items():
+        decide(engine, {"age": 3}, event_id)
+        for _ in range(2):
+            reward(engine, event_id, value)
+    clock.now += 20
+    engine.step()
+    kept = {event_id: stored(engine, event_id).reward or 0.0 for event_id in sent}
+    assert np.isfinite(list(kept.values())).all()
+    with pytest.raises(ParameterError, match="500 matured rows"):
+        Trainer(engine)._learn_in(tmp_path, engine.loops["shop"])
+    rewards = pq.read_table(tmp_path / "log.parquet", columns=["reward"])["reward"].to_pylist()
+    assert sorted(rewards) == [-1.0, 0.5, 2.0]
+    engine.close()

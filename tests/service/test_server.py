@@ -25,6 +25,9 @@ def test_the_demo_serves_decides_survives_a_kill_and_stops(tmp_path: Path) -> No
         assert call(server.port, "POST", "/personalizer/v1.0/rank", rank)[0] == 201
         status, page = call(server.port, "GET", "/")
         assert (status, b"Is it learning?" in page) == (200, True)
+        second = Server("--demo", "--no-visitors", folder=tmp_path)
+        assert second.process.wait(60) != 0
+        assert "only one server may use" in second.log.read_text()
         server.kill()
     with Server("--demo", "--no-visitors", folder=tmp_path) as server:
         again = call(server.port, "POST", "/v1/loops/demo/decide", {"context": {"segment": "new"}, "event_id": "e"})

@@ -266,3 +266,11 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "decisions.db").write_text("not a database at all, " * 100)
     with pytest.raises(StoreError, match=r"decisions\.db cannot be opened"):
         SqliteStore(tmp_path / "decisions.db")
+
+
+def test_a_second_store_that_writes_to_the_same_folder_is_refused_until_the_first_is_closed(tmp_path: Path) -> None:
+    first = SqliteStore(tmp_path / "decisions.db")
+    with pytest.raises(StoreError, match="only one server may use"):
+        SqliteStore(tmp_path / "decisions.db")
+    first.close()
+    SqliteStore(tmp_path / "decisions.db").close()

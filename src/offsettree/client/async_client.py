@@ -63,7 +63,7 @@ class AsyncClient:
         return statuses
 
     async def activate(self, event: Decision | str) -> str:
-        """Activate a deferred decision."""
+        """Activate a deferred decision; see `Client.activate`."""
         return str(await self._run(self._client.activate, event))
 
     async def close(self) -> None:

@@ -17,6 +17,7 @@ __all__ = ["Client"]
 
 RETRIED = (429, 502, 503, 504)
 PAUSE = 0.05  # seconds before the first retry, doubled before each further one
+NOT_SENT = "not sent"
 Action = str | Mapping[str, Any]
 
 
@@ -144,14 +145,21 @@ class Client:
     ) -> str:
         """Send a reward, a number or named metrics; return kept, late, unknown or repeated.
 
-        A retry sends the same `reward_id`, so that no reward counts twice.
+        A retry sends the same `reward_id`, so that no reward counts twice. The reward of a local fallback is not sent,
+        and "not sent" is returned: the service may have logged another action under that id, to which the reward does
+        not belong. So pass the decision; of a bare id, nobody can tell.
         """
+        if isinstance(event, Decision) and event.is_fallback:
+            return NOT_SENT
         event_id = event.event_id if isinstance(event, Decision) else event
         body = _without_none({"reward": value, "metrics": metrics, "reward_id": reward_id or new_event_id()})
         return str(self._call("POST", f"/events/{quote(event_id, safe='')}/reward", body)["status"])
 
     def reward_many(self, rewards: Mapping[str, float]) -> dict[str, str]:
-        """Send many rewards, by event id, in one call; return what became of each."""
+        """Send many rewards, by event id, in one call; return what became of each.
+
+        Leave out those of local fallbacks (`Decision.is_fallback`): see `reward`.
+        """
         entries = [{"event_id": each, "reward": value, "reward_id": new_event_id()} for each, value in rewards.items()]
         answers = self._call("POST", "/events/reward", {"rewards": entries})["answers"]
         return {
@@ -160,7 +168,9 @@ class Client:
         }
 
     def activate(self, event: Decision | str) -> str:
-        """Activate a deferred decision; return activated or active."""
+        """Activate a deferred decision; return activated or active, or "not sent" for a local fallback."""
+        if isinstance(event, Decision) and event.is_fallback:
+            return NOT_SENT
         event_id = event.event_id if isinstance(event, Decision) else event
         return str(self._call("POST", f"/events/{quote(event_id, safe='')}/activate", {})["status"])
 

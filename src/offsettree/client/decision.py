@@ -38,7 +38,8 @@ class Decision:
     ranking : tuple of Decision
         With several slots, one per slot; else empty.
     is_fallback : bool
-        Whether the service was not reached, so that the action is the caller's own and is not logged there.
+        Whether no answer came in time, so that the action is the caller's own. The service may still have logged an
+        action of its own under this id: no reward of this decision is sent to it.
     is_baseline : bool
         Whether the service's model failed, so that the action is the baseline of its settings.
     """

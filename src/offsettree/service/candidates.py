@@ -114,6 +114,7 @@ class Candidate:
                 "version": self.version,
                 "number": self.number,
                 "trained_to": self.trained_to,
+                "fault": self.fault,
                 "earned": [self._earned, self._n_earned],
                 "running": self.over_running.state(),
                 "constants": {name: wealth.state() for name, wealth in self.over_constants.items()},
@@ -122,6 +123,7 @@ class Candidate:
 
     def restore(self, kept: dict[str, Any]) -> None:
         """Take over the evidence of a decoded `state`."""
+        self.fault = kept.get("fault")
         self.over_running.restore(kept["running"])
         self._earned, self._n_earned = kept["earned"]
         for name, state in kept["constants"].items():

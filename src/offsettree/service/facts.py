@@ -37,6 +37,7 @@ def loop_facts(engine: Engine, loop: Loop) -> dict[str, Any]:
         "late_rewards": summary["late"],
         "unknown_rewards": summary["unknown"],
         "rows_learned": learning.learner.n_rows,
+        "rows_left_out": learning.left_out,
         "faults": loop.faults,
         "last_fault": loop.last_fault,
     }

@@ -28,26 +28,29 @@ def token(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def walk(value: Any, deepest: int, name: str = "") -> Iterator[tuple[str, float | str]]:
-    """Yield the features of a JSON value: dotted names, with numbers or words."""
-    if isinstance(value, dict):
-        if deepest == 0:
+def walk(value: Any, deepest: int, name: str = "", *, refuse: bool = False) -> Iterator[tuple[str, float | str]]:
+    """Yield the features of a JSON value: dotted names, with numbers or words.
+
+    What is nested deeper is left out, or refused.
+    """
+    if deepest == 0 and isinstance(value, dict | list):
+        if refuse:
             raise FeatureValueError("objects and lists must not be nested deeper than the settings allow (max_nesting)")
+    elif isinstance(value, dict):
         for key, inner in value.items():
             kind = type(inner)
             inner_name = f"{name}.{key}" if name else key
             if kind is str or kind is float or (kind is int):
                 yield inner_name, inner
             else:
-                yield from walk(inner, deepest - 1, inner_name)
+                yield from walk(inner, deepest - 1, inner_name, refuse=refuse)
     elif isinstance(value, list):
-        if deepest == 0:
-            raise FeatureValueError("objects and lists must not be nested deeper than the settings allow (max_nesting)")
         for place, inner in enumerate(value):
             if isinstance(inner, str):
                 yield f"{name}={inner}", 1.0
             else:
-                yield from walk(inner, deepest - 1, name if len(value) == 1 or not name else f"{name}.{place}")
+                inner_name = name if len(value) == 1 or not name else f"{name}.{place}"
+                yield from walk(inner, deepest - 1, inner_name, refuse=refuse)
     elif isinstance(value, str):
         yield name, value
     elif value is True or value is False:
@@ -59,7 +62,7 @@ def walk(value: Any, deepest: int, name: str = "") -> Iterator[tuple[str, float 
 def check_features(value: Any, deepest: int) -> None:
     """Refuse what is nested too deep, too wide, or too large to learn from."""
     n_features = 0
-    for name, each in walk(value, deepest):
+    for name, each in walk(value, deepest, refuse=True):
         n_features += 1
         if not isinstance(each, str) and not -LARGEST <= each <= LARGEST:
             raise FeatureValueError(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")

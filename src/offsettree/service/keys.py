@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import logging
 import os
 import time
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ __all__ = ["Keys"]
 
 FEWEST_CHARACTERS = 16
 LOOKED_AT_EVERY = 1.0  # seconds between two looks at the files
+log = logging.getLogger("offsettree.service")
 
 
 class Keys:
@@ -41,9 +43,11 @@ class Keys:
         self._places = {"decide": settings.decide, "admin": settings.admin}
         self._environment = os.environ if environment is None else environment
         self._looked = 0.0
-        self._stamps: dict[str, tuple[int, int]] = {}
-        self._keys: dict[str, list[bytes]] = {}
-        self._read()
+        self._stamps: dict[str, tuple[int, int] | None] = {}
+        self._keys: dict[str, bytes] = {}  # by place
+        for place in self._all():
+            self._stamps[place] = _stamp(place)
+            self._keys[place] = self._read(place)
         if any(self._places.values()) and not all(self._places.values()):
             raise ParameterError("there must be keys for both roles, decide and admin, or for none; one has none.")
 
@@ -63,42 +67,50 @@ class Keys:
         given = _given(headers)
         found = False
         for each in ("decide", "admin") if role == "decide" else ("admin",):
-            for key in self._keys[each]:  # all of them, so that the time tells nothing
-                found |= hmac.compare_digest(given, key)
+            for place in self._places[each]:  # all of them, so that the time tells nothing
+                found |= hmac.compare_digest(given, self._keys[place])
         return found and bool(given)
 
-    def _look_again(self) -> None:
-        """Read files that have changed; one that cannot be read keeps its former key."""
-        for place in (each for places in self._places.values() for each in places if not each.startswith("env:")):
-            try:
-                stat = Path(place).stat()
-                if self._stamps.get(place) != (stat.st_mtime_ns, stat.st_size):
-                    self._read()
-                    return
-            except (OSError, ParameterError):
-                continue
+    def _all(self) -> list[str]:
+        return [place for places in self._places.values() for place in places]
 
-    def _read(self) -> None:
-        keys: dict[str, list[bytes]] = {}
-        stamps: dict[str, tuple[int, int]] = {}
-        for role, places in self._places.items():
-            keys[role] = []
-            for place in places:
-                if place.startswith("env:"):
-                    text = self._environment.get(place.removeprefix("env:"), "")
-                else:
-                    path = Path(place)
-                    stat = path.stat()
-                    stamps[place] = stat.st_mtime_ns, stat.st_size
-                    text = path.read_text(encoding="utf-8")
-                key = text.strip().encode()
-                if len(key) < FEWEST_CHARACTERS:
-                    raise ParameterError(
-                        f"a key must have at least {FEWEST_CHARACTERS} characters; that of {place} has {len(key)}. "
-                        "Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
-                    )
-                keys[role].append(key)
-        self._keys, self._stamps = keys, stamps
+    def _look_again(self) -> None:
+        """Read each file that has changed. The key of a file that has gone is revoked; a wrong file changes nothing."""
+        for place in self._all():
+            try:
+                stamp = _stamp(place)
+                if self._stamps[place] == stamp:
+                    continue
+                self._keys[place] = self._read(place)
+                self._stamps[place] = stamp
+                log.info("key read again", extra={"place": place})
+            except FileNotFoundError:
+                if self._keys[place]:
+                    log.warning("the file of a key has gone; its key is revoked", extra={"place": place})
+                self._stamps[place], self._keys[place] = None, b""
+            except (OSError, UnicodeDecodeError, ParameterError) as error:
+                log.warning("a key cannot be read; the former one stays", extra={"place": place, "error": str(error)})
+
+    def _read(self, place: str) -> bytes:
+        if place.startswith("env:"):
+            text = self._environment.get(place.removeprefix("env:"), "")
+        else:
+            text = Path(place).read_text(encoding="utf-8")
+        key = text.strip().encode()
+        if len(key) < FEWEST_CHARACTERS:
+            raise ParameterError(
+                f"a key must have at least {FEWEST_CHARACTERS} characters; that of {place} has {len(key)}. "
+                "Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+            )
+        return key
+
+
+def _stamp(place: str) -> tuple[int, int] | None:
+    """Return what changes with a file; the environment does not change."""
+    if place.startswith("env:"):
+        return None
+    stat = Path(place).stat()
+    return stat.st_mtime_ns, stat.st_size
 
 
 def _given(headers: Mapping[bytes, bytes]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +50,7 @@ class Running(NamedTuple):
 
 
 def combine(how: str, default: float, values: list[float]) -> float:
-    """Return the final reward of those that came in time.
+    """Return the final reward of those that came in time; a sum too large for a number is the largest one.
 
     Examples
     --------
@@ -58,7 +59,8 @@ def combine(how: str, default: float, values: list[float]) -> float:
     """
     if not values:
         return default
-    return {"first": values[0], "sum": sum(values), "last": values[-1], "max": max(values)}[how]
+    value = {"first": values[0], "sum": sum(values), "last": values[-1], "max": max(values)}[how]
+    return min(max(value, -sys.float_info.max), sys.float_info.max)
 
 
 class Learning:
@@ -89,6 +91,7 @@ class Learning:
         self.candidate: Candidate | None = None
         self.n_candidates = 0
         self.last = 0  # the last matured row learned from
+        self.left_out = 0  # rows that could not be learned from
         self.online_version = 0
         self.snapshot_time, self.snapshot_rows = now, 0
         self._leads = self.store.leads()
@@ -121,7 +124,7 @@ class Learning:
         self.learner = HashedLearner.restored(kept["learner"])  # of as many bits as it has learned with
         self.values.restore(kept["values"])
         self.last, self.online_version, self.n_candidates = kept["last"], kept["online"], kept["n_candidates"]
-        self.snapshot_rows = kept["snapshot_rows"]
+        self.snapshot_rows, self.left_out = kept["snapshot_rows"], kept.get("left_out", 0)
         if kept["candidate"] is not None:
             state = msgspec.msgpack.decode(kept["candidate"])
             version = versions.get(state["version"])
@@ -213,18 +216,37 @@ class Learning:
         """Count settled rows, and learn from them."""
         if not decisions:
             return
-        rows = [MaturedRow(decision, self.settings.reward_range) for decision in decisions]
+        rows = []
+        for decision in decisions:
+            try:
+                rows.append(MaturedRow(decision, self.settings.reward_range).checked())
+            except Exception as error:  # one row must not stop the others, nor a restart
+                self._leave_out(decision, error)
         with self.lock:
             self.values.add(rows, now)
-            self.health.add(rows)
             if self.candidate is not None:
                 self.candidate.add(rows, self._constants())
-        if self.settings.mode in LEARNS_FROM:
-            for row in rows:
-                if not row.is_fault:
-                    action = hashed_action(row.action)
-                    self.learner.learn(hashed_context(row.context), action, row.share, row.decision.probability)
+        for row in rows:
+            try:
+                self._learn(row)
+            except Exception as error:
+                self._leave_out(row.decision, error)
         self.last = decisions[-1].matured or self.last
+
+    def _learn(self, row: MaturedRow) -> None:
+        with self.lock:
+            self.health.add([row])
+        if self.settings.mode in LEARNS_FROM and not row.is_fault:
+            action = hashed_action(row.action)
+            self.learner.learn(hashed_context(row.context), action, row.share, row.decision.probability)
+
+    def _leave_out(self, decision: Decision, error: Exception) -> None:
+        self.left_out += 1
+        said = f"{type(error).__name__}: {error}"
+        log.warning(
+            "a settled row cannot be learned from; it is left out",
+            extra={"loop": self.record.name, "event_id": decision.event_id, "error": said},
+        )
 
     def history(self) -> list[list[float]]:
         """Return the values over time."""
@@ -270,6 +292,7 @@ class Learning:
             "online": self.online_version,
             "n_candidates": self.n_candidates,
             "snapshot_rows": self.snapshot_rows,
+            "left_out": self.left_out,
             "learner": self.learner.state(),
             "values": self.values.state(),
             "candidate": None if self.candidate is None else self.candidate.state(),
@@ -302,7 +325,10 @@ class Learning:
     def _warm_up(self, decider: Decider) -> None:
         """Ask once before it counts: kernels are compiled at their first use."""
         for decision in self.store.matured(self.record.id, max(self.last - 1, 0), 1):
-            row = MaturedRow(decision, self.settings.reward_range)
+            try:
+                row = MaturedRow(decision, self.settings.reward_range)
+            except Exception:  # noqa: S112 - it was left out of learning, too
+                continue
             decider.choose(row.context, row.actions)
 
     def add_candidate(self, data: bytes, trained_to: int, note: str, now: float) -> int:

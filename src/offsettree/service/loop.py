@@ -18,6 +18,7 @@ from offsettree.service.health import Rates
 from offsettree.service.learning import Learning, Running
 from offsettree.service.records import Activate, AddDecisions, AddReward, Decision, LoopRecord
 from offsettree.service.requests import (
+    LEAST_PROBABILITY,
     Action,
     Answer,
     DecideRequest,
@@ -225,8 +226,8 @@ class Loop:
             probabilities = [told.get(action.id, 0.0) for action in actions]
             if set(told) - {action.id for action in actions} or abs(sum(probabilities) - 1) > 1e-6:
                 raise RequestError(422, "choice_probabilities must be of eligible actions, and add up to 1")
-            if probabilities[position] <= 0:
-                raise RequestError(422, "choice_probabilities must give the choice a probability above 0")
+            if probabilities[position] < LEAST_PROBABILITY:
+                raise RequestError(422, "choice_probabilities must give the choice a probability of at least 1e-6")
             return probabilities
         probability = request.choice_probability or 1.0
         others = 0.0 if probability == 1 else 1 - probability if len(actions) == 2 else None

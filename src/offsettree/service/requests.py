@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 __all__ = [
+    "LEAST_PROBABILITY",
     "Action",
     "Answer",
     "DecideRequest",
@@ -21,7 +22,8 @@ __all__ = [
 
 Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^#/\x00-\x1f\x7f\ud800-\udfff]+$")]
 ActionId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$")]
-Probability = Annotated[float, Meta(gt=0, le=1)]
+LEAST_PROBABILITY = 1e-6  # of a choice: its weight is the inverse
+Probability = Annotated[float, Meta(ge=LEAST_PROBABILITY, le=1)]
 
 
 EMPTY, NULL = msgspec.Raw(b"{}"), msgspec.Raw(b"null")

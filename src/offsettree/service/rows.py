@@ -52,6 +52,12 @@ class MaturedRow:
         self.share = min(max(((decision.reward or 0.0) - low) / (high - low), 0.0), 1.0)
         self.is_complete = None not in self.probabilities  # a caller may have told the probability of its choice only
 
+    def checked(self) -> MaturedRow:
+        """Return the row if its action and probabilities can be used."""
+        if not (0 <= self.position < len(self.actions) == len(self.probabilities) and self.decision.probability > 0):
+            raise ValueError("a row must have a probability above 0 for one of its actions")
+        return self
+
     @property
     def is_fault(self) -> bool:
         """Whether the service fell back: such a row is no sample of the policy."""

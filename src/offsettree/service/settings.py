@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ __all__ = ["KeySettings", "LoopSettings", "ServerSettings", "Settings", "read_se
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+ACTION = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,256}")  # as in requests
 PREFIX = "OFFSETTREE_"
 Share = Annotated[float, Meta(ge=0, le=1)]
 Duration = str | Annotated[float, Meta(ge=0)]
@@ -52,16 +54,27 @@ class LoopSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     def __post_init__(self) -> None:
         low, high = self.reward_range
-        if not low < high:
-            raise ValueError(f"reward_range must be (low, high) with low < high; got {low} and {high}")
+        if not (low < high and math.isfinite(high - low)):
+            raise ValueError(f"reward_range must be (low, high), finite numbers with low < high; got {low} and {high}")
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"alpha must be above 0 and below 1; got {self.alpha}")
         if not low <= self.default_reward <= high:
             raise ValueError(f"default_reward must be within reward_range, {low} to {high}; got {self.default_reward}")
         if len(set(self.actions)) < len(self.actions):
             raise ValueError("actions must differ")
+        for each in self.actions:
+            if not ACTION.fullmatch(each):
+                raise ValueError(f"an action's id must be 1 to 256 printable characters; got {each!r:.80}")
         if self.actions and self.baseline is not None and self.baseline not in self.actions:
             raise ValueError(f"baseline must be one of the actions; got {self.baseline!r}")
         for name in ("waiting_time", "timeout", "retention", "learn_every", "snapshot_every"):
             seconds(getattr(self, name))
+        kept = seconds(self.retention)
+        if kept is not None and kept < self.waiting:
+            raise ValueError(
+                f"retention must not be shorter than waiting_time, or rows are deleted before their rewards are final; "
+                f"got {self.retention} and {self.waiting_time}"
+            )
         if self.reward_formula is not None:
             Formula(self.reward_formula)
 

@@ -6,8 +6,13 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
 
 from offsettree.service._changes import Changes
 from offsettree.service._sql import SCHEMA, SqlReads
@@ -21,7 +26,7 @@ CHECKPOINT_PAGES = 8000
 
 
 class SqliteStore(SqlReads):
-    """Keeps loops in one file.
+    """Keeps loops in one file. A lock file beside it keeps a second server away until this one ends.
 
     Parameters
     ----------
@@ -37,6 +42,7 @@ class SqliteStore(SqlReads):
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
+        self._held = _hold(self.path.with_suffix(".lock"))
         try:
             self._writer = sqlite3.connect(
                 self.path, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=512
@@ -45,6 +51,7 @@ class SqliteStore(SqlReads):
                 self._writer.execute(f"PRAGMA {setting}").fetchall()
             self._writer.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
         except sqlite3.Error as error:
+            self._release()
             raise StoreError(f"{self.path} cannot be opened as a database of decisions: {error}.") from error
         self._changes = Changes(self._writer.execute, sqlite3.IntegrityError)
 
@@ -78,6 +85,11 @@ class SqliteStore(SqlReads):
                 reader.close()
             self._readers.clear()
         self._writer.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self._held is not None:
+            self._held.close()
 
     def _read(self, query: str, *values: Any) -> list[Any]:
         connection = getattr(self._local, "connection", None)
@@ -91,3 +103,22 @@ class SqliteStore(SqlReads):
             return connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be read now: {error}.") from error
+
+
+def _hold(path: Path) -> IO[bytes] | None:
+    """Return a lock file that this process holds; the system frees it when the process ends, however it ends."""
+    if fcntl is None:  # pragma: no cover - Windows
+        return None
+    try:
+        file = path.open("ab")
+    except OSError as error:
+        raise StoreError(f"{path} must be a file that can be written: {error}.") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise StoreError(
+            f"only one server may use {path.parent}; another one holds {path.name} ({error}). Stop it, choose another "
+            "folder, or use PostgreSQL for several servers."
+        ) from error
+    return file

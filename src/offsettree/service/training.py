@@ -11,6 +11,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+import msgspec
+
 from offsettree.exceptions import ParameterError
 from offsettree.service.engine import Engine
 from offsettree.service.export import exported, write_log
@@ -89,11 +91,15 @@ class Trainer:
 
     def _learn_in(self, folder: Path, loop: Loop) -> int:
         trained_to = loop.learning.last
-        rows = (row for row in exported(self.engine.store.scan(loop.record.id)) if (row.matured or 0) <= trained_to)
+        low, high = loop.settings.reward_range
+        rows = (
+            msgspec.structs.replace(row, reward=min(max(row.reward or 0.0, low), high))  # as the running policy learns
+            for row in exported(self.engine.store.scan(loop.record.id))
+            if (row.matured or 0) <= trained_to
+        )
         n_rows = write_log(rows, folder / "log.parquet", "parquet")
         if n_rows < FEWEST_ROWS:
             raise ParameterError(f"there must be {FEWEST_ROWS} matured rows to learn from; there are {n_rows}.")
-        low, high = loop.settings.reward_range
         command = [sys.executable, "-m", "offsettree.cli", "learn", "log.parquet", "--out", "policy.ot", "--json"]
         command += ["--action", "action", "--reward", "reward", "--propensity", "propensity"]
         command += ["--reward-range", repr(low), repr(high), *loop.settings.learn_options]
