@@ -27,7 +27,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".fuzz"
-MEMORY = 6 << 30  # of addresses: of what a case asks for beyond it is told
+MEMORY = 8 << 30  # of addresses, half of which libraries reserve; a case that asks for more is told
 SECONDS_PER_CASE = 60  # of processor time
 SECONDS_OF_SILENCE = 600
 TARGETS = ("policy", "archive", "table", "log")
