@@ -74,5 +74,8 @@ def database_for(folder: Path) -> str:
     name = "d" + hashlib.sha256(str(folder).encode()).hexdigest()[:20]
     with psycopg.connect(f"{server()}/postgres", autocommit=True) as connection:
         if not connection.execute("SELECT 1 FROM pg_database WHERE datname=%s", (name,)).fetchone():
-            connection.execute(f"CREATE DATABASE {name}")
+            # Sorted as words where the server can: no order of ours may depend on it.
+            words = "LOCALE 'C.UTF-8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"
+            options = f" TEMPLATE template0 ENCODING 'UTF8' {words}" if connection.info.server_version >= 150000 else ""
+            connection.execute(f"CREATE DATABASE {name}{options}")
     return f"{server()}/{name}"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -417,3 +418,27 @@ def test_log_lines_are_json() -> None:
     record = logging.makeLogRecord({"msg": "swapped %d", "args": (3,), "levelname": "INFO", "loop": "shop"})
     line = msgspec.json.decode(JsonLines().format(record))
     assert (line["message"], line["level"], line["loop"]) == ("swapped 3", "info", "shop")
+
+
+@pytest.mark.parametrize("wrong", ["a\0b", "a\x1f", "\x7f", "x" * 258])
+def test_an_id_that_no_store_can_keep_is_refused_on_every_path(wrong: str, client: TestClient) -> None:
+    engine, asked = engine_of(client), quote(wrong)
+    seen: list[Any] = []
+    apply = engine.store.apply
+    engine.store.apply = lambda changes: seen.extend(changes) or apply(changes)  # type: ignore[func-returns-value, method-assign]
+    event, azure = f"/v1/loops/shop/events/{asked}", "/personalizer/v1.0"
+    for path, body in (
+        (f"{event}/reward", {"reward": 1}),
+        (f"{event}/activate", {}),
+        (f"{azure}/events/{asked}/reward", {"value": 1}),
+        (f"{azure}/events/{asked}/activate", {}),
+        (f"{azure}/multislot/events/{asked}/reward", {"reward": [{"slotId": "s", "value": 1}]}),
+        (f"{azure}/multislot/events/e/reward", {"reward": [{"slotId": wrong, "value": 1}]}),
+        (f"{azure}/multislot/events/{asked}/activate", {}),
+    ):
+        assert (path, client.post(path, json=body).status_code) == (path, 422)
+    answers = client.post("/v1/loops/shop/events/activate", json={"event_ids": [wrong, "e"]}).json()["answers"]
+    assert (answers[0]["error"]["code"], answers[1]) == (422, {"status": "unknown"})
+    batch = client.post("/v1/loops/shop/events/reward", json={"rewards": [{"event_id": wrong, "reward": 1}]})
+    assert batch.status_code == 422 or batch.json()["answers"][0]["error"]["code"] == 422
+    assert [getattr(each, "event_id", None) for each in seen] == ["e"]

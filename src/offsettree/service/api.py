@@ -10,11 +10,18 @@ import msgspec
 from offsettree.service.engine import Engine
 from offsettree.service.facts import loop_facts, version_facts
 from offsettree.service.http import Handler, Reply, Request, Streamed
-from offsettree.service.requests import Answer, DecideRequest, RequestError, RewardRequest, encode
+from offsettree.service.requests import (
+    LONGEST_ID,
+    Answer,
+    DecideRequest,
+    RequestError,
+    RewardRequest,
+    check_id,
+    encode,
+)
 
 __all__ = ["Api", "Operation"]
 
-ID_MOST = 256
 _DECIDE = msgspec.json.Decoder(DecideRequest)
 _REWARD = msgspec.json.Decoder(RewardRequest)
 
@@ -130,8 +137,8 @@ class Api:
         """Keep many rewards."""
         batch = msgspec.json.decode(await request.body(self.limits.max_body), type=RewardBatch)
         self._check_size(batch.rewards)
-        if any(not each.event_id or len(each.event_id) > ID_MOST for each in batch.rewards):
-            raise RequestError(422, f"every reward of a batch must have an event_id of at most {ID_MOST} characters")
+        if any(not each.event_id or len(each.event_id) > LONGEST_ID for each in batch.rewards):
+            raise RequestError(422, f"every reward of a batch must have an event_id of at most {LONGEST_ID} characters")
         rewards = [(each.event_id or "", each) for each in batch.rewards]
         statuses = await asyncio.to_thread(self.engine.reward_all, request.path["loop"], rewards)
         return Reply(encode({"answers": list(map(_answer, statuses))}))
@@ -216,10 +223,7 @@ class Api:
 
 def _id(request: Request, name: str) -> str:
     """Return an id of the path."""
-    value = request.path[name]
-    if not 0 < len(value) <= ID_MOST or any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in value):
-        raise RequestError(422, f"{name} must have 1 to {ID_MOST} printable characters")
-    return value
+    return check_id(request.path[name], name)
 
 
 def _answer(each: Any) -> Any:

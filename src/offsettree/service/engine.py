@@ -107,13 +107,18 @@ class Engine:
         """Keep many rewards in as few commits as possible; what is wrong with one is its own answer."""
         loop, now = self.loop(name), self.clock()
         changes = [_or_problem(lambda given: loop.reward(given[0], given[1], now), each) for each in rewards]
+        return self._write_right(changes)
+
+    def _write_right(self, changes: list[Any]) -> list[Any]:
+        """Make the changes that are no problems; return what became of each."""
         kept = iter(self.writer.write_all([each for each in changes if not isinstance(each, RequestError)]))
         return [each if isinstance(each, RequestError) else next(kept) for each in changes]
 
-    def activate_all(self, name: str, event_ids: Sequence[str]) -> list[str | StoreError]:
-        """Activate many decisions in as few commits as possible."""
+    def activate_all(self, name: str, event_ids: Sequence[str]) -> list[str | RequestError | StoreError]:
+        """Activate many decisions in as few commits as possible; what is wrong with one is its own answer."""
         loop, now = self.loop(name), self.clock()
-        return self.writer.write_all([loop.activation(each, now) for each in event_ids])
+        changes = [_or_problem(lambda each: loop.activation(each, now), event_id) for event_id in event_ids]
+        return self._write_right(changes)
 
     async def decide_soon(self, name: str, request: DecideRequest) -> Answer:
         """Decide in an event loop."""

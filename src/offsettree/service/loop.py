@@ -25,6 +25,7 @@ from offsettree.service.requests import (
     RequestError,
     RewardRequest,
     Slot,
+    check_id,
     decode_actions,
     decode_context,
     encode,
@@ -248,6 +249,7 @@ class Loop:
 
     def reward(self, event_id: str, request: RewardRequest, now: float) -> AddReward:
         """Return a reward as it is to be kept."""
+        check_id(event_id)
         if (request.reward is None) == (request.metrics is None):
             raise RequestError(422, "a reward must be a number, reward, or named numbers, metrics; give one of them")
         value, metrics = request.reward, None
@@ -268,7 +270,7 @@ class Loop:
 
     def activation(self, event_id: str, now: float) -> Activate:
         """Return an activation."""
-        return Activate(self.record.id, event_id, now, self.settings.waiting)
+        return Activate(self.record.id, check_id(event_id), now, self.settings.waiting)
 
     @property
     def decider(self) -> Decider:

@@ -23,6 +23,7 @@ TYPES = {
     "INTEGER": "BIGINT",
     "REAL": "DOUBLE PRECISION",
     "BLOB": "BYTEA",
+    "event_id TEXT": 'event_id TEXT COLLATE "C"',  # by bytes, as SQLite: ids of slots are found as a range
 }
 
 

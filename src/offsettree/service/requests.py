@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -9,17 +10,21 @@ from msgspec import Meta
 
 __all__ = [
     "LEAST_PROBABILITY",
+    "LONGEST_ID",
     "Action",
     "Answer",
     "DecideRequest",
     "RequestError",
     "RewardRequest",
     "Slot",
+    "check_id",
     "decode_actions",
     "decode_context",
     "encode",
 ]
 
+LONGEST_ID = 257  # an event's and a slot's, with a # between them
+_STORED_ID = re.compile(rf"[^\x00-\x1f\x7f\ud800-\udfff]{{1,{LONGEST_ID}}}")
 Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^#/\x00-\x1f\x7f\ud800-\udfff]+$")]
 ActionId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$")]
 LEAST_PROBABILITY = 1e-6  # of a choice: its weight is the inverse
@@ -87,6 +92,13 @@ class Answer(msgspec.Struct, omit_defaults=True):
     mode: str
     ranking: list[Slot] | None = None
     baseline: bool = False
+
+
+def check_id(value: str, name: str = "event_id") -> str:
+    """Return an id of a path or a batch, which may be that of a slot; refuse what no store could keep."""
+    if not _STORED_ID.fullmatch(value):
+        raise RequestError(422, f"{name} must have 1 to {LONGEST_ID} printable characters")
+    return value
 
 
 _CONTEXT = msgspec.json.Decoder(dict[str, Any])
