@@ -369,6 +369,24 @@ def test_personalizers_slots_are_ranked_and_rewarded(client: TestClient) -> None
     assert row["rewards"][0]["value"] == 1.0
 
 
+def test_an_id_used_for_other_slots_is_refused_and_harms_nobody(client: TestClient) -> None:
+    def ask(slots: list[dict[str, Any]], event_id: str = "m") -> int:
+        body = {"actions": [{"id": each} for each in "xyz"], "slots": slots, "eventId": event_id}
+        return int(client.post("/personalizer/v1.1-preview.1/multislot/rank", json=body).status_code)
+
+    top, side, more, featured = {"id": "top"}, {"id": "side"}, {"id": "more"}, {"id": "side", "features": [1]}
+    others: list[list[dict[str, Any]]] = [[top], [more], [more, side], [side, top], [top, side, more], [top, featured]]
+    assert ask([top, side]) == 201
+    assert ask([top, side]) == 201
+    for other in others:
+        assert (other, ask(other)) == (other, 409)
+    engine = engine_of(client)
+    assert [row.event_id for row in engine.store.scan(engine.loop("other").record.id)] == ["m#top", "m#side"]
+    assert ask([{"id": "2"}], "n") == 201
+    native = {"event_id": "n", "slots": 2, "actions": ["x", "y", "z"]}  # its second slot has the id n#2
+    assert client.post("/v1/loops/other/decide", json=native).status_code == 409
+
+
 def test_settings_are_checked_and_the_environment_writes_over_them(tmp_path: Path) -> None:
     from offsettree.exceptions import ParameterError
     from offsettree.service import read_settings

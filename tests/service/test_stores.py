@@ -279,7 +279,9 @@ def test_a_second_store_that_writes_to_the_same_folder_is_refused_until_the_firs
 def test_slots_are_those_of_the_event_and_of_no_other_whatever_the_order_of_words(store: Any) -> None:
     loop = make_loop(store)
     others = [f"e{mark}1" for mark in "!%&*+,-.:;<=>?@^_|~"] + ["E#1", "f"]  # by words, some are between # and $
-    add(store, *(decision(loop, each, activated=None, due=None) for each in ["e", "e#1", "e#2", "e#z", *others]))
+    rows = {each: decision(loop, each, activated=None, due=None) for each in ["e", "e#1", "e#2", "e#z", *others]}
+    store.apply([AddDecisions([rows[each] for each in ("e", "e#1", "e#2", "e#z")])])
+    add(store, *(rows[each] for each in others))
     store.apply([Activate(loop, "e", 1.0, 10.0)])
     assert {row.event_id for row in store.scan(loop) if row.activated is not None} == {"e", "e#1", "e#2", "e#z"}
     assert store.apply([Delete(loop, event_id="e")]) == [4]

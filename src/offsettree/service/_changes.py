@@ -73,18 +73,21 @@ class Changes:
     def _add_decisions(self, calls: Sequence[AddDecisions]) -> list[list[Decision]]:
         if not calls:
             return []
-        if self._insert_new([row for call in calls for row in call.rows]):
+        slotted = {_event(call) for call in calls if "#" in call.rows[0].event_id}
+        if not slotted and self._insert_new([row for call in calls for row in call.rows]):
             return [call.rows for call in calls]
         found = self._known({(row.loop, row.event_id) for call in calls for row in call.rows})
+        events = {event: self._of_event(*event) for event in slotted}  # with slots that this call does not name
         answers, new = [], []
         for call in calls:
-            first = [found.get((row.loop, row.event_id)) for row in call.rows]
-            if first[0] is None:
+            first = [row for each in call.rows if (row := found.get((each.loop, each.event_id))) is not None]
+            first = first or events.get(_event(call), [])
+            if not first:
                 new += call.rows
                 found.update({(row.loop, row.event_id): row for row in call.rows})
-                answers.append(call.rows)
-            else:
-                answers.append([row for row in first if row is not None])
+                if _event(call) in slotted:
+                    events[_event(call)] = call.rows
+            answers.append(first or call.rows)
         self._insert("decisions", INSERTED, [_without_seq(row) for row in new])
         self._count_decisions(new)
         return answers
@@ -120,6 +123,10 @@ class Changes:
                 [value for key in part for value in key],
             ).fetchall()
         return {(row[0], row[1]): Decision(*row) for row in rows}
+
+    def _of_event(self, loop: int, event_id: str) -> list[Decision]:
+        query = f"SELECT {', '.join(FIELDS)} FROM decisions WHERE loop=? AND {WITH_SLOTS} ORDER BY seq"
+        return [Decision(*row) for row in self._run(query, (loop, *with_slots(event_id))).fetchall()]
 
     def _add_rewards(self, rewards: Sequence[AddReward]) -> list[str]:
         if not rewards:
@@ -293,6 +300,11 @@ OTHERS: dict[type, Any] = {
 def with_slots(event_id: str) -> tuple[str, str, str]:
     """Return the values of `WITH_SLOTS`: an event, and the range of the ids of its slots, which follow a #."""
     return event_id, f"{event_id}#", f"{event_id}$"
+
+
+def _event(call: AddDecisions) -> tuple[int, str]:
+    """Return the event that a call's decisions are of: their ids up to a #."""
+    return call.rows[0].loop, call.rows[0].event_id.partition("#")[0]
 
 
 def _is_late(decision: Decision, time: float) -> bool:

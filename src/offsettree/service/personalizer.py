@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -151,7 +152,8 @@ class Personalizer:
             raise RequestError(422, "slots must be there, with different ids")
         now = self.engine.clock()
         event_id = asked.event_id or made_id(now)
-        left, rows, digest = list(asked.actions), [], b""
+        left, rows = list(asked.actions), []
+        digest = blake2b(encode(asked), digest_size=8).digest()  # of all slots: what is left to one depends on others
         for slot in asked.slots:
             context = _context(asked.context_features) | {"slot": slot.id}
             if slot.features:
@@ -166,8 +168,7 @@ class Personalizer:
                     choice=slot.baseline_action if loop.settings.mode == "apprentice" else None,
                 )
             )
-            digest = digest or question.digest
-            rows += loop.rows(question, loop.choose(question), now).rows
+            rows += loop.rows(question._replace(digest=digest), loop.choose(question), now).rows
             left = [action for action in left if action.id != rows[-1].action]
         stored = await self.engine.writer.submit(AddDecisions(rows))
         loop.answer(stored, digest)
