@@ -411,12 +411,21 @@ def run(*arguments: Any, **options: Any) -> subprocess.Popen[str]:
     )
 
 
+def wait_until_it_learns(process: subprocess.Popen[str]) -> None:
+    """Wait until a command has loaded the compiler of kernels, which takes long on a busy machine."""
+    maps = Path(f"/proc/{process.pid}/maps")
+    end = time.monotonic() + 100
+    while maps.exists() and time.monotonic() < end and "llvmlite" not in maps.read_text():
+        time.sleep(0.1)
+    time.sleep(3)
+
+
 def test_an_interrupted_command_leaves_nothing_behind(tmp_path: Path) -> None:
     pd.DataFrame(make_campaign(60_000, random_state=1).columns).to_parquet(tmp_path / "log.parquet")
     before = sorted(tmp_path.iterdir())
     for how, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         process = run("learn", "log.parquet", "--action", "mail", "--report", "r.html", cwd=tmp_path)
-        time.sleep(3)
+        wait_until_it_learns(process)
         process.send_signal(how)
         printed, said = process.communicate(timeout=120)
         assert process.returncode == code

@@ -17,7 +17,7 @@ def test_the_sweep_by_one_command_and_again_from_its_records(
     assert main(command) == 0
     first = capsys.readouterr().out
     assert "| wrong labels | best Banditron | its gamma |" in first
-    assert "The realizable tree is" in first
+    assert "By mean errors the realizable tree is" in first
     records = (tmp_path / "noise.jsonl").read_text()
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
