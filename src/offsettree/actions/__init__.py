@@ -10,8 +10,20 @@ if TYPE_CHECKING:
     from offsettree.actions.online_regression import OnlineActionRegression
     from offsettree.actions.policy import ActionPolicy
     from offsettree.actions.regression import ActionRegression
+    from offsettree.actions.saved import SavedActionPolicy, SavedActionRegression, describe_core, read_core
 
-__all__ = ["ActionOffsetTree", "ActionPolicy", "ActionRegression", "OnlineActionRegression", "labels_of", "without"]
+__all__ = [
+    "ActionOffsetTree",
+    "ActionPolicy",
+    "ActionRegression",
+    "OnlineActionRegression",
+    "SavedActionPolicy",
+    "SavedActionRegression",
+    "describe_core",
+    "labels_of",
+    "read_core",
+    "without",
+]
 
 __getattr__ = names_on_demand(
     __name__,
@@ -21,5 +33,6 @@ __getattr__ = names_on_demand(
         "online_regression": ("OnlineActionRegression",),
         "policy": ("ActionPolicy",),
         "regression": ("ActionRegression",),
+        "saved": ("SavedActionPolicy", "SavedActionRegression", "describe_core", "read_core"),
     },
 )
