@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from offsettree.actions.offset_tree import ActionOffsetTree
     from offsettree.actions.online_regression import OnlineActionRegression
     from offsettree.actions.policy import ActionPolicy
+    from offsettree.actions.popular import PopularAction
     from offsettree.actions.regression import ActionRegression
     from offsettree.actions.saved import SavedActionPolicy, SavedActionRegression, describe_core, read_core
 
@@ -17,6 +18,7 @@ __all__ = [
     "ActionPolicy",
     "ActionRegression",
     "OnlineActionRegression",
+    "PopularAction",
     "SavedActionPolicy",
     "SavedActionRegression",
     "describe_core",
@@ -32,6 +34,7 @@ __getattr__ = names_on_demand(
         "offset_tree": ("ActionOffsetTree",),
         "online_regression": ("OnlineActionRegression",),
         "policy": ("ActionPolicy",),
+        "popular": ("PopularAction",),
         "regression": ("ActionRegression",),
         "saved": ("SavedActionPolicy", "SavedActionRegression", "describe_core", "read_core"),
     },

@@ -16,14 +16,12 @@ from offsettree.actions.base import BaseActionPolicy
 from offsettree.actions.policy import ActionLog, RewardPredictor, check_choice, judge_log
 from offsettree.exceptions import ParameterError, PropensityError, RewardError
 from offsettree.logs import ActionSets
-from offsettree.models import Part, must_hold
 
 __all__ = ["OnlineActionRegression"]
 
 NO_IDS = np.empty(0, dtype=np.uint64)
 NOTHING = Hashed(np.empty(0, np.uint64), np.empty(0, np.float32), np.zeros(2, np.int64))
 MOST_BITS = 30
-LARGE = 1e300
 MOST_TIMES = 1000.0  # a row counts at most as so many
 Interactions = Literal["all", "context-action"]
 
@@ -209,46 +207,6 @@ class OnlineActionRegression(RewardPredictor, BaseActionPolicy):
             self.weights_, self.scales_, self.totals_, self._settings(), one.x, NOTHING, np.zeros(n, np.intp),
             one.pairs, id_keys, np.array([0, n], dtype=np.intp), size, out,
         )  # fmt: skip
-
-    def describe(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """Return what a policy file says of the policy; its arrays are added to `arrays`."""
-        if not hasattr(self, "weights_"):
-            raise ParameterError(f"the policy must have learned before it is saved: call {self._learns_by} first.")
-        arrays |= {"policy.weights": self.weights_, "policy.scales": self.scales_, "policy.totals": self.totals_}
-        low, high = check_range(self.reward_range)
-        return {
-            "kind": "online action regression",
-            "learning_rate": float(self.learning_rate),
-            "interactions": self.interactions,
-            "id_effects": bool(self.id_effects),
-            "id_prior": float(self.id_prior),
-            "importance": self.importance,
-            "n_bits": int(self.n_bits),
-            "reward_low": low,
-            "reward_high": high,
-        }
-
-    @classmethod
-    def read(cls, part: Part) -> Self:
-        """Return the policy that `describe` has described; everything is checked."""
-        low, high = part.number("reward_low", -LARGE, LARGE), part.number("reward_high", -LARGE, LARGE)
-        must_hold(low < high, f"{part.where}.reward_high", "a number above reward_low")
-        policy = cls(
-            learning_rate=part.number("learning_rate", 0.0, LARGE),
-            interactions=part.choice("interactions", ("all", "context-action")),  # type: ignore[arg-type]
-            id_effects=part.truth("id_effects"),
-            id_prior=part.number("id_prior", 0.0, LARGE),
-            importance=part.choice("importance", ("inverse_propensity", "none")),  # type: ignore[arg-type]
-            n_bits=part.integer("n_bits", 1, MOST_BITS),
-            reward_range=(low, high),
-        )
-        n_places = 1 << policy.n_bits
-        policy.weights_ = part.finite("weights", np.float32, 2, n_places)
-        policy.scales_ = part.finite("scales", np.float32, n_places)
-        policy.totals_ = part.finite("totals", np.float64, 4)
-        must_hold(policy.weights_[1] >= 0, f"{part.where}.weights.npy", "sums of squares in its second row")
-        must_hold(policy.scales_ >= 0, f"{part.where}.scales.npy", "sizes of at least 0")
-        return policy
 
     def _hashed(self, X: Features, sets: ActionSets) -> tuple[Hashed, Hashed, Hashed, NDArray[np.uint64]]:
         x, items = hash_table(X, "X"), hash_table(sets.items, "items")

@@ -12,11 +12,9 @@ from offsettree.actions._cores import PairRegression, PairTournament
 from offsettree.actions.policy import ActionPolicy, RewardPredictor
 from offsettree.exceptions import PolicyFileError
 from offsettree.logs import ActionSets
-from offsettree.models import Part, describe, must_hold
+from offsettree.models import Part, describe
 
 __all__ = ["SavedActionPolicy", "SavedActionRegression", "describe_core", "read_core"]
-
-LARGE = 1e300
 
 
 class SavedActionPolicy(ActionPolicy):
@@ -28,14 +26,17 @@ class SavedActionPolicy(ActionPolicy):
         What decides.
     reward_range : (float, float)
         Smallest and largest possible reward.
+
+    Attributes
+    ----------
     manifest : dict
         What the file says of itself.
     """
 
-    def __init__(self, core: Any, reward_range: tuple[float, float], manifest: dict[str, Any]) -> None:
+    def __init__(self, core: Any, reward_range: tuple[float, float]) -> None:
         self.core_ = core
         self.reward_range = reward_range
-        self.manifest = manifest
+        self.manifest: dict[str, Any] = {}
 
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         chosen: NDArray[np.intp] = self.core_.choose(X, sets)
@@ -62,15 +63,22 @@ class SavedActionRegression(RewardPredictor, SavedActionPolicy):
 
 
 def describe_core(policy: Any, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return what the manifest says of a policy that has learned; its arrays are added to `arrays`."""
-    low, high = policy.reward_range
+    """Return what the manifest says of a policy that has learned; its arrays are added to `arrays`.
+
+    Parameters
+    ----------
+    policy : ActionRegression, ActionOffsetTree or SavedActionPolicy
+        The policy.
+    arrays : dict
+        What else is written, by name.
+    """
     if name := _learner_within(policy.core_):
         raise PolicyFileError(
             f"{type(policy).__name__} with {name} cannot be saved: that learner has no form in plain arrays. Linear "
             "models, decision trees, forests and histogram gradient boosting have one, and so has the default, "
             "estimator=None. For files that never leave your hands, use pickle."
         )
-    return describe(policy.core_, "policy", arrays) | {"reward_low": float(low), "reward_high": float(high)}
+    return describe(policy.core_, "policy", arrays)
 
 
 def _learner_within(core: Any) -> str | None:
@@ -79,10 +87,16 @@ def _learner_within(core: Any) -> str | None:
     return next((type(each.learner).__name__ for each in within if each.kind == "learner"), None)
 
 
-def read_core(part: Part, manifest: dict[str, Any]) -> SavedActionPolicy:
-    """Read a policy that `describe_core` has described; everything is checked."""
-    low, high = part.number("reward_low", -LARGE, LARGE), part.number("reward_high", -LARGE, LARGE)
-    must_hold(low < high, f"{part.where}.reward_high", "a number above reward_low")
+def read_core(part: Part, reward_range: tuple[float, float]) -> SavedActionPolicy:
+    """Read a policy that `describe_core` has described; everything is checked.
+
+    Parameters
+    ----------
+    part : Part
+        The part of the manifest that tells of the policy.
+    reward_range : (float, float)
+        Smallest and largest possible reward.
+    """
     if part.choice("kind", (PairRegression.kind, PairTournament.kind)) == PairRegression.kind:
-        return SavedActionRegression(PairRegression.read(part), (low, high), manifest)
-    return SavedActionPolicy(PairTournament.read(part), (low, high), manifest)
+        return SavedActionRegression(PairRegression.read(part), reward_range)
+    return SavedActionPolicy(PairTournament.read(part), reward_range)

@@ -2,59 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 import offsettree
 from offsettree.actions import SavedActionPolicy, describe_core, read_core
 from offsettree.exceptions import ParameterError, PolicyFileError
-from offsettree.facts import Facts
-from offsettree.models.part import Part
+from offsettree.models.part import Part, must_hold, refusing
 from offsettree.policy_file._archive import read_archive, write_archive
 from offsettree.policy_file._json import as_facts
 from offsettree.policy_file._manifest import FORMAT, VERSION, check_version
 
-__all__ = ["KINDS", "load_action_policy", "write_action_policy"]
+if TYPE_CHECKING:
+    from offsettree.actions import OnlineActionRegression, PopularAction
 
-ONLINE = ("online action regression",)  # they go on learning once loaded
-KINDS = (*ONLINE, "action regression", "action offset tree")
+__all__ = ["ActionForm", "is_over_sets", "load_action_policy", "write_action_policy"]
+
 MAX_BYTES = 4 << 30
+LARGE = 1e300
+Arrays = dict[str, NDArray[Any]]
 
 
-def write_action_policy(
-    policy: Any, path: Path, facts: Facts | Mapping[str, Any] | None = None, estimate: Any = None
-) -> None:
-    """Write the arrays and settings of a policy that has learned; of an explorer, those of its policy."""
-    policy = getattr(policy, "policy", policy)
-    if isinstance(facts, Facts):
-        facts = facts.as_dict()
-    arrays: dict[str, NDArray[Any]] = {}
-    if hasattr(policy, "describe"):
-        said = policy.describe(arrays)
-    elif hasattr(policy, "core_"):
-        said = describe_core(policy, arrays)
-    else:
-        raise ParameterError("the policy must have learned before it is saved: call fit, partial_fit or learn first.")
-    manifest = {"format": FORMAT, "version": VERSION, **as_facts(_about(policy, facts, estimate)), "policy": said}
-    write_archive(path, manifest, arrays, {})
+class ActionForm(NamedTuple):
+    """How policies of one class are written: settings and arrays by name, and how they are read back."""
+
+    kind: str
+    write: Callable[[Any], tuple[dict[str, Any], Arrays]]
+    read: Callable[[Part], Any]
 
 
-def _about(policy: Any, facts: Mapping[str, Any] | None, estimate: Any) -> dict[str, Any]:
-    if isinstance(policy, SavedActionPolicy):
-        about = {name: policy.manifest.get(name) for name in ("written_by", "learner", "facts", "estimate")}
-        return about | {
-            name: value for name, value in (("facts", facts), ("estimate", estimate)) if value is not None
-        }  # fmt: skip
-    parameters = {name: " ".join(repr(value).split()) for name, value in policy.get_params(deep=False).items()}
-    return {
+def write_action_policy(policy: Any, path: Path, facts: Any, estimate: Any) -> None:
+    """Write the settings and the arrays of a policy that has learned."""
+    name = policy.core_.kind if isinstance(policy, SavedActionPolicy) else type(policy).__name__
+    form = FORMS.get(name) or next((each for each in FORMS.values() if each.kind == name), None)
+    if form is None:
+        raise PolicyFileError(
+            f"{type(policy).__name__} has no form in plain arrays yet; {', '.join(FORMS)} have. For files that "
+            "never leave your hands, use pickle."
+        )
+    settings, arrays = form.write(policy)
+    known = facts.as_dict() if hasattr(facts, "as_dict") else dict(facts or {})
+    low, high = policy.reward_range
+    about = {
         "written_by": f"offsettree {offsettree.__version__}",
-        "learner": {"class": type(policy).__name__, "parameters": parameters},
-        "facts": dict(facts or {}),
+        "learner": None,
+        "training": {"reward_range": [float(low), float(high)]},
+        "facts": known,
         "estimate": estimate,
     }
+    if isinstance(policy, SavedActionPolicy):  # what its file said, unless there is something new to say
+        about |= {name: policy.manifest.get(name) for name in about if not about[name] or name == "written_by"}
+    else:
+        parameters = {name: " ".join(repr(value).split()) for name, value in policy.get_params(deep=False).items()}
+        about["learner"] = {"class": type(policy).__name__, "parameters": parameters}
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        **as_facts(about),
+        "policy": {"kind": form.kind, **settings, "reward_low": float(low), "reward_high": float(high)},
+    }
+    write_archive(path, manifest, {f"policy.{name}": array for name, array in arrays.items()}, {})
+
+
+def is_over_sets(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a manifest is of a policy over actions with features."""
+    policy = manifest.get("policy")
+    return isinstance(policy, dict) and policy.get("kind") in {form.kind for form in FORMS.values()}
 
 
 def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
@@ -72,8 +89,9 @@ def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
     Returns
     -------
     policy
-        Decides as the one that was saved. One that learned online goes on learning; others are returned as
-        `offsettree.actions.SavedActionPolicy`, which decides without scikit-learn.
+        Decides as the one that was saved. An online one goes on learning; `ActionRegression` and `ActionOffsetTree`
+        come as `offsettree.actions.SavedActionPolicy`, which decides without scikit-learn. Its `manifest` is what the
+        file says of itself.
 
     Examples
     --------
@@ -92,22 +110,105 @@ def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
     check_version(archive.manifest, path)
     try:
         used: set[str] = set()
-        policy = _read(Part(archive.manifest.get("policy"), "policy", archive.arrays, used), archive.manifest)
+        policy = _read(Part(archive.manifest.get("policy"), "policy", archive.arrays, used))
         if odd := sorted({*archive.arrays, *archive.others} - used):
             raise PolicyFileError(f"{odd[0]} must not be in the file: the policy has no use for it.")  # noqa: TRY301
     except PolicyFileError as error:
         raise PolicyFileError(f"{path}: {error}") from error
+    policy.manifest = archive.manifest
     return policy
 
 
-def _read(part: Part, manifest: dict[str, Any]) -> Any:
+def _read(part: Part) -> Any:
     kind = part.given("kind")
-    if kind not in KINDS:
-        raise PolicyFileError(
-            "it holds a policy over actions that are labels, or none that this version knows; read it with load."
-        )
-    if kind not in ONLINE:
-        return read_core(part, manifest)
+    for form in FORMS.values():
+        if form.kind == kind:
+            return form.read(part)
+    raise PolicyFileError(
+        "it holds a policy over actions that are labels, or none that this version knows; read it with load."
+    )
+
+
+def _range_in(part: Part) -> tuple[float, float]:
+    low, high = part.number("reward_low", -LARGE, LARGE), part.number("reward_high", -LARGE, LARGE)
+    must_hold(low < high, f"{part.where}.reward_high", "a number above reward_low")
+    return low, high
+
+
+def _write_online(policy: OnlineActionRegression) -> tuple[dict[str, Any], Arrays]:
+    if not hasattr(policy, "weights_"):
+        raise ParameterError("the policy must have learned before it is saved: call fit, partial_fit or learn first.")
+    settings = {
+        "learning_rate": float(policy.learning_rate),
+        "interactions": policy.interactions,
+        "id_effects": bool(policy.id_effects),
+        "id_prior": float(policy.id_prior),
+        "importance": policy.importance,
+        "n_bits": int(policy.n_bits),
+    }
+    return settings, {"weights": policy.weights_, "scales": policy.scales_, "totals": policy.totals_}
+
+
+def _read_online(part: Part) -> OnlineActionRegression:
     from offsettree.actions import OnlineActionRegression
 
-    return OnlineActionRegression.read(part)
+    policy = OnlineActionRegression(
+        learning_rate=part.number("learning_rate", 0.0, LARGE),
+        interactions=part.choice("interactions", ("all", "context-action")),  # type: ignore[arg-type]
+        id_effects=part.truth("id_effects"),
+        id_prior=part.number("id_prior", 0.0, LARGE),
+        importance=part.choice("importance", ("inverse_propensity", "none")),  # type: ignore[arg-type]
+        n_bits=part.integer("n_bits", 1, 30),
+        reward_range=_range_in(part),
+    )
+    n_places = 1 << policy.n_bits
+    policy.weights_ = part.finite("weights", np.float32, 2, n_places)
+    policy.scales_ = part.finite("scales", np.float32, n_places)
+    policy.totals_ = part.finite("totals", np.float64, 4)
+    must_hold(policy.weights_[1] >= 0, f"{part.where}.weights.npy", "sums of squares in its second row")
+    must_hold(policy.scales_ >= 0, f"{part.where}.scales.npy", "sizes of at least 0")
+    return policy
+
+
+def _write_popular(policy: PopularAction) -> tuple[dict[str, Any], Arrays]:
+    if not hasattr(policy, "ids_"):
+        raise ParameterError("the policy must have learned before it is saved: call fit first.")
+    return {"ids": policy.ids_.tolist(), "mean": float(policy.mean_)}, {"values": policy.values_}
+
+
+def _read_popular(part: Part) -> PopularAction:
+    from offsettree.actions import PopularAction
+
+    policy = PopularAction(reward_range=_range_in(part))
+    low, high = policy.reward_range
+    ids = part.given("ids")
+    where = f"{part.where}.ids"
+    must_hold(isinstance(ids, list) and len(ids) > 0, where, "a list of ids")
+    must_hold({type(each) for each in ids} in ({int}, {str}), where, "whole numbers or texts, all of one kind")
+    with refusing(where):
+        policy.ids_ = np.array(ids, dtype=np.int64 if type(ids[0]) is int else str)
+    must_hold(policy.ids_[:-1] < policy.ids_[1:], where, "ids in ascending order, none of them twice")
+    policy.values_ = part.finite("values", np.float64, len(ids))
+    policy.mean_ = part.number("mean", low, high)
+    return policy
+
+
+def _write_core(policy: Any) -> tuple[dict[str, Any], Arrays]:
+    if not hasattr(policy, "core_"):
+        raise ParameterError("the policy must have learned before it is saved: call fit first.")
+    arrays: Arrays = {}
+    said = describe_core(policy, arrays)
+    settings = {name: value for name, value in said.items() if name != "kind"}
+    return settings, {name.removeprefix("policy."): array for name, array in arrays.items()}
+
+
+def _read_core(part: Part) -> SavedActionPolicy:
+    return read_core(part, _range_in(part))
+
+
+FORMS = {
+    "ActionOffsetTree": ActionForm("action offset tree", _write_core, _read_core),
+    "ActionRegression": ActionForm("action regression", _write_core, _read_core),
+    "OnlineActionRegression": ActionForm("online action regression", _write_online, _read_online),
+    "PopularAction": ActionForm("popular action", _write_popular, _read_popular),
+}

@@ -10,7 +10,7 @@ from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.policy_file._archive import read_archive, replacing, write_archive
 from offsettree.policy_file._fallbacks import read_other
 from offsettree.policy_file._manifest import check_version, read_policy, write_manifest
-from offsettree.policy_file.action_policies import KINDS, write_action_policy
+from offsettree.policy_file.action_policies import is_over_sets, write_action_policy
 from offsettree.reading import CannotFlatten
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def save(
     Parameters
     ----------
     policy : policy
-        Any fitted policy of this package, an explorer, of which the policy is kept, or one that was loaded. One over
-        actions with features is read by `load_action_policy`.
+        Any fitted policy of this package, an explorer, of which the policy is kept, or one that was loaded. Policies
+        over actions with features are read by `load_action_policy`.
     path : str or Path
         Where to. A file that is there is replaced.
     encoder : TableEncoder, optional
@@ -77,7 +77,7 @@ def save(
         raise ParameterError(f"fallback must be None, 'skops' or 'pickle'; got {fallback!r}.")
     path = _checked_path(path)
     if getattr(policy, "takes_action_sets", False):
-        write_action_policy(policy, path, facts, estimate)
+        _save_over_sets(policy, path, facts, estimate)
         return
     from offsettree.policy_file._writing import prepare
 
@@ -132,7 +132,7 @@ def load(
     path = Path(path)
     archive = read_archive(path, max_bytes)
     check_version(archive.manifest, path)
-    if isinstance(known := archive.manifest.get("policy"), dict) and known.get("kind") in KINDS:
+    if is_over_sets(archive.manifest):
         raise PolicyFileError(
             f"{path} holds a policy over actions with features, which each decision brings: read it in Python, with "
             "offsettree.load_action_policy."
@@ -181,6 +181,11 @@ def export_onnx(policy: Any, path: str | Path) -> None:
         ) from None
     with replacing(path) as file:
         file.write(graph.SerializeToString())
+
+
+def _save_over_sets(policy: Any, path: Path, facts: Any, estimate: Any) -> None:
+    policy = getattr(policy, "policy", policy)  # of an explorer
+    write_action_policy(policy, path, facts, estimate)
 
 
 def _checked_path(path: str | Path) -> Path:
