@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-service test-oldest docs pictures dist kernels coverage fuzz lint bench bench-rivals bench-accuracy bench-beside reproduce clean
+.PHONY: demo test test-service test-oldest test-python docs pictures dist kernels coverage fuzz lint bench bench-rivals bench-accuracy bench-beside reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -53,12 +53,21 @@ dist: .venv/ready-dev
 	cp tools/smoke.py .venv-dist/smoke.py
 	cd .venv-dist && bin/python smoke.py
 
+# All tests on another Python, in an environment of its own: make test-python PYTHON=python3.13
+test-python: .venv-$(notdir $(PYTHON))/ready
+	.venv-$(notdir $(PYTHON))/bin/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+
+.venv-$(notdir $(PYTHON))/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-$(notdir $(PYTHON)) || $(PYTHON) -m virtualenv .venv-$(notdir $(PYTHON))
+	.venv-$(notdir $(PYTHON))/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
 # All tests with the oldest versions that pyproject.toml allows, in an environment of their own. Warnings of old versions are
 # theirs; new ones are errors in make test.
 OLDEST := data files onnx plots skops service
 
 test-oldest: .venv-oldest/ready
-	.venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal -W default $(OLDEST_TESTS)
+	.venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal -W default $(TESTS)
 
 .venv-oldest/ready: pyproject.toml tools/oldest.py
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest || $(PYTHON) -m virtualenv .venv-oldest
@@ -158,7 +167,7 @@ reproduce: .venv/ready-dev
 	$(BIN)/python tools/offsets_page.py
 
 clean:
-	rm -rf .fuzz .venv .venv-rivals .venv-vowpal .venv-actions .venv-accuracy-* .venv-dist .venv-oldest build dist docs/gallery docs/reference/api .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .fuzz .venv .venv-rivals .venv-vowpal .venv-actions .venv-accuracy-* .venv-dist .venv-oldest .venv-python* build dist docs/gallery docs/reference/api .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Debian's python3 comes without venv; virtualenv from pip does the same.
 .venv/bin/python:

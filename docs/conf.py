@@ -40,7 +40,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "results/*.md", "sg_execution_times.rst", "**/sg_execution_times.rst", "gallery/GALLERY_HEADER.rst"]
+exclude_patterns = [
+    "_build",
+    "results/*.md",
+    "sg_execution_times.rst",
+    "**/sg_execution_times.rst",
+    "gallery/GALLERY_HEADER.rst",
+]
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold functions
 

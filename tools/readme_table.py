@@ -25,7 +25,11 @@ def table() -> str:
     for place in order.tolist():
         means = value[place].mean(axis=0)
         error = means.std(ddof=1) / np.sqrt(len(means))
-        cells = [policies[place], f"{means.mean():.3f} ± {error:.3f}", *(f"{each:.3f}" for each in value[place].mean(axis=1))]
+        cells = [
+            policies[place],
+            f"{means.mean():.3f} ± {error:.3f}",
+            *(f"{each:.3f}" for each in value[place].mean(axis=1)),
+        ]
         lines.append("| " + " | ".join([*cells, f"{seconds[place].mean():.2f}"]) + " |")
     return "\n".join(lines)
 

@@ -18,8 +18,12 @@ def main() -> None:
     if chromium is None:
         sys.exit("this needs chromium (Debian: apt-get install chromium)")
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, ROOT / "examples" / "demo.py", "--out", folder], check=True)
-        report = Path(folder, "report.html").as_uri()
+        subprocess.run(
+            [sys.executable, ROOT / "examples" / "demo.py", "--out", "demo", "--time-budget", "300"],
+            cwd=folder,
+            check=True,
+        )
+        report = Path(folder, "demo", "report.html").as_uri()
         window = ["--window-size=1100,900", "--hide-scrollbars", f"--user-data-dir={folder}/profile"]
         command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", *window, f"--screenshot={PICTURE}", report]
         subprocess.run(command, check=True, capture_output=True)

@@ -28,7 +28,7 @@ policies = {
 }
 
 
-def seconds_per_row(decide, rows, repeats=3):  # type: ignore[no-untyped-def]
+def seconds_per_row(decide, rows, repeats=3):
     """Return the shortest of a few runs over all rows, per row."""
     taken = []
     for _ in range(repeats):

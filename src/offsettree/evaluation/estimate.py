@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from offsettree import _notebook
+from offsettree._notebook import interval_bar, paragraph, table
 from offsettree._plotting import OTHER, draw_intervals, new_axes
 
 __all__ = ["DEFAULT_INTERVAL", "Estimate", "Interval"]
@@ -155,7 +155,7 @@ class Estimate(Interval):
         span = (min(ends), max(ends)) if ends else (0.0, 0.0)
         mark = None if self.baseline is None else self.baseline.value
         cells = [(name, f"{each.value:.4g}", each.ends) for name, each in rows]
-        bars = [_notebook.interval_bar(each.value, each.low, each.high, span, mark=mark) for _, each in rows]
+        bars = [interval_bar(each.value, each.low, each.high, span, mark=mark) for _, each in rows]
         if self.difference is not None:
             cells.append(("difference", f"{self.difference.value:+.4g}", self.difference.ends))
             bars.append("")
@@ -165,4 +165,4 @@ class Estimate(Interval):
         )
         notes = [matched, *(f"Warning: {text}" for text in self.warnings)]
         head = ["", "value", f"{100 * self.level:g} % interval"]
-        return _notebook.table(head, cells, bars=bars) + "".join(map(_notebook.paragraph, notes))
+        return table(head, cells, bars=bars) + "".join(map(paragraph, notes))

@@ -8,9 +8,9 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offsettree import _notebook
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
 from offsettree._messages import Parameter
+from offsettree._notebook import paragraph, table
 from offsettree._plotting import OTHER, draw_intervals, new_axes
 from offsettree.exceptions import FeatureError, LogError
 from offsettree.logs.action_files import ActionLogScan
@@ -332,9 +332,9 @@ class LoggedData:
         rows = [
             (label, f"{count:,}", f"{100 * count / len(self):.1f} %", f"{mean:.4g}") for label, count, mean, _ in found
         ]
-        more = [] if len(rows) <= SHOWN else [_notebook.paragraph(f"and {len(rows) - SHOWN:,} more actions")]
+        more = [] if len(rows) <= SHOWN else [paragraph(f"and {len(rows) - SHOWN:,} more actions")]
         head = ["action", "rows", "share", "mean reward, weighted by 1 / propensity"]
-        return "".join([_notebook.paragraph(repr(self)[1:-1]), _notebook.table(head, rows[:SHOWN]), *more])
+        return "".join([paragraph(repr(self)[1:-1]), table(head, rows[:SHOWN]), *more])
 
     def __repr__(self) -> str:
         n_features, n_actions = self.X.shape[1], len(set(self.action.tolist()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from offsettree import _notebook
+from offsettree._notebook import interval_bar, table
 
 __all__ = ["SearchResults"]
 
@@ -53,10 +53,9 @@ class SearchResults(list[dict[str, Any]]):
         ends = [end for row in valued for end in (row["low"], row["high"]) if math.isfinite(end)]
         span = (min(ends), max(ends)) if ends else (0.0, 0.0)
         bars = [
-            "" if row["value"] is None else _notebook.interval_bar(row["value"], row["low"], row["high"], span)
-            for row in self
+            "" if row["value"] is None else interval_bar(row["value"], row["low"], row["high"], span) for row in self
         ]
-        return _notebook.table(HEAD, [_cells(row) for row in self], bars=bars)
+        return table(HEAD, [_cells(row) for row in self], bars=bars)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

@@ -277,7 +277,7 @@ class PolicySearch(BasePolicy):
 
     def _repr_html_(self) -> str:
         """Return scikit-learn's diagram and, once fitted, the table of candidates."""
-        diagram = str(super()._repr_html_())  # type: ignore[no-untyped-call]
+        diagram = str(super()._repr_html_())
         results = self.__dict__.get("results_")
         return diagram if results is None else diagram + results._repr_html_()
 
