@@ -33,14 +33,12 @@ class BoostedRewards(RewardModel):
             self.policy._fit_checked(CheckedLog(X, action, reward, certain, np.arange(n_actions)))
 
     def predict(self, X: Features, actions: NDArray[np.intp]) -> NDArray[np.float64]:
-        """See `RewardModel`."""
         predicted = np.empty((count_rows(X), len(actions)))
         for rows in pieces(len(predicted), len(self.policy.actions_)):
             predicted[rows] = self._rewards(_part(X, rows))[:, actions]
         return predicted
 
     def predict_own(self, X: Features, action: NDArray[np.intp]) -> NDArray[np.float64]:
-        """See `RewardModel`."""
         predicted = np.empty(len(action))
         for rows in pieces(len(predicted), len(self.policy.actions_)):
             every = self._rewards(_part(X, rows))

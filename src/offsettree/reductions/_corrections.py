@@ -93,7 +93,6 @@ class ForestCorrections(Corrections):
         self._means = sp.vstack(means, format="csr")
 
     def predict(self, X: Features) -> Any:
-        """See `Corrections`."""
         X = X if self._before is None else self._before.transform(X)
         n_rows, n_trees = count_rows(X), len(self._forest.estimators_)
         leaves = np.stack([self._leaves(X, place) for place in range(n_trees)], axis=1) + self._offset[:-1]
@@ -144,7 +143,6 @@ class RegressedCorrections(Corrections):
         )
 
     def predict(self, X: Features) -> Any:
-        """See `Corrections`."""
         n_rows = count_rows(X)
         return np.hstack([np.asarray(model.predict(X), dtype=np.float64).reshape(n_rows, -1) for model in self._models])
 
