@@ -123,7 +123,7 @@ class NominalColumns:
             )
         if missing := [name for name in self.names if name not in x]:
             raise FeatureError(f"a context given by name must have every feature; {', '.join(missing)} missing.")
-        return OneRow({name: x[name] for name in self.names}, {self.names[column] for column in self.levels})
+        return OneRowFrame({name: x[name] for name in self.names}, {self.names[column] for column in self.levels})
 
     def quick_row(self) -> Callable[[Any], NDArray[np.float64] | None]:
         """Return the function from a dictionary of floats, whole numbers and known words to numbers, as fast as can be.
@@ -178,7 +178,7 @@ class NominalColumns:
         )
 
 
-class OneRow:
+class OneRowFrame:
     """The little of a frame that it takes to encode one row."""
 
     def __init__(self, values: dict[str, Any], nominal: set[str]) -> None:
@@ -189,7 +189,7 @@ class OneRow:
 
     def __getitem__(self, name: Any) -> Any:
         if isinstance(name, list):
-            return OneRow({each: self._values[each] for each in name}, set())
+            return OneRowFrame({each: self._values[each] for each in name}, set())
         return [self._values[name]]
 
     def to_numpy(self) -> NDArray[np.float64]:
