@@ -30,8 +30,6 @@ from offsettree.logs._reader import Chunk, Options, Reader
 from offsettree.logs._source import Source, open_stream, read_head, reading
 from offsettree.logs._tables import MISSING, on_the_wall, plain
 
-__all__ = ["CsvReader"]
-
 BLOCK_SIZE = 1 << 20
 
 

@@ -21,8 +21,6 @@ from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._tables import on_the_wall
 
-__all__ = ["NdjsonReader", "as_float", "parse_lines"]
-
 PIECE = 1 << 16  # bytes parsed at a time in the first pass, so that rows with ever new keys are noticed early
 CELL_BYTES = 8
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # an escaped surrogate, half of a character

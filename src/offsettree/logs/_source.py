@@ -18,8 +18,6 @@ from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._limits import Limits
 
-__all__ = ["Source", "find_sources", "line_blocks", "open_stream", "read_head", "reading"]
-
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
 BLOCK_SIZE = 1 << 22
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # of Hive, Spark and Arrow

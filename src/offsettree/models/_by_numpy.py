@@ -20,16 +20,6 @@ from offsettree.models.layout import BY_CATEGORY, BY_SCORE, HAS_INFINITY, HAS_NA
 if TYPE_CHECKING:
     from offsettree.models.graph import SplitGraph
 
-__all__ = [
-    "MOST_DECISIONS",
-    "are_loaded",
-    "by_boosted_trees",
-    "by_most_walks",
-    "dot_in_lanes",
-    "goes_without",
-    "leaves_of",
-]
-
 MOST_DECISIONS = 16
 LANES = 8  # of `learners._kernels_scores`, where the order of sums is written down
 

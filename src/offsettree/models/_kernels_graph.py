@@ -19,19 +19,6 @@ from offsettree.models._kernels_rows import load, scan
 from offsettree.models._merge import merge_trees
 from offsettree.models.layout import BY_CATEGORY, BY_SCORE, HAS_NAN, MISSING_LEFT
 
-__all__ = [
-    "BLOCK",
-    "LANES",
-    "choose_csr",
-    "choose_finite",
-    "choose_one",
-    "choose_rows",
-    "merge",
-    "walk",
-    "walk_all",
-    "walk_lanes",
-]
-
 LANES = 12
 BLOCK = 96  # rows copied at a time: enough to forget what a block costs, few enough for the first cache
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["merge_trees"]
-
 
 def merge_trees(
     left: Any,

@@ -14,8 +14,6 @@ from offsettree._features import as_floats
 from offsettree.exceptions import FeatureError, PolicyFileError
 from offsettree.models.part import Part
 
-__all__ = ["CODE", "MISSING", "NUMBER", "PLAIN", "NominalColumns", "is_missing", "level_key"]
-
 # What a column of the model takes from a column of the frame: its number, the position of its value among the levels
 # (NaN if it is none of them), 1 where it is missing; or, from 0 on, 1 where the value is the level of that position.
 NUMBER, CODE, MISSING = -1, -2, -3

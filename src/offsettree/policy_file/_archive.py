@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from offsettree.exceptions import PolicyFileError
 from offsettree.policy_file._json import read_json
 
-__all__ = ["DTYPES", "LARGEST_MANIFEST", "MANIFEST", "Archive", "read_archive", "replacing", "write_archive"]
-
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 1 << 28
 MOST_MEMBERS = 100_000

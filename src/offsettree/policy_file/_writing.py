@@ -25,8 +25,6 @@ from offsettree.reading.cannot_flatten import CannotFlatten
 from offsettree.reading.flat import flatten, inputs_of
 from offsettree.selection import PolicySearch
 
-__all__ = ["FileParts", "prepare"]
-
 # A subclass that has its own of these would decide otherwise once it is loaded.
 DECIDES_BY = ("_positions", "predict", "predict_proba", "decide")
 

@@ -14,8 +14,6 @@ from offsettree.logs import CheckedLog
 from offsettree.reductions._reward_models import RewardModel
 from offsettree.reductions.reward_boosting import RewardBoosting
 
-__all__ = ["BoostedRewards"]
-
 N_FOLDS = 3  # of a model that is itself fitted in several folds, and whose errors are corrected
 
 

@@ -25,8 +25,6 @@ from offsettree.reductions._nodes import (
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
-__all__ = ["TASKS_PER_WORKER", "Trained", "Trainer", "descend", "share_out", "train_nodes", "train_separately"]
-
 Trained: TypeAlias = tuple[int, Any, int, float]  # a node, its classifier, its rows, and what these weighed
 
 TASKS_PER_WORKER = 4  # subtrees differ in their rows and in the time these take

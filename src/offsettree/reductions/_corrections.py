@@ -19,8 +19,6 @@ from offsettree._traits import tags_of
 from offsettree.learners import NominalEncoder, Template
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 
-__all__ = ["CorrectionForest", "Corrections", "Errors", "fit_corrections"]
-
 MOST_TARGETS = 8  # with 32 the values are the same, and it takes twice as long
 VALUES_AT_ONCE = 1 << 24
 LEAST_ROWS, LEAST_COLUMNS = 5, 4

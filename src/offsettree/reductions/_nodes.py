@@ -22,19 +22,6 @@ from offsettree._validation import warn_caller
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, Template
 
-__all__ = [
-    "LEFT",
-    "NodeLearner",
-    "ask_out_of_fold",
-    "checked_answers",
-    "may_assume_finite",
-    "node_settings",
-    "prefers_left",
-    "random_folds",
-    "releases_the_interpreter",
-    "train_and_ask",
-]
-
 FEW_ROWS = 50
 N_FOLDS = 3
 # Read without their predict, which spends most of its time on checks where rows are few. The very classes only.

@@ -19,18 +19,6 @@ from offsettree.learners import Template
 from offsettree.reductions._median_given_x import median_given_x
 from offsettree.reductions._weighted_median import weighted_median
 
-__all__ = [
-    "ROUNDING",
-    "Tally",
-    "Votes",
-    "is_median_given_x",
-    "is_per_row",
-    "mean_rewards",
-    "resolve_offset",
-    "warn_if_one_sided",
-    "warn_of_unlogged",
-]
-
 MEDIAN_GIVEN_X = "median_given_x"
 N_FOLDS = 5
 DROWNED = 1.5  # as many times their spread as the mean reward may be away from the offset

@@ -16,8 +16,6 @@ from offsettree.reductions._nodes import may_assume_finite, node_settings
 from offsettree.topology import Design
 from offsettree.topology.reward_models import fit_shrunken
 
-__all__ = ["LinearRewards", "RegressedRewards", "RewardModel", "check_reward_model", "rows_by_action"]
-
 ROWS_AT_ONCE = 1 << 14
 BY_NAME = ("linear", "boosting")
 

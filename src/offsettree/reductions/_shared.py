@@ -14,8 +14,6 @@ from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_se
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
-__all__ = ["train_shared"]
-
 View = SharedContest | ConstantClassifier
 
 
