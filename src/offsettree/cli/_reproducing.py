@@ -44,7 +44,8 @@ def check_runs(options: argparse.Namespace, *names: str) -> None:
 
 def stem_of(options: argparse.Namespace, stem: str) -> str:
     """Return the name of the files: results of fewer runs must not overwrite those of the command without options."""
-    return stem + f"-{options.seeds}-runs" * (options.seeds != N_RUNS) + f"-seed-{options.seed}" * (options.seed != 0)
+    runs, seed = int(options.seeds), int(options.seed)
+    return stem + f"-{runs}-runs" * (runs != N_RUNS) + f"-seed-{seed}" * (seed != 0)
 
 
 def print_results(options: argparse.Namespace, text: str, results: dict[str, Any], written: Sequence[Path]) -> None:

@@ -78,8 +78,10 @@ class Planes:
 
     def _scores_of_one(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
         """Do as `scores` for one row, by NumPy, with sums in the same order."""
-        missing = np.isnan(row) if self.at_missing is not None else np.zeros(len(row), dtype=bool)
+        if self.at_missing is None:
+            return np.asarray(dot_in_lanes(self.weights, row) + self.bias)
+        missing = np.isnan(row)
         total = dot_in_lanes(self.weights, np.where(missing, 0.0, row))
-        for column in np.flatnonzero(missing) if self.at_missing is not None else ():
+        for column in np.flatnonzero(missing):
             total = total + self.at_missing[:, column]
         return np.asarray(total + self.bias)

@@ -197,13 +197,14 @@ class OffsetTree(BasePolicy):
         if self.reward_model is not None:
             check_robust(self.node_models, self.path_filter)
             check_reward_model(self.reward_model)
-            self._settle(log, random)
-            X, *columns, available = log.parts()
-            estimates = CrossFit.make(self.reward_model, X, *columns, len(self.actions_), random, self.n_jobs)
-            self._fit_to(estimates, random, available)
-            return
         offset = self._settle(log, random)
         X, action, reward, propensity, available = log.parts()
+        if self.reward_model is not None:
+            models = CrossFit.make(
+                self.reward_model, X, action, reward, propensity, len(self.actions_), random, self.n_jobs
+            )
+            self._fit_to(models, random, available)
+            return
         del log  # here and below: what is used up makes room
         votes = Votes.cast(reward, propensity, offset)
         del reward, propensity, offset  # which may be as large as the votes
@@ -361,8 +362,7 @@ class OffsetTree(BasePolicy):
         models = partial(RewardModels.fit, X, action, reward, n_actions, propensity=propensity, random_state=random)
         self.tree_ = tree_from(self.tree, self.actions_, means, models, random)
         offset = resolve_offset(self.offset, X, reward, random, propensity)
-        self.offset_ = float(np.mean(offset))
-        self.n_rounds_ = 1
+        self.offset_, self.n_rounds_ = float(np.mean(offset)), 1
         return offset
 
     def _node_seeds(self, random: np.random.RandomState) -> NDArray[np.int64]:
