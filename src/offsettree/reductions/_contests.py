@@ -51,7 +51,7 @@ class Trainer:
         # A contest that all rows reach, as with two actions, needs no copy of them.
         X = self.X if len(rows) == len(self.votes.weight) else take_rows(self.X, rows)
         label = self.votes.for_left(rows, contest.from_left)
-        weight, total = self.votes.loudness(rows, contest.standing)
+        weight, total = self.votes.scaled_weights(rows, contest.standing)
         is_root = contest.node == 0  # from where nobody climbs further
         sent_left: NDArray[np.bool_] | None
         if self.folds is None and not is_root:

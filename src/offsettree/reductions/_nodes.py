@@ -106,12 +106,12 @@ def ask_out_of_fold(
     sent_left = np.empty(len(label), dtype=bool)
     for held_out in np.flatnonzero(np.bincount(fold)).tolist():
         asked, learned_from = np.flatnonzero(fold == held_out), np.flatnonzero(fold != held_out)
-        loudness = weight[learned_from]
+        chosen_weight = weight[learned_from]
         _, sent_left[asked] = train_and_ask(
             learner,
             take_rows(X, learned_from),
             label[learned_from],
-            loudness / loudness.mean() if len(loudness) else loudness,
+            chosen_weight / chosen_weight.mean() if len(chosen_weight) else chosen_weight,
             seed ^ (1 + held_out),  # not the seed of the contest itself, nor of the other folds
             f"{where} without fold {held_out}",
             take_rows(X, asked),

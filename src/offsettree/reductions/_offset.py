@@ -56,7 +56,7 @@ class Votes:
         """Label the rows of a contest: true where the left side gets the vote."""
         return np.equal(from_left, self.for_own_side.take(rows))
 
-    def loudness(
+    def scaled_weights(
         self, rows: NDArray[np.intp], standing: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.float64], float]:
         """Weigh the rows of a contest, with mean 1, and all together; those below may have left them a part of it.

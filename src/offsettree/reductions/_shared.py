@@ -55,7 +55,7 @@ def _train_level(
     node = np.repeat([contest.node for contest in known], [len(contest.rows) for contest in known])
     label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in known])
     union = append_indicator(take_rows(X, rows), node, n_nodes, "node")
-    classifier = learner.fit(union, label, votes.loudness(rows)[0], seed)
+    classifier = learner.fit(union, label, votes.scaled_weights(rows)[0], seed)
     n_rows = np.bincount(node, minlength=n_nodes)
     n_left = np.bincount(node, weights=label, minlength=n_nodes)
     # As with separate classifiers, a contest without rows, or with one label only, gets a constant answer.
