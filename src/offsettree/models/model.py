@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,41 +12,23 @@ from offsettree._available import best_of, certain, rank_by_choosing
 from offsettree.models.forest import CompiledForest
 from offsettree.models.graph import SplitGraph
 from offsettree.models.layout import HAS_INFINITY, HAS_NAN, CompiledTree, OneRow
-from offsettree.models.part import Part, must_hold
+from offsettree.models.part import Part, Stored, must_hold
 
 __all__ = ["Constant", "Known", "Model", "Votes", "describe", "read_model"]
 
 
-class Model(ABC):
+class Model(Stored):
     """Chooses one of `n_actions` for every row of a checked array or CSR matrix.
 
     `n_columns` are those of the rows, once nominal columns have become numbers.
     """
 
-    kind: ClassVar[str]
     kinds: ClassVar[dict[str, type[Model]]] = {}  # every kind that a file may hold, by name
     n_actions: int
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
             Model.kinds[cls.kind] = cls
-
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it, besides its kind."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return its own arrays, by name."""
-        return {}
-
-    def parts(self) -> dict[str, Any]:
-        """Return the models and the like within, by name: one or a list."""
-        return {}
-
-    @classmethod
-    @abstractmethod
-    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """Read and check what was written."""
 
     @property
     def takes_missing(self) -> bool:
@@ -210,9 +192,6 @@ class Votes(Model):
     def __init__(self, members: list[Model], n_actions: int) -> None:
         self.members = members
         self.n_actions = n_actions
-
-    def settings(self) -> dict[str, Any]:
-        return {}
 
     def parts(self) -> dict[str, Any]:
         return {"members": self.members}

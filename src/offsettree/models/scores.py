@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from offsettree.models._by_numpy import goes_without, leaves_of
 from offsettree.models.boosted_model import Boosted
 from offsettree.models.graph import SplitGraph, as_words
 from offsettree.models.model import Model
-from offsettree.models.part import Part
+from offsettree.models.part import Part, Stored
 from offsettree.models.planes import Planes
 from offsettree.models.tree_sums import TreeSums
 from offsettree.models.tree_table import NO_SETS, TreeTable
@@ -26,27 +26,8 @@ from offsettree.models.tree_table import NO_SETS, TreeTable
 __all__ = ["BoostedRewardScores", "LeafMeans", "LinearScores", "Scores", "TreeScores"]
 
 
-class Summand(ABC):
+class Summand(Stored):
     """Numbers for every row and action, which are added to those of others."""
-
-    kind: ClassVar[str]
-
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it."""
-
-    @abstractmethod
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name."""
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within: nothing."""
-        return {}
-
-    @classmethod
-    @abstractmethod
-    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """Read and check what was written."""
 
     @abstractmethod
     def scores(self, X: Any) -> Any:
@@ -202,9 +183,6 @@ class Scores(Model):
     def __init__(self, summands: Sequence[Summand], n_actions: int) -> None:
         self.summands = summands
         self.n_actions = n_actions
-
-    def settings(self) -> dict[str, Any]:
-        return {}
 
     def parts(self) -> dict[str, Any]:
         return {"summands": list(self.summands)}
