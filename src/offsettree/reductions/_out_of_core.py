@@ -43,6 +43,7 @@ __all__ = [
     "refuse_in_fit_log",
     "reward_models",
     "routed",
+    "scratch_folder",
     "settle_offset",
 ]
 
@@ -120,7 +121,7 @@ def routed(
 ) -> Iterator[tuple[RoutedLog, bool, bool]]:
     """Write a log to a scratch folder; give the log, whether X is known to be finite, and whether to show progress."""
     is_shown = sys.stderr.isatty() if verbose is None else verbose
-    with _scratch_folder(folder) as scratch:
+    with scratch_folder(folder) as scratch:
         log, finite = _route(policy, chunks, scratch, is_shown=is_shown)
         yield log, finite, is_shown
 
@@ -130,7 +131,9 @@ REMEDY = "Use fit on a log in memory"
 
 def refuse_in_fit_log(name: str, needed: str, why: str, given: Any) -> ParameterError:
     """Return the error of a parameter that needs the whole log at once."""
-    return ParameterError(f"{name} must be {needed} for fit_log, as {why}; got {given!r}. {REMEDY}, or {name}={needed}.")
+    return ParameterError(
+        f"{name} must be {needed} for fit_log, as {why}; got {given!r}. {REMEDY}, or {name}={needed}."
+    )
 
 
 def check_out_of_core(policy: Any) -> None:
@@ -160,7 +163,7 @@ def check_out_of_core(policy: Any) -> None:
 
 
 @contextmanager
-def _scratch_folder(folder: Any) -> Iterator[Path]:
+def scratch_folder(folder: Any) -> Iterator[Path]:
     """Make a folder for a while; it goes whatever happens."""
     try:
         scratch = tempfile.TemporaryDirectory(prefix="offsettree-", dir=folder, ignore_cleanup_errors=True)

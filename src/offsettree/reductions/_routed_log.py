@@ -73,6 +73,10 @@ class Rows(NamedTuple):
     propensity: NDArray[np.float64]
     X: NDArray[np.float32]
 
+    def take(self, which: NDArray[Any]) -> Rows:
+        """Copy some of the rows."""
+        return Rows(self.number[which], self.action[which], self.reward[which], self.propensity[which], self.X[which])
+
     def part(self, first: int, last: int) -> Rows:
         """Return some of the rows, not copied."""
         which = slice(first, last)

@@ -37,9 +37,7 @@ def earned(reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> NDAr
     return reward * (1 / propensity)
 
 
-def vote_weights(
-    offset: float, reward: NDArray[np.float64], propensity: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def vote_weights(offset: float, reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights of votes."""
     return Votes.cast(reward, propensity, offset).weight
 
@@ -101,7 +99,7 @@ class LogStatistics:
         return np.divide(gained, total, out=np.full_like(total, overall), where=total > 0)
 
     def median_reward(self) -> float:
-        """Return the median reward, rows weighted by 1 / propensity, digit by digit: bits of rewards sort as they do."""
+        """Return the median reward, rows weighted by 1 / propensity, digit by digit: bits sort as rewards do."""
         uniform = self.is_uniform()
         whole = float(self.log.n_rows) if uniform else self.sum_of(inverse)
         found = [_bits_at(self.log, share * whole, side, uniform) for share, side in HALVES]
