@@ -34,7 +34,7 @@ def test_rows_are_held_out_by_their_places_alone(logs: Path) -> None:
         for chunk_rows in (100, 777):
             columns = Columns({"chunk_rows": chunk_rows}, split=Split(0.3, 5, held_out))
             found.append(np.concatenate([log.reward for log in chunks_of(files, columns)]))
-        assert np.array_equal(*found)
+        assert np.array_equal(found[0], found[1])
         n_rows[held_out] = len(found[0])
     assert n_rows[True] + n_rows[False] == 2_000
     assert 500 < n_rows[True] < 700

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +151,7 @@ def run(options: argparse.Namespace) -> int:
     return exit_code(options, is_better=facts.is_better is True)
 
 
-def _way(options: argparse.Namespace) -> Any:
+def _way(options: argparse.Namespace) -> Callable[[argparse.Namespace], tuple[Any, Any, Facts, Any]]:
     """Return how to learn: online, from files, or in memory."""
     if not POLICIES[options.learner].online:
         return learn_large if is_for_files(options) else _learn_in_memory

@@ -129,7 +129,7 @@ def learn_from_files(
     watched = _Watched(parts, Columns(roles), train, notes, reward_range)
     first = FirstPass(watched, files)  # type: ignore[arg-type]
     used_range = reward_range or range_of(*first.reward_ends)
-    settings = {
+    settings: dict[str, Any] = {
         "reward_range": used_range,
         "actions": np.array(sorted(first.n_by_action)),
         "random_state": random_state,
