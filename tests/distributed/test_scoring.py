@@ -168,3 +168,12 @@ def _ask(url: str, text: bytes, server: subprocess.Popen[bytes]) -> Any:
         except OSError:
             time.sleep(0.5)
     raise AssertionError("the server did not answer")
+
+
+@pytest.mark.skipif(not AT_LENGTH, reason="make test-engines runs the examples")
+@pytest.mark.parametrize("engine", ["dask", "ray"])
+def test_joblib_backends_train_the_same_forest(engine: str) -> None:
+    pytest.importorskip("distributed" if engine == "dask" else "ray", reason="the extra is not installed")
+    example = Path(__file__).parent.parent.parent / "examples" / f"joblib_{engine}.py"
+    done = subprocess.run([sys.executable, "-W", "ignore", str(example)], capture_output=True, text=True, check=True)  # noqa: S603
+    assert "the same decisions: True" in done.stdout

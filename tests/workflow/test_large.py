@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from offsettree import RewardRegression, evaluate, load
 from offsettree.cli import main
 from offsettree.distributed.files import Columns, Split, chunks_of, find_files
 from offsettree.exceptions import ParameterError
@@ -53,16 +55,12 @@ def test_a_pattern_and_a_folder_make_the_same_policy_file_on_any_way(
         more = ["--learner", "offset-tree", "--seed", "0", "--no-refit", "-o", str(out)]
         assert main(["learn", *way, *COLUMNS, *more]) == 0
         capsys.readouterr()
-        from offsettree import load
-
         loaded = load(out)
         found[name] = loaded.manifest["estimate"], loaded.predict(_rows()).tolist()
     assert found["a"] == found["b"]
 
 
 def _rows() -> Any:
-    import pandas as pd
-
     return pd.DataFrame(many_actions(100, seed=3).X).add_prefix("x")
 
 
@@ -92,6 +90,20 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     assert main(["learn", str(logs), *COLUMNS, *more]) != 0
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_value_on_files_is_the_same_on_workers(logs: Path) -> None:
+    log = many_actions(1_000, seed=9)
+    policy = RewardRegression(random_state=0).fit(**log.arrays())
+    here = large.evaluate_files(policy, logs)
+    there = large.evaluate_files(policy, logs, engine="local://2")
+    assert there == here
+    frame = pd.concat([pd.read_parquet(path) for path in sorted(logs.iterdir())])
+    parts = {"reward": frame["reward"].to_numpy(), "propensity": frame["propensity"].to_numpy()}
+    X = frame[[f"x{column}" for column in range(5)]].to_numpy()
+    whole = evaluate(policy, X, frame["action"].to_numpy(), **parts, method="snips", interval="normal")
+    assert there.value == pytest.approx(whole.value, abs=1e-12)
+    assert there.stderr == pytest.approx(whole.stderr, rel=0.01)
 
 
 def test_the_share_held_out_must_be_one() -> None:

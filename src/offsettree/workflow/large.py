@@ -28,7 +28,7 @@ from offsettree.workflow.learning import check_level, range_of
 from offsettree.workflow.running_value import RunningConstant, RunningValue
 from offsettree.workflow.streaming import source_facts
 
-__all__ = ["LARGE_LEARNERS", "is_large", "learn_from_files"]
+__all__ = ["LARGE_LEARNERS", "evaluate_files", "is_large", "learn_from_files"]
 
 LARGE_LEARNERS = ("offset-tree", "offset-forest", "reward-regression", "reward-boosting")
 FAVOURITE = "reward-boosting"  # what "auto" prefers unless another is clearly ahead
@@ -160,6 +160,49 @@ def learn_from_files(
         reproduce=RunFacts(command="", seed=random_state, versions=versions()),
     )
     return kept, first.encoder, facts, compared.estimate
+
+
+def evaluate_files(
+    policy: Any,
+    files: Any,
+    *,
+    level: float = 0.95,
+    engine: Any = None,
+    n_jobs: int | None = None,
+    encoder: Any = None,
+    **arguments: Any,
+) -> Estimate:
+    """Estimate the value of a policy on the files of a log, here or on an engine.
+
+    Every file is decided on by itself, a task each; only sums leave it. They are merged in the order of the files, so
+    that the estimate is the same to the bit whatever the engine and the number of workers.
+
+    Parameters
+    ----------
+    policy : policy
+        A fitted policy, or one that was loaded, which may take raw rows by its own encoder.
+    files : str, path or list of such
+        A pattern such as ``"logs/*.parquet"``, a folder, or files; rows that the policy was not trained on.
+    level : float, default=0.95
+        Confidence level of the interval, which is normal, of SNIPS.
+    engine : optional
+        An address or a client, as `DistributedOffsetTree` takes it; by default this process.
+    n_jobs : int, optional
+        How many processes the engine "local" has.
+    encoder : TableEncoder, optional
+        Turns raw rows into numbers, where the policy has none of its own.
+    **arguments : Any
+        Arguments of `LoggedData.scan`: action, reward, propensity and so on.
+
+    Returns
+    -------
+    Estimate
+        With the value of the log and the difference to it.
+    """
+    check_level(level)
+    columns = Columns({key: value for key, value in arguments.items() if value is not None}, encoder)
+    decided = _valued(policy, policy.actions_[0], find_files(files), columns, engine, n_jobs)
+    return decided.value.compared(policy.actions_[0], level).estimate
 
 
 class _Watched:
