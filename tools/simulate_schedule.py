@@ -1,12 +1,12 @@
 """How long a distributed fit takes on any number of workers: the real task graph, with measured costs.
 
 The tasks are those that `DistributedOffsetTree` makes, dependencies included; only their functions are replaced by
-times. Costs are those that `benchmarks/distributed.py` measured: seconds per row for a file to be sorted, for a subtree
+times. Costs are those that `benchmarks/engines.py` measured: seconds per row for a file to be sorted, for a subtree
 and for a join, and seconds per task for the driver, one after the other. A row is assumed to climb a contest with the
 share that was measured, so that joins near the root are short.
 
     python tools/simulate_schedule.py [--rows 10000000000] [--actions 100000] [--columns 20] [--files 20000]
-                                      [--workers 10 100 1000 10000] [--costs benchmarks/results/distributed.json]
+                                      [--workers 10 100 1000 10000] [--costs benchmarks/results/engines.json]
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from offsettree.distributed.store import Blob
 from offsettree.reductions.parts import Plan, rows_below
 from offsettree.topology import ActionTree
 
-RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "distributed.json"
+RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "engines.json"
 ROW_BYTES = 20  # of a row in the store, beside 4 for every column
 
 

@@ -6,7 +6,7 @@ and of the largest worker. The policy files must be the same. Costs per row and 
 `tools/simulate_schedule.py`, are of the run on one worker. Goals: at most 1.2 times the time of `fit_log` on one worker
 and 0.65 on two, with 600 MB a worker. Linux only.
 
-    python benchmarks/distributed.py [--rows 20000000] [--features 20] [--actions 64] [--files 16] [--workers 1 2]
+    python benchmarks/engines.py [--rows 20000000] [--features 20] [--actions 64] [--files 16] [--workers 1 2]
                                      [--folder FOLDER] [--json FILE]
 """
 
