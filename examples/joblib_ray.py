@@ -19,7 +19,7 @@ def main() -> None:
     log = simulate_log(*load_iris(return_X_y=True), random_state=0)
     forest = OffsetForest(LogisticRegression(max_iter=500), n_trees=6, n_jobs=2, random_state=0)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    register_ray()  # type: ignore[no-untyped-call]
+    register_ray()
     with parallel_config(backend="ray"):
         there = forest.fit(**log.arrays()).predict(log.X)
     ray.shutdown()
