@@ -5,7 +5,7 @@ times. Costs are those that `benchmarks/engines.py` measured: seconds per row fo
 and for a join, and seconds per task for the driver, one after the other. A row is assumed to climb a contest with the
 share that was measured, so that joins near the root are short.
 
-    python tools/simulate_schedule.py [--rows 10000000000] [--actions 100000] [--columns 20] [--files 20000]
+    python -m tools.simulate_schedule [--rows 10000000000] [--actions 100000] [--columns 20] [--files 20000]
                                       [--workers 10 100 1000 10000] [--costs benchmarks/results/engines.json]
 """
 
@@ -114,6 +114,25 @@ def read_costs(path: Path) -> Costs:
     return Costs(**found)
 
 
+def table(n_rows: int, n_actions: int, n_columns: int, n_files: int, workers: list[int], costs: Costs) -> list[str]:
+    """Return the lines of a table, a line per number of workers."""
+    n_bytes = n_rows * (ROW_BYTES + 4 * n_columns)
+    lines = [
+        "| workers | sort, hours | contests, hours | all, hours | used | tasks | MB a worker and second |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for n_workers in workers:
+        sorting = routing(n_rows, n_files, costs)
+        training = graph(n_rows, n_actions, n_workers, costs)
+        (first, used), (second, used_then) = (simulate(*each, n_workers, costs) for each in (sorting, training))
+        share = (used * first + used_then * second) / (first + second)
+        n_tasks = len(sorting[0]) + len(training[0])
+        rate = 2 * n_bytes / n_workers / (first + second)
+        cells = f"{first / 3600:.2f} | {second / 3600:.2f} | {(first + second) / 3600:.2f} | {share:.0%} | {n_tasks:,}"
+        lines.append(f"| {n_workers:,} | {cells} | {rate / 1e6:.1f} |")
+    return lines
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -123,21 +142,9 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=20_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[10, 100, 1_000, 10_000])
     parser.add_argument("--costs", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    costs = read_costs(options.costs)
-    n_bytes = options.rows * (ROW_BYTES + 4 * options.columns)
-    print(f"{options.rows:,} rows, {options.actions:,} actions: {n_bytes / 1e12:.1f} TB in the store\n")
-    print("| workers | sort, hours | contests, hours | all, hours | used | tasks | bytes a worker and second |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for n_workers in options.workers:
-        sorting = routing(options.rows, options.files, costs)
-        training = graph(options.rows, options.actions, n_workers, costs)
-        (first, used), (second, used_then) = (simulate(*each, n_workers, costs) for each in (sorting, training))
-        share = (used * first + used_then * second) / (first + second)
-        n_tasks = len(sorting[0]) + len(training[0])
-        rate = 2 * n_bytes / n_workers / (first + second)
-        cells = f"{first / 3600:.2f} | {second / 3600:.2f} | {(first + second) / 3600:.2f} | {share:.0%} | {n_tasks:,}"
-        print(f"| {n_workers:,} | {cells} | {rate / 1e6:.1f} MB |")
+    given = parser.parse_args()
+    costs = read_costs(given.costs)
+    print("\n".join(table(given.rows, given.actions, given.columns, given.files, given.workers, costs)))
 
 
 if __name__ == "__main__":
