@@ -50,6 +50,9 @@ def running(name: str, n_workers: int = 2) -> Iterator[Any]:
 @pytest.fixture(scope="session", params=ENGINES)
 def client(request: pytest.FixtureRequest) -> Iterator[Any]:
     """An engine of two workers, for all tests."""
+    if request.param == "local":
+        yield request.getfixturevalue("local")
+        return
     with running(request.param) as started:
         yield started
 

@@ -20,7 +20,7 @@ CANDIDATES = [
 def test_candidates_and_folds_are_spread_and_the_choice_is_the_same() -> None:
     log = many_actions(800)
     here = PolicySearch(CANDIDATES, cv=3, random_state=0).fit(**log.arrays())
-    engine = LocalEngine(2)
+    engine = LocalEngine(1)
     try:
         there = PolicySearch(CANDIDATES, cv=3, random_state=0, engine=engine).fit(**log.arrays())
     finally:

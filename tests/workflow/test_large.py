@@ -12,6 +12,7 @@ import pytest
 from offsettree import RewardRegression, evaluate, load
 from offsettree.cli import main
 from offsettree.distributed.files import Columns, Split, chunks_of, find_files
+from offsettree.engines import LocalEngine
 from offsettree.exceptions import ParameterError
 from offsettree.workflow import large
 from tests.distributed.conftest import write_log
@@ -47,7 +48,7 @@ def test_a_pattern_and_a_folder_make_the_same_policy_file_on_any_way(
 ) -> None:
     ways: dict[str, list[str]] = {
         "a": [str(logs / "*.parquet"), "--out-of-core"],
-        "b": [str(logs), "--engine", "local://2"],
+        "b": [str(logs), "--engine", "local://1"],
     }
     found: dict[str, Any] = {}
     for name, way in ways.items():
@@ -93,14 +94,16 @@ def test_options_that_do_not_go_together_are_refused(
 
 
 def test_the_value_on_files_is_the_same_on_workers(logs: Path) -> None:
+    local = LocalEngine(1)
     log = many_actions(1_000, seed=9)
-    policy = RewardRegression(random_state=0).fit(**log.arrays())
+    policy = RewardRegression(random_state=0).fit(**log.arrays() | {"X": pd.DataFrame(log.X).add_prefix("x")})
     here = large.evaluate_files(policy, logs)
-    there = large.evaluate_files(policy, logs, engine="local://2")
+    there = large.evaluate_files(policy, logs, engine=local)
+    local.close()
     assert there == here
     frame = pd.concat([pd.read_parquet(path) for path in sorted(logs.iterdir())])
     parts = {"reward": frame["reward"].to_numpy(), "propensity": frame["propensity"].to_numpy()}
-    X = frame[[f"x{column}" for column in range(5)]].to_numpy()
+    X = frame[[f"x{column}" for column in range(5)]]
     whole = evaluate(policy, X, frame["action"].to_numpy(), **parts, method="snips", interval="normal")
     assert there.value == pytest.approx(whole.value, abs=1e-12)
     assert there.stderr == pytest.approx(whole.stderr, rel=0.01)
