@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from offsettree._progress import Progress
 from offsettree._traits import tags_of
 from offsettree._validation import as_random_state, check_range, is_number, warn_caller
 from offsettree.base import BasePolicy
+from offsettree.engines import connected, run_all
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.parts import MODEL_METHODS
 from offsettree.exceptions import ParameterError
@@ -27,7 +29,7 @@ from offsettree.selection._race import Race, plan_race
 from offsettree.selection._row_split import RowSplit
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._timing import Budget
-from offsettree.selection._trials import Log, Scoring, error_line
+from offsettree.selection._trials import Log, Scoring, Spread, error_line
 from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
@@ -85,6 +87,10 @@ class PolicySearch(BasePolicy):
         it.
     random_state : int, RandomState instance or None, default=None
         Draws the folds, and seeds candidates and reward models without their own seed.
+    engine : optional
+        Where candidates and pairs of folds are tried, several at once: "local" or "local://4" (processes),
+        "dask://host:8786", "ray://host:10001", a `distributed.Client`, or the module `ray` after `ray.init()`. By
+        default this process, with `n_jobs`. The result does not depend on it, unless there is a time budget.
 
     Attributes
     ----------
@@ -179,6 +185,7 @@ class PolicySearch(BasePolicy):
         actions: ArrayLike | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        engine: Any = None,
     ) -> None:
         self.candidates = candidates
         self.cv = cv
@@ -193,6 +200,7 @@ class PolicySearch(BasePolicy):
         self.actions = actions
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
 
     def fit(
         self,
@@ -245,6 +253,13 @@ class PolicySearch(BasePolicy):
         return super().decide(x, available)
 
     def _fit(self, log: CheckedLog) -> None:
+        if self.engine is None:
+            self._search(log, None)
+            return
+        with connected(self.engine, self.n_jobs) as engine:
+            self._search(log, partial(run_all, engine))
+
+    def _search(self, log: CheckedLog, spread: Spread | None) -> None:
         X, position, reward, propensity, available = log.parts()
         self._check_parameters(len(position))
         budget = Budget(self.time_budget)
@@ -264,7 +279,8 @@ class PolicySearch(BasePolicy):
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
         shares = split.group is None and split.rank is None
-        race = Race(candidates, compared, scoring, rule, results, budget, len(position), self.level, shares=shares)
+        n_rows, level = len(position), self.level
+        race = Race(candidates, compared, scoring, rule, results, budget, n_rows, level, shares=shares, spread=spread)
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
             self.best_policy_, best = self._refit(candidates, race, whole, progress)

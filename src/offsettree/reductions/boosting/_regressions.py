@@ -144,6 +144,7 @@ def regression(
         logistic=log.logistic,
         weight=log.weight,
         known=known,
+        room=log.room,
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.reductions.boosting._room import IN_MEMORY, Room
+
 __all__ = ["ShrunkenModels", "fit_shrunken_models", "sigmoid"]
 
 ROUNDS = 15
@@ -42,6 +44,7 @@ def fit_shrunken_models(
     logistic: bool,
     weight: NDArray[np.float64] | None = None,
     known: NDArray[np.float64] | None = None,
+    room: Room = IN_MEMORY,
 ) -> ShrunkenModels:
     """Fit w_a ~ N(m, C) for every action a; m, C and the noise are estimated by expectation-maximisation.
 
@@ -65,10 +68,12 @@ def fit_shrunken_models(
         Row weights with mean 1.
     known : array of shape (n_rows,), optional
         A fixed part of every row's score (an offset in the sense of generalised linear models).
+    room : Room
+        Where copies of the regressors are.
     """
     n_rows, n_columns = design.shape
     order = np.argsort(action, kind="stable")
-    Z, y_own, own = design[order], reward[order], action[order]
+    Z, y_own, own = room.take(design, order), reward[order], action[order]
     counts = np.ones(n_rows) if weight is None else weight[order]
     base: NDArray[Any] = np.zeros(n_rows) if known is None else known[order]
     cut = np.searchsorted(own, np.arange(n_actions + 1))
@@ -108,9 +113,12 @@ def fit_shrunken_models(
 def _sums_by_action(
     Z: NDArray[np.float64], rows: list[slice], curvature: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    scaled = Z * curvature[:, np.newaxis]
-    gram = np.stack([scaled[here].T @ Z[here] for here in rows])
-    return gram, np.stack([scaled[here].T @ target[here] for here in rows])
+    n_columns = Z.shape[1]
+    gram, product = np.empty((len(rows), n_columns, n_columns)), np.empty((len(rows), n_columns))
+    for a, here in enumerate(rows):
+        scaled = Z[here] * curvature[here, np.newaxis]
+        gram[a], product[a] = scaled.T @ Z[here], scaled.T @ target[here]
+    return gram, product
 
 
 def _find_mean(
