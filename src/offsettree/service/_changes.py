@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -26,7 +28,7 @@ __all__ = ["Changes"]
 
 FIELDS = Decision.__struct_fields__
 SEQ = FIELDS.index("seq")
-INSERTED = [name for name in FIELDS if name != "seq"]
+INSERTED = tuple(name for name in FIELDS if name != "seq")
 REWARD_FIELDS = ("loop", "event_id", "time", "value", "metrics", "reward_id", "status")
 PIECES = (64, 16, 4, 1)  # rows per statement: few texts, which stay prepared
 DELETED_AT_ONCE = 500
@@ -46,15 +48,25 @@ class Changes:
         The number of this process among those that write: each counts by itself.
     share, change : str
         What locks rows that are read, and rows that are about to be changed.
+    goes_on : bool, default=False
+        Whether a transaction goes on after a statement that failed, as if there had been none.
     """
 
     def __init__(
-        self, run: Callable[..., Any], taken: type[Exception], *, writer: int = 0, share: str = "", change: str = ""
+        self,
+        run: Callable[..., Any],
+        taken: type[Exception],
+        *,
+        writer: int = 0,
+        share: str = "",
+        change: str = "",
+        goes_on: bool = False,
     ) -> None:
         self._run = run
         self._taken = taken
         self._writer = writer
         self._share, self._change = share, change
+        self._goes_on = goes_on
 
     def make(self, changes: Sequence[Any]) -> list[Any]:
         """Make all changes; decisions first, then rewards, as a reward may only come after its decision."""
@@ -94,14 +106,21 @@ class Changes:
 
     def _insert_new(self, rows: list[Decision]) -> bool:
         """Insert rows if all their events are new, which is the rule; else leave everything as it was."""
-        self._run("SAVEPOINT added")
-        try:
-            self._insert("decisions", INSERTED, [_without_seq(row) for row in rows])
-        except self._taken:
-            self._run("ROLLBACK TO added")
+        values = list(map(_without_seq, rows))
+        if self._goes_on and len(rows) <= PIECES[0]:  # one statement, which is made as a whole or not at all
+            try:
+                self._run(_insertion("decisions", INSERTED, len(rows)), list(chain.from_iterable(values)))
+            except self._taken:
+                return False
+        else:
+            self._run("SAVEPOINT added")
+            try:
+                self._insert("decisions", INSERTED, values)
+            except self._taken:
+                self._run("ROLLBACK TO added")
+                self._run("RELEASE added")
+                return False
             self._run("RELEASE added")
-            return False
-        self._run("RELEASE added")
         self._count_decisions(rows)
         return True
 
@@ -276,13 +295,16 @@ class Changes:
         sets = ", ".join(f"{name}={name}+?" for name in added)
         self._run(f"UPDATE totals SET {sets} WHERE loop=? AND writer=?", (*added.values(), loop, self._writer))
 
-    def _insert(self, table: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-        one = f"({', '.join('?' * len(fields))})"
+    def _insert(self, table: str, fields: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
         for part in _pieces(rows):
-            values = ", ".join([one] * len(part))
-            self._run(
-                f"INSERT INTO {table}({', '.join(fields)}) VALUES {values}", [value for row in part for value in row]
-            )
+            self._run(_insertion(table, fields, len(part)), list(chain.from_iterable(part)))
+
+
+@cache
+def _insertion(table: str, fields: tuple[str, ...], n_rows: int) -> str:
+    """Return the statement that inserts some rows; there are few sizes."""
+    one = f"({', '.join('?' * len(fields))})"
+    return f"INSERT INTO {table}({', '.join(fields)}) VALUES {', '.join([one] * n_rows)}"
 
 
 OTHERS: dict[type, Any] = {

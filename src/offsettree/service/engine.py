@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from offsettree.service.learner import HashedLearner
 from offsettree.service.loop import Choice, Loop, Question
 from offsettree.service.records import AddDecisions, Decision, Delete, EnsureLoop
 from offsettree.service.requests import Answer, DecideRequest, RequestError, RewardRequest
@@ -63,6 +64,7 @@ class Engine:
         self._learning = threading.Lock()
         self._slow = ThreadPoolExecutor(SLOW_AT_ONCE, thread_name_prefix="offsettree-slow")
         self._n_slow = 0
+        HashedLearner.warm_up()
         for name, each in settings.loops.items():
             record = writer.write(EnsureLoop(name, secrets.token_bytes(32), self.started))
             self.loops[name] = Loop(record, each, settings.server, writer, self.started)

@@ -84,6 +84,7 @@ class Loop:
         self.timeout = seconds(settings.timeout) or math.inf
         self._formula = None if settings.reward_formula is None else Formula(settings.reward_formula)
         self._actions = [Action(each) for each in settings.actions]
+        self._actions_text = encode(settings.actions).decode()
 
     # Decisions
 
@@ -149,6 +150,7 @@ class Loop:
         self.count += 1
         self.rates.add("decisions", now)
         probabilities, exploration = self._vector(question, choice)
+        mode, version = self.settings.mode, question.running.version
         context, activated = bytes(request.context).decode(), None if request.defer else now
         due = None if request.defer else now + self.settings.waiting
         rows, greedy = [], choice.greedy
@@ -169,9 +171,9 @@ class Loop:
                     position=position,
                     action=actions[position].id,
                     probability=probabilities[position],
-                    version=question.running.version,
+                    version=version,
                     exploration=encode(exploration).decode(),
-                    mode=self.settings.mode,
+                    mode=mode,
                     greedy=greedy,
                     count=self.count,
                     digest=question.digest,
@@ -187,6 +189,8 @@ class Loop:
         return AddDecisions(rows)
 
     def _text(self, actions: Sequence[Action]) -> str:
+        if actions is self._actions:
+            return self._actions_text
         if any(action.features for action in actions):
             return encode(actions).decode()
         return encode([action.id for action in actions]).decode()
