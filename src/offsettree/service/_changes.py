@@ -21,7 +21,6 @@ from offsettree.service.records import (
     PutState,
     Settle,
     Swap,
-    Together,
 )
 
 __all__ = ["Changes"]
@@ -242,20 +241,42 @@ class Changes:
 
     def _add_version(self, change: AddVersion) -> int:
         version = change.version
-        if version.version == 0:
-            version.version = self._run(
-                "SELECT coalesce(max(version), 0) + 1 FROM versions WHERE loop=?", (version.loop,)
-            ).fetchone()[0]
-        values = msgspec.structs.astuple(version)
+        self._lock_loop(version.loop)
+        there = None
+        if change.unless == "any":
+            there = self._run("SELECT min(version) FROM versions WHERE loop=?", (version.loop,)).fetchone()[0]
+        elif change.unless == "same":
+            query = "SELECT min(version) FROM versions WHERE loop=? AND kind=? AND data=?"
+            there = self._run(query, (version.loop, version.kind, version.data)).fetchone()[0]
+        if there is not None:
+            return int(there)
+        number = version.version
+        if number == 0:
+            last = self._run("SELECT coalesce(max(version), 0) FROM versions WHERE loop=?", (version.loop,)).fetchone()
+            number = int(last[0]) + 1
+        values = msgspec.structs.astuple(msgspec.structs.replace(version, version=number))
         self._run(f"INSERT INTO versions VALUES ({', '.join('?' * len(values))})", values)
-        return int(version.version)
+        return number
 
-    def _swap(self, change: Swap) -> None:
+    def _swap(self, change: Swap) -> int:
         swap = change.swap
+        self._lock_loop(change.loop)
+        last = "SELECT coalesce(max(seq), 0) FROM swaps WHERE loop=?"
+        if change.after is not None and self._run(last, (change.loop,)).fetchone()[0] != change.after:
+            return 0
         self._run(
             "INSERT INTO swaps(loop, time, version, reason) VALUES (?, ?, ?, ?)",
             (change.loop, swap.time, swap.version, swap.reason),
         )
+        number = int(self._run(last, (change.loop,)).fetchone()[0])
+        if change.keep is not None:
+            self._put_state(change.keep(number))
+        return number
+
+    def _lock_loop(self, loop: int) -> None:
+        """Let other processes wait until this transaction ends: versions and swaps come one after another."""
+        if self._change:
+            self._run(f"SELECT id FROM loops WHERE id=?{self._change}", (loop,))
 
     def _put_state(self, change: PutState) -> None:
         self._run(
@@ -288,9 +309,6 @@ class Changes:
             self._run(f"DELETE FROM decisions WHERE seq IN ({marks})", [seq for seq, _ in part])
         return len(found)
 
-    def _together(self, change: Together) -> list[Any]:
-        return [OTHERS[type(each)](self, each) for each in change.changes]
-
     def _count(self, loop: int, **added: int) -> None:
         sets = ", ".join(f"{name}={name}+?" for name in added)
         self._run(f"UPDATE totals SET {sets} WHERE loop=? AND writer=?", (*added.values(), loop, self._writer))
@@ -315,7 +333,6 @@ OTHERS: dict[type, Any] = {
     PutState: Changes._put_state,
     Settle: Changes._settle,
     Swap: Changes._swap,
-    Together: Changes._together,
 }
 
 

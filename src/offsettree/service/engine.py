@@ -186,9 +186,11 @@ class Engine:
 
     async def step_soon(self) -> int:
         """Let all loops learn, in an event loop: in slices between requests, as a busy thread would hold them up."""
-        if not await asyncio.to_thread(self._is_leading):
+        if self.store.is_shared and not await asyncio.to_thread(self._is_leading):
             return await asyncio.to_thread(self.step)
         done, now = 0, self.clock()
+        if self.store.is_shared:
+            await asyncio.to_thread(self._notice, now)
         for loop in self.loops.values():
             rows = await self.writer.submit(loop.learning.settlement(now))
             for first in range(0, len(rows), ROWS_AT_ONCE):
@@ -206,6 +208,11 @@ class Engine:
 
     def _is_leading(self) -> bool:
         return self.store.leads() and all(loop.learning.is_leading for loop in self.loops.values())
+
+    def _notice(self, now: float) -> None:
+        with self._learning:
+            for loop in self.loops.values():
+                loop.learning.notice(now)
 
     def _finish(self, now: float) -> None:
         with self._learning:
@@ -234,7 +241,7 @@ class Engine:
         """Keep the state of all loops, and close the store."""
         with self._learning:
             for loop in self.loops.values():
-                if self.store.leads():
+                if loop.learning.is_leading and self.store.leads():
                     loop.learning.checkpoint()
         self._slow.shutdown(wait=False, cancel_futures=True)
         self.writer.close()

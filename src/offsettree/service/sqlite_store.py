@@ -36,6 +36,8 @@ class SqliteStore(SqlReads):
         Seconds to wait for a lock that another program holds.
     """
 
+    is_shared = False
+
     def __init__(self, path: str | Path, *, wait: float = 2.0) -> None:
         self.path = Path(path)
         self._wait = wait

@@ -49,7 +49,9 @@ class Trainer:
         return self._thread is not None and self._thread.is_alive()
 
     def step(self) -> None:
-        """Start learning for a loop whose time has come."""
+        """Start learning for a loop whose time has come, in the process that leads."""
+        if not any(loop.learning.is_leading for loop in self.engine.loops.values()):
+            return
         for name, loop in self.engine.loops.items():
             every = seconds(loop.settings.learn_every)
             if every is not None and not self.is_busy and self.engine.clock() - self._last[name] >= every:
