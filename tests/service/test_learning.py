@@ -160,7 +160,7 @@ def test_an_apprentice_overtakes_its_teacher_and_is_valued_honestly(tmp_path: Pa
 class Fixed:
     """A policy by a table of two contexts."""
 
-    slow = False
+    is_bounded = True
 
     def __init__(self, choices: list[int]) -> None:
         self.choices = choices

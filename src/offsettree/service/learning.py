@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from offsettree.exceptions import OffsetTreeError, ParameterError
+from offsettree.service.asking import Asker
 from offsettree.service.candidates import Candidate
 from offsettree.service.deciders import Decider, OnlineDecider, hashed_action, hashed_context, make_decider
 from offsettree.service.health import Health
@@ -37,6 +38,7 @@ __all__ = ["Learning", "Running", "combine"]
 
 ROWS_AT_ONCE = 256
 STATE = "learning"
+CANDIDATES_WAIT = 1.0  # seconds for a candidate's answer; one that takes longer is none any more
 LEARNS_FROM = ("explore", "apprentice")
 log = logging.getLogger("offsettree.service")
 
@@ -85,6 +87,7 @@ class Learning:
         self.writer = writer
         self.store = writer.store
         self.limits = Limits.of(settings)
+        self.asker = Asker(CANDIDATES_WAIT)
         self.values = LoopValues(self.limits)
         self.health = Health()
         self.learner = HashedLearner(settings.bits)
@@ -207,6 +210,15 @@ class Learning:
             self.snapshot(now)
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether a row takes microseconds: no candidate is asked that may take long."""
+        return self.candidate is None or self.candidate.decider.is_bounded
+
+    def close(self) -> None:
+        """End the threads in which candidates are asked."""
+        self.asker.close()
+
+    @property
     def is_leading(self) -> bool:
         """Whether this process has settled the last rows: if not, it must first take over, or follow."""
         return self._leads
@@ -285,7 +297,7 @@ class Learning:
         with self.lock:
             self.values.add(rows, now)
             if self.candidate is not None:
-                self.candidate.add(rows, self._constants())
+                self.candidate.add(rows, self._constants(), self.asker.ask)
         for row in rows:
             try:
                 self._learn(row)
