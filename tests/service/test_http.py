@@ -21,6 +21,7 @@ from offsettree.service import Engine, GroupWriter, LoopSettings, Settings, Sqli
 from offsettree.service.app import make_app
 from offsettree.service.asking import THREADS
 from offsettree.service.candidates import Candidate
+from offsettree.service.connections import JoinedWrites
 from offsettree.service.http import Gate
 from offsettree.service.keys import Keys
 from offsettree.service.requests import Answer, DecideRequest, RequestError
@@ -550,3 +551,50 @@ def test_an_id_that_no_store_can_keep_is_refused_on_every_path(wrong: str, clien
     batch = client.post("/v1/loops/shop/events/reward", json={"rewards": [{"event_id": wrong, "reward": 1}]})
     assert batch.status_code == 422 or batch.json()["answers"][0]["error"]["code"] == 422
     assert [getattr(each, "event_id", None) for each in seen] == ["e"]
+
+
+class Recorded:
+    """A transport that notes what is done to it."""
+
+    def __init__(self) -> None:
+        self.done: list[Any] = []
+
+    def write(self, data: bytes) -> None:
+        self.done.append(data)
+
+    def close(self) -> None:
+        self.done.append("closed")
+
+    def is_closing(self) -> bool:
+        return "closed" in self.done
+
+
+def test_what_is_written_in_one_turn_is_sent_at_once_in_its_order() -> None:
+    async def write() -> list[Any]:
+        recorded = Recorded()
+        joined = JoinedWrites(recorded, asyncio.get_running_loop())  # type: ignore[arg-type]
+        joined.write(b"head ")
+        joined.write(b"body")
+        assert recorded.done == []
+        await asyncio.sleep(0)
+        joined.write(b"next")
+        joined.close()
+        joined.write(b"lost")
+        await asyncio.sleep(0)
+        return recorded.done
+
+    assert asyncio.run(write()) == [b"head body", b"next", "closed"]
+
+
+def test_direct_paths_answer_as_others_do_with_origins_and_methods(tmp_path: Path) -> None:
+    with client_of(tmp_path, ServerSettings(allow_origins=("http://shop.example",))) as client:
+        page = {"origin": "http://shop.example", "host": "localhost"}
+        for path in ("/v1/loops/shop/decide", "/v1/loops/shop/events/e/reward"):
+            answer = client.post(path, json={"reward": 1} if "reward" in path else {}, headers=page)
+            assert answer.status_code == 200
+            assert answer.headers["access-control-allow-origin"] == "http://shop.example"
+        asked = page | {"access-control-request-method": "POST"}
+        assert client.options("/v1/loops/shop/decide", headers=asked).status_code == 200
+        assert client.get("/v1/loops/shop/decide").status_code == 405
+        assert client.post("/v1/loops/unknown/decide").status_code == 404
+        assert client.post("/v1/loops/shop/decide", headers={"origin": "http://evil.example"}).status_code == 403
