@@ -18,7 +18,7 @@ test-service: .venv/ready-service
 	OFFSETTREE_TEST_SERVICE=1 $(BIN)/python -m pytest -n 0 -s tests/service tests/client
 
 .venv/ready-service: .venv/ready-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[postgres]" schemathesis \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,postgres]" schemathesis \
 		azure-cognitiveservices-personalizer==0.1.1
 	command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } || true
 	command -v pg_ctl > /dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl > /dev/null 2>&1 || apt-get install -y -qq postgresql || true

@@ -113,7 +113,7 @@ def test_the_exported_log_learned_offline_gives_a_policy_at_least_as_good(
 
     monkeypatch.chdir(tmp_path)
     for form, suffix in (("parquet", "parquet"), ("ndjson", "ndjson"), ("dsjson", "dsjson")):
-        n_rows = write_log(shop_engine.store.scan(1), tmp_path / f"log.{suffix}", form)
+        n_rows = write_log(lambda: shop_engine.store.scan(1), tmp_path / f"log.{suffix}", form)
         assert n_rows == N_VISITORS
     assert main(["learn", "log.parquet", *RIDGE, "--out", "policy.ot", "--json"]) == 0
     policy = load("policy.ot")
@@ -160,7 +160,7 @@ def test_an_apprentice_overtakes_its_teacher_and_is_valued_honestly(tmp_path: Pa
 class Fixed:
     """A policy by a table of two contexts."""
 
-    slow = False
+    is_bounded = True
 
     def __init__(self, choices: list[int]) -> None:
         self.choices = choices

@@ -36,6 +36,8 @@ class PostgresStore(SqlReads):
         Such as ``postgresql://user@host/database``.
     """
 
+    is_shared = True
+
     def __init__(self, address: str) -> None:
         self._psycopg = require("psycopg", extra="postgres")
         self._address = address
