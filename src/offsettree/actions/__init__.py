@@ -7,6 +7,7 @@ from offsettree._lazy import names_on_demand
 if TYPE_CHECKING:
     from offsettree.actions.eligible import labels_of, without
     from offsettree.actions.offset_tree import ActionOffsetTree
+    from offsettree.actions.online_offset_tree import OnlineActionOffsetTree
     from offsettree.actions.online_regression import OnlineActionRegression
     from offsettree.actions.policy import ActionPolicy
     from offsettree.actions.popular import PopularAction
@@ -17,6 +18,7 @@ __all__ = [
     "ActionOffsetTree",
     "ActionPolicy",
     "ActionRegression",
+    "OnlineActionOffsetTree",
     "OnlineActionRegression",
     "PopularAction",
     "SavedActionPolicy",
@@ -32,6 +34,7 @@ __getattr__ = names_on_demand(
     {
         "eligible": ("labels_of", "without"),
         "offset_tree": ("ActionOffsetTree",),
+        "online_offset_tree": ("OnlineActionOffsetTree",),
         "online_regression": ("OnlineActionRegression",),
         "policy": ("ActionPolicy",),
         "popular": ("PopularAction",),
