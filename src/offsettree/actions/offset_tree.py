@@ -180,7 +180,8 @@ class ActionOffsetTree(BaseEstimator, ActionPolicy):
         if self.tree == "similar":
             return leaves_in_order(sets, a @ self.direction_)
         labels, code = np.unique(sets.ids, return_inverse=True)
-        drawn = np.array([zlib.crc32(f"{label}".encode(), self.seed_) for label in labels.tolist()])
+        names = [f"{label}".encode(errors="surrogatepass") for label in labels.tolist()]
+        drawn = np.array([zlib.crc32(name, self.seed_) for name in names])
         return leaves_in_order(sets, drawn[code])
 
     def _check_fitted(self) -> None:
