@@ -9,9 +9,18 @@ if TYPE_CHECKING:
     from offsettree.actions.offset_tree import ActionOffsetTree
     from offsettree.actions.online_regression import OnlineActionRegression
     from offsettree.actions.policy import ActionPolicy
+    from offsettree.actions.popular import PopularAction
     from offsettree.actions.regression import ActionRegression
 
-__all__ = ["ActionOffsetTree", "ActionPolicy", "ActionRegression", "OnlineActionRegression", "labels_of", "without"]
+__all__ = [
+    "ActionOffsetTree",
+    "ActionPolicy",
+    "ActionRegression",
+    "OnlineActionRegression",
+    "PopularAction",
+    "labels_of",
+    "without",
+]
 
 __getattr__ = names_on_demand(
     __name__,
@@ -20,6 +29,7 @@ __getattr__ = names_on_demand(
         "offset_tree": ("ActionOffsetTree",),
         "online_regression": ("OnlineActionRegression",),
         "policy": ("ActionPolicy",),
+        "popular": ("PopularAction",),
         "regression": ("ActionRegression",),
     },
 )
