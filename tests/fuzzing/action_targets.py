@@ -44,10 +44,11 @@ def hostile_sets(path: Path, random: Random, scratch: Path) -> None:
         logs = [LoggedData.read(file, action_sets=True, **how)]
     else:
         logs = list(LoggedData.scan(file, chunk_rows=3, action_sets=True, **how))
+    products: Any = "context-action" if name == "vw-hashed" else "all"
     for log in logs:
         assert log.action_sets is not None
         check_choices(log.action_sets, log.action)
-        policy = OnlineActionRegression(n_bits=6, reward_range=(-1e6, 1e6)).fit(**log.arrays())
+        policy = OnlineActionRegression(n_bits=6, interactions=products, reward_range=(-1e6, 1e6)).fit(**log.arrays())
         check_choices(log.action_sets, policy.predict(log.X, log.action_sets))
 
 

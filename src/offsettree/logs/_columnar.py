@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -98,7 +99,8 @@ class ParquetReader(_ColumnarReader):
         return pq.read_schema(source.file)
 
     def _claimed_bytes(self, source: Source, columns: list[str]) -> int:
-        return claimed_by_parquet(pq.read_metadata(source.file), _top_names(columns))
+        with pa.OSFile(os.fsencode(source.file), "rb") as file:
+            return claimed_by_parquet(file, _top_names(columns))
 
     def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
         # Texts come as they are stored, each once with a number per row: written out, they may be of any size.

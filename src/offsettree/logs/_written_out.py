@@ -10,9 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsettree.logs._thrift import read_struct
+
 __all__ = ["claimed_by_arrow_file", "claimed_by_arrow_stream", "claimed_by_parquet", "written_out_bytes"]
 
-WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12}  # bytes of a value in Parquet; all others count as 8
+PARQUET = b"PAR1"
+# The numbers of fields in Parquet's own description of a file, of a group of rows, and of a chunk of a column.
+GROUPS, CHUNKS, ABOUT, TYPE, PATH, N_VALUES, DECOMPRESSED = 4, 1, 3, 1, 3, 5, 6
+WIDTHS = {0: 1, 1: 4, 3: 12, 4: 4}  # bytes of a value by its type; all others count as 8
 RECORDS, DICTIONARY = 3, 2  # kinds of messages in Arrow's format
 BLOCK = 24  # bytes: where a message begins, the length of its description, that of its body
 MAGIC = b"ARROW1"
@@ -69,16 +74,25 @@ def _text_lengths(values: Any) -> Any:
     return pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def claimed_by_parquet(metadata: Any, columns: set[str]) -> int:
-    """Return what the columns of a Parquet file take in memory, by its own account; `columns` are top-level names."""
+def claimed_by_parquet(file: pa.NativeFile, columns: set[str]) -> int:
+    """Return what the columns of a Parquet file take in memory, by its own account; `columns` are top-level names.
+
+    The account is read here: asked for a chunk that is described wrongly, Arrow ends the process.
+    """
+    size = file.size()
+    file.seek(max(0, size - 8))
+    n_bytes, magic = struct.unpack("<I4s", file.read(8)) if size >= 12 else (0, b"")
+    if magic != PARQUET or n_bytes > size - 8:
+        raise ValueError("it does not end as a Parquet file does")
+    file.seek(size - 8 - n_bytes)
     total = 0
-    for group in range(metadata.num_row_groups):
-        chunks = metadata.row_group(group)
-        for place in range(chunks.num_columns):
-            chunk = chunks.column(place)
-            if chunk.path_in_schema.split(".")[0] in columns:
-                width = WIDTHS.get(chunk.physical_type, 8)
-                total += max(chunk.total_uncompressed_size, chunk.num_values * width)
+    for group in read_struct(bytes(file.read(n_bytes))).get(GROUPS, []):
+        for chunk in group.get(CHUNKS, []):
+            about = chunk.get(ABOUT, {})
+            path = about.get(PATH, [b""])
+            if path and path[0].decode(errors="replace") in columns:
+                n_values, decompressed = about.get(N_VALUES, 0), about.get(DECOMPRESSED, 0)
+                total += max(decompressed, n_values * WIDTHS.get(about.get(TYPE), 8))
     return total
 
 
