@@ -35,7 +35,8 @@ def policy(request: pytest.FixtureRequest) -> Any:
 
 def stray(table: Any, form: str) -> Any:
     """Return a sparse matrix with an entry outside of its shape."""
-    matrix = sp.csr_matrix(np.asarray(table)).asformat(form)
+    made: Any = sp.csr_matrix(np.asarray(table))
+    matrix = made.asformat(form)
     if form == "coo":
         matrix.col[0] = 10**8
     elif form == "indptr":
@@ -59,7 +60,7 @@ def test_sparse_tables_of_actions_with_stray_entries_are_refused(form: str) -> N
 @pytest.mark.parametrize("form", FORMS)
 def test_sparse_contexts_with_stray_entries_are_refused(form: str, policy: Any) -> None:
     X = stray(LOG.X, form)
-    columns = {"reward": LOG.reward, "propensity": LOG.propensity}
+    columns: dict[str, Any] = {"reward": LOG.reward, "propensity": LOG.propensity}
     calls: list[Callable[[], Any]] = [
         lambda: policy.predict(X, SETS),
         lambda: type(policy)().fit(X, LOG.action, action_sets=SETS, **columns),

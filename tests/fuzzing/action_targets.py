@@ -107,7 +107,8 @@ def forged_chooser(path: Path, random: Random, scratch: Path) -> None:
                 name = random.choice(sorted(arrays))
                 arrays[name] = change_array(arrays[name], random)
             else:
-                change_json(manifest if random.random() < 0.3 else manifest["policy"], random)
+                part = manifest.get("policy")
+                change_json(part if random.random() < 0.7 and isinstance(part, dict) else manifest, random)
         arrays = {name: np.ascontiguousarray(each) for name, each in arrays.items() if each.dtype.str in DTYPES}
         try:
             write_archive(file, manifest, arrays, seed.others)
