@@ -58,7 +58,7 @@ def make_action_seeds(folder: Path) -> None:
 
 
 def _write_logs(folder: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "age": 25.0 + row,
             "city": ["rome", "oslo"][row % 2],
@@ -79,7 +79,7 @@ def _write_logs(folder: Path) -> None:
         eligible=["|".join(map(str, row["eligible"])) for row in of_ids], near_1=0.1, near_2=0.2, near_3=0.3
     )
     text = frames["mappings"].assign(eligible=[json.dumps(row["eligible"]) for row in rows])
-    (folder / "vw-multi-line~vw").write_text("".join(map(_vw, rows)))
+    (folder / "vw-multi-line~vw").write_text("".join(_vw(row) for row in rows))
     (folder / "vw-hashed~vw").write_text(
         "".join(_vw(row, " ".join(f"w{i}" for i in range(place, 1100 + place))) for place, row in enumerate(rows[:2]))
     )
