@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_sparse, take_rows
+from offsettree._sparse import as_csr
 from offsettree._validation import shown
 from offsettree.actions._hashing import Hashed, dense_keys, hash_mapping, hash_mappings, hash_table, id_key
 from offsettree.actions.eligible import labels_of
@@ -83,10 +84,10 @@ def _of_sets(sets: ActionSets) -> Hashed:
 
 
 def _numbers(x: Any) -> Hashed:
-    values = x.toarray() if is_sparse(x) else x
+    values = as_csr(x).toarray() if is_sparse(x) else x
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise FeatureError(f"x must be numbers, or a mapping of names to values; got {x!r:.80}.") from None
     if array.ndim == 2 and len(array) == 1:
         array = array[0]
@@ -96,7 +97,8 @@ def _numbers(x: Any) -> Hashed:
 
 
 def _dense(table: NDArray[Any], what: str) -> Hashed:
-    values = table.astype(np.float32).ravel()
+    with np.errstate(over="ignore"):
+        values = table.astype(np.float32).ravel()
     if not np.isfinite(values).all():
         raise FeatureError(
             f"{what} must be finite; got NaN or infinity. Fill gaps, or pass mappings of names to values."
