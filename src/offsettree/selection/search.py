@@ -9,9 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, is_finite, is_sparse
 from offsettree._messages import Message, Parameter
+from offsettree._plotting import OTHER, draw_intervals, new_axes
 from offsettree._progress import Progress
 from offsettree._traits import tags_of
 from offsettree._validation import as_random_state, check_range, is_number, warn_caller
@@ -251,6 +253,44 @@ class PolicySearch(BasePolicy):
         if isinstance(x, np.ndarray) and self.__dict__.get("best_policy_") is not None and self._frame_like is None:
             return self.best_policy_.decide(x, available)
         return super().decide(x, available)
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """Draw the values of all candidates that were compared, the chosen one first (extra ``plots``).
+
+        Values are those of `results_`: that of the chosen one is the largest of several, and so rather too high. The
+        dashed line is the logging policy.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib axes
+            Save it by ``axes.figure.savefig(...)``.
+        """
+        check_is_fitted(self)
+        chosen = [row for row in self.results_ if row["outcome"] == "chosen"]
+        others = [row for row in self.results_ if row["outcome"] != "chosen" and row["value"] is not None]
+        others.sort(key=lambda row: -row["value"])
+        rows = [(row["name"], row["value"], row["low"], row["high"]) for row in [*chosen, *others]]
+        axes = new_axes(axes, height=1.3 + 0.4 * len(rows))
+        draw_intervals(axes, rows, first_is_ours=True)
+        if self.estimate_.baseline is not None:
+            axes.axvline(self.estimate_.baseline.value, color=OTHER, linestyle="--", label="as logged")
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, frameon=False)
+        axes.set_xlabel(f"value on held-out rows, with {100 * self.level:g} % intervals")
+        return axes
+
+    def _repr_html_(self) -> str:
+        """Return scikit-learn's diagram and, once fitted, the table of candidates."""
+        diagram = str(super()._repr_html_())
+        results = self.__dict__.get("results_")
+        return diagram if results is None else diagram + results._repr_html_()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _fit(self, log: CheckedLog) -> None:
         if self.engine is None:
