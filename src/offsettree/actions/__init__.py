@@ -6,6 +6,7 @@ from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
     from offsettree.actions.eligible import labels_of, without
+    from offsettree.actions.labelled import LabelledActions
     from offsettree.actions.offset_tree import ActionOffsetTree
     from offsettree.actions.online_regression import OnlineActionRegression
     from offsettree.actions.policy import ActionPolicy
@@ -16,6 +17,7 @@ __all__ = [
     "ActionOffsetTree",
     "ActionPolicy",
     "ActionRegression",
+    "LabelledActions",
     "OnlineActionRegression",
     "PopularAction",
     "labels_of",
@@ -26,6 +28,7 @@ __getattr__ = names_on_demand(
     __name__,
     {
         "eligible": ("labels_of", "without"),
+        "labelled": ("LabelledActions",),
         "offset_tree": ("ActionOffsetTree",),
         "online_regression": ("OnlineActionRegression",),
         "policy": ("ActionPolicy",),
