@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from offsettree.actions.policy import ActionPolicy
     from offsettree.actions.popular import PopularAction
     from offsettree.actions.regression import ActionRegression
+    from offsettree.actions.saved import SavedActionPolicy, SavedActionRegression, describe_core, read_core
 
 __all__ = [
     "ActionOffsetTree",
@@ -20,7 +21,11 @@ __all__ = [
     "LabelledActions",
     "OnlineActionRegression",
     "PopularAction",
+    "SavedActionPolicy",
+    "SavedActionRegression",
+    "describe_core",
     "labels_of",
+    "read_core",
     "without",
 ]
 
@@ -34,5 +39,6 @@ __getattr__ = names_on_demand(
         "policy": ("ActionPolicy",),
         "popular": ("PopularAction",),
         "regression": ("ActionRegression",),
+        "saved": ("SavedActionPolicy", "SavedActionRegression", "describe_core", "read_core"),
     },
 )
