@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
 from offsettree.base import BasePolicy
+from offsettree.actions import PopularAction
 from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
 from offsettree.selection._nested import run_pair_trials
@@ -121,7 +122,7 @@ class Race:
         self._cost_ratios = [
             cost_ratio(each.policy, light) for each, light in zip(candidates, self.active.values(), strict=True)
         ]
-        is_constant = np.array([isinstance(each.policy, ConstantPolicy) for each in candidates])
+        is_constant = np.array([isinstance(each.policy, ConstantPolicy | PopularAction) for each in candidates])
         self.evidence = Evidence(is_constant, log, scoring.method)
         self.dropped: dict[int, BasePolicy] = {}
         self.folds: list[int] = []
