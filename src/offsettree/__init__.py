@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from offsettree.actions import ActionOffsetTree, ActionRegression, OnlineActionRegression
+    from offsettree.actions import ActionOffsetTree, ActionRegression, OnlineActionRegression, PopularAction
     from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate, make_policy_scorer
     from offsettree.learners import Costing, HistogramTree
     from offsettree.logs import ActionSets, LoggedData, TableEncoder, simulate_catalogue, simulate_log
@@ -65,6 +65,7 @@ __all__ = [
     "Policy",
     "PolicySearch",
     "PolicyTree",
+    "PopularAction",
     "ProgressiveResult",
     "PropensityEstimate",
     "RewardBoosting",
@@ -93,7 +94,7 @@ __version__ = "0.1.0.dev0"
 # Where each public name is. Imported when first asked for: the command line answers at once, and a saved policy
 # decides without scikit-learn.
 _HOMES = {
-    "actions": ("ActionOffsetTree", "ActionRegression", "OnlineActionRegression"),
+    "actions": ("ActionOffsetTree", "ActionRegression", "OnlineActionRegression", "PopularAction"),
     "evaluation": ("Estimate", "PropensityEstimate", "estimate_propensity", "evaluate", "make_policy_scorer"),
     "learners": ("Costing", "HistogramTree"),
     "logs": ("ActionSets", "LoggedData", "TableEncoder", "simulate_catalogue", "simulate_log"),

@@ -16,6 +16,8 @@ class Parameter(NamedTuple):
         Its name in Python; the option has dashes instead of underscores.
     value : Any, default=...
         Its value; ``...`` or ``[...]`` if that is for the reader to know. Words within a tuple stand for numbers.
+    option : str, optional
+        The option, without its first dashes, where it is called otherwise.
 
     Examples
     --------
@@ -28,6 +30,7 @@ class Parameter(NamedTuple):
 
     name: str
     value: Any = ...
+    option: str | None = None
 
     @property
     def _is_open(self) -> bool:
@@ -44,7 +47,7 @@ class Parameter(NamedTuple):
 
     def as_option(self) -> str:
         """Return the option, with its value if that is known."""
-        option = self.name.replace("_", "-")
+        option = self.option or self.name.replace("_", "-")
         if self.value is False:
             return f"--no-{option}"
         if self._is_open:

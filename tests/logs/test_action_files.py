@@ -210,10 +210,14 @@ def test_csv_comes_with_a_second_table_and_columns_of_pairs(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"text": CSV.replace("1|2", "2")}, ActionError, "row 0 has 1, which is not among"),
+        ({"text": CSV.replace("1|2", "2")}, ActionError, "row 1 of .*log.csv has 1, which is not among"),
         ({"text": CSV.replace("1|2", "")}, ActionError, "must list the eligible actions|at least one eligible action"),
-        ({"text": CSV.replace("1|2", "1|1")}, ActionError, "row 0 has 1 twice"),
-        ({"items": ITEMS.replace("2,5.0,y\n", "")}, ActionError, "row 0 has 2, and items has no row for it"),
+        ({"text": CSV.replace("1|2", "1|1")}, ActionError, "row 1 of .*log.csv has 1 twice"),
+        (
+            {"items": ITEMS.replace("2,5.0,y\n", "")},
+            ActionError,
+            "row 1 of .*log.csv has 2, and items has no row for it",
+        ),
         ({"items": ITEMS.replace("item_id", "number")}, LogError, "must have a column 'item_id'"),
         ({"text": CSV.replace("near_2", "other_2")}, LogError, "there is none called 'near_2'"),
     ],
@@ -229,7 +233,7 @@ def test_a_table_must_say_what_is_eligible_and_a_stream_says_it_itself(tmp_path:
     with pytest.raises(LogError, match="leave out eligible"):
         LoggedData.read(write(tmp_path, "log.vw", VW), action_sets=True, eligible="x")
     missing = [{**ROWS[0], "eligible": [{"price": 1.0}]}, ROWS[1]]
-    with pytest.raises(ActionError, match="must have its 'id'; one of row 1 has none"):
+    with pytest.raises(ActionError, match=r"row 1 of .*log\.ndjson, must give every eligible action its"):
         LoggedData.read(tabled(tmp_path, "ndjson", missing), action_sets=True, eligible="eligible")
 
 

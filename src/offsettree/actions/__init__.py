@@ -9,9 +9,23 @@ if TYPE_CHECKING:
     from offsettree.actions.offset_tree import ActionOffsetTree
     from offsettree.actions.online_regression import OnlineActionRegression
     from offsettree.actions.policy import ActionPolicy
+    from offsettree.actions.popular import PopularAction
     from offsettree.actions.regression import ActionRegression
+    from offsettree.actions.saved import SavedActionPolicy, SavedActionRegression, describe_core, read_core
 
-__all__ = ["ActionOffsetTree", "ActionPolicy", "ActionRegression", "OnlineActionRegression", "labels_of", "without"]
+__all__ = [
+    "ActionOffsetTree",
+    "ActionPolicy",
+    "ActionRegression",
+    "OnlineActionRegression",
+    "PopularAction",
+    "SavedActionPolicy",
+    "SavedActionRegression",
+    "describe_core",
+    "labels_of",
+    "read_core",
+    "without",
+]
 
 __getattr__ = names_on_demand(
     __name__,
@@ -20,6 +34,8 @@ __getattr__ = names_on_demand(
         "offset_tree": ("ActionOffsetTree",),
         "online_regression": ("OnlineActionRegression",),
         "policy": ("ActionPolicy",),
+        "popular": ("PopularAction",),
         "regression": ("ActionRegression",),
+        "saved": ("SavedActionPolicy", "SavedActionRegression", "describe_core", "read_core"),
     },
 )

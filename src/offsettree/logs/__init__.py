@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 from offsettree.encoding import TableEncoder
 from offsettree.logs._other_columns import alike_but_for_blanks
-from offsettree.logs.action_files import ActionLogScan
+from offsettree.logs.action_files import ActionLogColumns, ActionLogScan, scan_eligible
 from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.checked_log import CheckedLog, Columns, judge_columns
 from offsettree.logs.guess import ColumnGuess, guess_columns
@@ -13,6 +13,7 @@ from offsettree.logs.log_file import LogColumns, read_columns
 from offsettree.logs.log_scan import LogFacts, LogScan
 from offsettree.logs.logged_data import LoggedData
 from offsettree.logs.readers import scan_tables
+from offsettree.logs.recognise_sets import RecognisedSets, recognise_action_sets
 from offsettree.logs.simulate import simulate_log
 from offsettree.logs.simulate_catalogue import SimulatedCatalogue, simulate_catalogue
 from offsettree.logs.writers import write_table
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from offsettree.logs._source import Source, line_blocks, open_stream
 
 __all__ = [
+    "ActionLogColumns",
     "ActionLogScan",
     "ActionSets",
     "CheckedLog",
@@ -35,6 +37,7 @@ __all__ = [
     "LoggedData",
     "Options",
     "Reader",
+    "RecognisedSets",
     "SimulatedCatalogue",
     "Source",
     "TableEncoder",
@@ -44,6 +47,8 @@ __all__ = [
     "line_blocks",
     "open_stream",
     "read_columns",
+    "recognise_action_sets",
+    "scan_eligible",
     "scan_tables",
     "simulate_catalogue",
     "simulate_log",

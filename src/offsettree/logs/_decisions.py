@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
-from offsettree.logs._dsjson import action_id, features_of, first_of, number_of
+from offsettree.logs._dsjson import features_of, first_of, number_of, split_id
 from offsettree.logs._ndjson import parse_lines
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._vw import features_in, number_in
@@ -20,7 +21,10 @@ Features = dict[str, float | str]
 
 @dataclass
 class Decision:
-    """One row: the line where it begins, its context, its actions, their ids if any, and what was taken."""
+    """One row: the line where it begins, its context, its actions, their ids if any, and what was taken.
+
+    Where nothing was taken yet, `place` is -1, and cost and propensity are NaN.
+    """
 
     row: int
     context: Features
@@ -31,8 +35,11 @@ class Decision:
     propensity: float
 
 
-def vw_decisions(source: Source, encoding: str) -> Iterator[Decision]:
-    """Read lines as ``vw --cb_adf`` does: an optional shared line, a line per action, an empty line at the end."""
+def vw_decisions(source: Source, encoding: str, *, labelled: bool = True) -> Iterator[Decision]:
+    """Read lines as ``vw --cb_adf`` does: an optional shared line, a line per action, an empty line at the end.
+
+    Unless `labelled`, decisions are to be taken: labels that are there are passed over.
+    """
     lines: list[str] = []
     row, first = 0, 1
     for block in line_blocks(source, encoding):
@@ -51,13 +58,13 @@ def vw_decisions(source: Source, encoding: str) -> Iterator[Decision]:
                 first = row if not lines else first
                 lines.append(line)
             elif lines:
-                yield _vw_decision(lines, first, source)
+                yield _vw_decision(lines, first, source, labelled=labelled)
                 lines = []
     if lines:
-        yield _vw_decision(lines, first, source)
+        yield _vw_decision(lines, first, source, labelled=labelled)
 
 
-def _vw_decision(lines: list[str], first: int, source: Source) -> Decision:
+def _vw_decision(lines: list[str], first: int, source: Source, *, labelled: bool) -> Decision:
     try:
         context: Features = {}
         if lines[0].split("|", 1)[0].split()[:1] == ["shared"]:
@@ -66,19 +73,31 @@ def _vw_decision(lines: list[str], first: int, source: Source) -> Decision:
             raise ValueError("it has a shared line but no action")  # noqa: TRY301 - one way for all that is wrong
         actions = [features_in(_after_bar(line)) for line in lines]
         labels = [_vw_label(line) for line in lines]
+        tags = [tag for _, tag in labels]
+        ids = _different(tags, "tag") if all(tags) else None
         taken = [place for place, (label, _) in enumerate(labels) if label is not None]
+        if not labelled:
+            return Decision(first, context, actions, ids, -1, math.nan, math.nan)
         if len(taken) != 1:
             what = "no action with a label, 0:cost:probability" if not taken else "labels of several actions"
             raise ValueError(f"it has {what}; one was taken")  # noqa: TRY301
-        label, tags = labels[taken[0]][0], [tag for _, tag in labels]
+        label = labels[taken[0]][0]
         assert label is not None  # noqa: S101 - it was taken
-        ids = tags if all(tags) and len(set(tags)) == len(tags) else None
     except ValueError as error:
         raise LogError(
             "a decision must be as vw --cb_adf reads it, a line per action and one of them 0:cost:probability | "
             f"features; that of {source} which begins in line {first} is not: {error}."
         ) from None
-    return Decision(first, context, actions, ids, taken[0], *label)  # type: ignore[arg-type]
+    return Decision(first, context, actions, ids, taken[0], *label)
+
+
+def _different(ids: list[Any], what: str) -> list[Any]:
+    """Return ids, no two of them the same."""
+    words = [str(each) for each in ids]
+    if len(set(words)) < len(words):
+        twice = next(word for word in words if words.count(word) > 1)
+        raise ValueError(f"two of its actions have the {what} {twice!r}; give every action a {what} of its own.")
+    return ids if len(set(map(type, ids))) == 1 else words
 
 
 def _after_bar(line: str) -> str:
@@ -105,26 +124,36 @@ def _vw_label(line: str) -> tuple[tuple[float, float] | None, str]:
     return (number_in(parts[1]), number_in(parts[2])), tag
 
 
-def dsjson_decisions(source: Source, encoding: str) -> Iterator[Decision]:
-    """Read decision service logs; lines without a decision, or not to be learned from, are skipped."""
+def dsjson_decisions(source: Source, encoding: str, *, labelled: bool = True) -> Iterator[Decision]:
+    """Read decision service logs; lines without a decision are skipped, and those not to be learned from.
+
+    Unless `labelled`, decisions are to be taken: labels that are there are passed over.
+    """
     row = 0
     for block in line_blocks(source, encoding):
         for line in parse_lines(block, source, row + 1, encoding):
             row += 1
-            if not isinstance(line.get("c"), dict) or line.get("_skipLearn") is True:
+            if not isinstance(line.get("c"), dict) or (labelled and line.get("_skipLearn") is True):
                 continue
             try:
-                yield _ds_decision(line, row)
+                yield _ds_decision(line, row, labelled=labelled)
             except ValueError as error:
                 raise LogError(
                     f"a decision must be as decision services log it; row {row} of {source}: {error}"
                 ) from None
 
 
-def _ds_decision(line: dict[str, Any], row: int) -> Decision:
+def _ds_decision(line: dict[str, Any], row: int, *, labelled: bool) -> Decision:
     context, listed = line["c"], line["c"].get("_multi")
     if not isinstance(listed, list) or not listed or not all(isinstance(each, dict) for each in listed):
         raise ValueError("c._multi must list the features of every eligible action; it has none.")
+    found = [split_id(each) for each in listed]
+    ids = [label for label, _ in found if label is not None]
+    known = _different(ids, "id") if len(ids) == len(listed) else None
+    actions = [rest for _, rest in found] if known is not None else listed
+    features = features_of(context), [features_of(each) for each in actions]
+    if not labelled:
+        return Decision(row, *features, known, -1, math.nan, math.nan)
     number = line.get("_label_Action", first_of(line.get("a")))
     if type(number) is not int or not 1 <= number <= len(listed):
         raise ValueError(f"_label_Action must be one of the {len(listed)} actions in c._multi; it is {number!r:.60}.")
@@ -132,10 +161,4 @@ def _ds_decision(line: dict[str, Any], row: int) -> Decision:
     propensity = number_of(line.get("_label_probability", first_of(line.get("p"))), "_label_probability")
     if cost is None or propensity is None:
         raise ValueError(f"{'_label_cost' if cost is None else '_label_probability'} is missing.")
-    found = [action_id(each) for each in listed]
-    kinds = set(map(type, found))
-    ids = [each for each in found if each is not None]
-    known = ids if len(kinds) == 1 and len(set(ids)) == len(listed) else None
-    return Decision(
-        row, features_of(context), [features_of(each) for each in listed], known, number - 1, cost, propensity
-    )
+    return Decision(row, *features, known, number - 1, cost, propensity)

@@ -11,7 +11,7 @@ from offsettree.logs._ndjson import as_float, parse_lines
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._sparse import LARGEST_LABEL, Example, SparseReader, feature_name
 
-__all__ = ["DsjsonReader", "action_id", "features_of", "first_of", "number_of"]
+__all__ = ["DsjsonReader", "action_id", "features_of", "first_of", "number_of", "split_id"]
 
 
 class DsjsonReader(SparseReader):
@@ -89,14 +89,23 @@ def _label(number: Any, actions: Any) -> int | str:
 
 def action_id(action: Any) -> int | str | None:
     """Return the id or tag of an action; None where it has none."""
+    return split_id(action)[0]
+
+
+def split_id(action: Any) -> tuple[int | str | None, Any]:
+    """Return the id or tag of an action, and the action without it: an id is no feature."""
     if isinstance(action, dict):
-        parts = [action, *(value for value in action.values() if isinstance(value, dict))]
-        for part in parts:
+        for above, part in (
+            (None, action),
+            *((key, value) for key, value in action.items() if isinstance(value, dict)),
+        ):
             for key, value in part.items():
                 if key.lower().strip("_") in ("id", "tag", "actionid", "action_id") and type(value) in (int, str):
+                    rest = {name: each for name, each in part.items() if name != key}
                     # A number too large for an integer array becomes text.
-                    return str(value) if isinstance(value, int) and abs(value) > LARGEST_LABEL else value
-    return None
+                    label = str(value) if isinstance(value, int) and abs(value) > LARGEST_LABEL else value
+                    return label, rest if above is None else {**action, above: rest}
+    return None, action
 
 
 def _walk(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float | str]]:

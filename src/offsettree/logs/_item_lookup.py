@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ def find_items(
     item_since: ArrayLike | None,
     time: ArrayLike | None,
     n_rows: int,
+    row_name: Callable[[int], str],
 ) -> NDArray[np.intp]:
     """Return the row of the table for each pair; with times, the newest one that is not after the row's time."""
     if (ids.dtype.kind == "U") != (item_ids.dtype.kind == "U"):
@@ -38,7 +40,7 @@ def find_items(
             f"item_ids must differ; {shown(item_ids[twice])} is there {counts[of_items[twice]]} times. If its features "
             "changed over time, pass item_since and time."
         )
-    _refuse(counts[of_pairs] == 0, ids, row_of_pair, "items has no row for it")
+    _refuse(counts[of_pairs] == 0, ids, row_of_pair, "items has no row for it", row_name)
     if item_since is None or time is None:
         item_of = np.empty(len(labels), dtype=np.intp)
         item_of[of_items] = np.arange(len(of_items))
@@ -50,22 +52,29 @@ def find_items(
             f"{n_rows}; got shapes {since.shape} and {when.shape}."
         )
     # Times by rank, so that numbers, dates and texts in ISO form are all compared as they compare themselves.
-    rank = np.unique(np.concatenate([since, when]), return_inverse=True)[1]
+    try:
+        rank = np.unique(np.concatenate([since, when]), return_inverse=True)[1]
+    except TypeError as error:
+        raise LogError(f"item_since and time must be of one kind: numbers, dates or texts; {error}.") from None
     order = np.lexsort((rank[: len(since)], of_items))
     n_ranks = int(rank.max()) + 1
     keys = of_items[order] * n_ranks + rank[: len(since)][order]
     place = np.searchsorted(keys, of_pairs * n_ranks + rank[len(since) :][row_of_pair], side="right") - 1
     item = order[np.maximum(place, 0)]
-    _refuse((place < 0) | (of_items[item] != of_pairs), ids, row_of_pair, "items has no row for it at that time")
+    too_early = (place < 0) | (of_items[item] != of_pairs)
+    _refuse(too_early, ids, row_of_pair, "items has no row for it at that time", row_name)
     return np.asarray(item, dtype=np.intp)
 
 
-def _refuse(wrong: NDArray[np.bool_], ids: NDArray[Any], row_of_pair: NDArray[np.intp], why: str) -> None:
+def _refuse(
+    wrong: NDArray[np.bool_], ids: NDArray[Any], row_of_pair: NDArray[np.intp], why: str, row_name: Callable[[int], str]
+) -> None:
     if wrong.any():
         pair = int(wrong.argmax())
         names = np.unique(ids[wrong])
         raise ActionError(
-            f"every eligible action must have features; row {int(row_of_pair[pair])} has {shown(ids[pair])}, and {why} "
+            f"every eligible action must have features; {row_name(int(row_of_pair[pair]))} has {shown(ids[pair])}, and "
+            f"{why} "
             f"({counted(len(names), 'id')} in all). Add {'it' if len(names) == 1 else 'them'} to the table, or take "
             "such actions out of the sets."
         )

@@ -137,4 +137,7 @@ def _is_decision(line: str) -> bool:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return '"_label_cost"' in line and '"_multi"' in line
-    return isinstance(row, dict) and ("_label_cost" in row or ("c" in row and "a" in row and "p" in row))
+    if not isinstance(row, dict):
+        return False
+    lists_actions = isinstance(row.get("c"), dict) and isinstance(row["c"].get("_multi"), list)
+    return "_label_cost" in row or lists_actions or ("c" in row and "a" in row and "p" in row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class ActionSets:
         From when on each row of `items` holds, if the features of an id change over time: an id may then have several.
     time : array of shape (n_rows,), optional
         When each row was decided, for `item_since`.
+    row_name : function of a row's position, optional
+        What errors call a row, such as its place in a file. By default "row 0" and so on.
 
     Attributes
     ----------
@@ -67,11 +69,13 @@ class ActionSets:
         pairs: Features | None = None,
         item_since: ArrayLike | None = None,
         time: ArrayLike | None = None,
+        row_name: Callable[[int], str] | None = None,
     ) -> None:
+        self._row_name = row_name or position_name
         flat, self.starts = _flattened(ids, starts)
-        _refuse_empty(self.starts)
+        _refuse_empty(self.starts, self._row_name)
         self.ids = _as_labels(flat, "ids")
-        _refuse_duplicates(self.ids, self.starts)
+        _refuse_duplicates(self.ids, self.starts, self._row_name)
         self.items, self.item_ids, self.item = None, None, None
         self.pairs = None if pairs is None else _as_table(pairs, "pairs", len(self.ids), "eligible action of each row")
         if items is None and (item_ids is not None or item_since is not None):
@@ -82,13 +86,13 @@ class ActionSets:
             self.item_ids = _as_labels(item_ids, "item_ids")
             self.items = _as_table(items, "items", len(self.item_ids), "id in item_ids")
             row_of_pair = np.repeat(np.arange(len(self)), self.sizes)
-            self.item = find_items(self.ids, row_of_pair, self.item_ids, item_since, time, len(self))
+            self.item = find_items(self.ids, row_of_pair, self.item_ids, item_since, time, len(self), self._row_name)
 
     @classmethod
     def _of(cls, like: ActionSets, ids: NDArray[Any], starts: NDArray[np.intp], pairs: NDArray[np.intp]) -> ActionSets:
         """Return some pairs of sets that have been checked."""
         made = cls.__new__(cls)
-        made.ids, made.starts = ids, starts
+        made.ids, made.starts, made._row_name = ids, starts, position_name
         made.items, made.item_ids = like.items, like.item_ids
         made.item = None if like.item is None else like.item[pairs]
         made.pairs = None if like.pairs is None else take_rows(like.pairs, pairs)
@@ -138,7 +142,7 @@ class ActionSets:
         kept = np.ones(len(self.ids), dtype=bool)
         kept[pairs] = False
         starts = np.concatenate([[0], np.cumsum(kept)])[self.starts].astype(np.intp)
-        _refuse_empty(starts)
+        _refuse_empty(starts, position_name)
         return ActionSets._of(self, self.ids[kept], starts, np.flatnonzero(kept))
 
     def find(self, action: ArrayLike) -> NDArray[np.intp]:
@@ -164,7 +168,8 @@ class ActionSets:
             found[np.searchsorted(self.starts, pairs, side="right") - 1] = True
             row = int((~found).argmax())
             raise ActionError(
-                f"the logged action must be one of its row's eligible actions; row {row} has {shown(labels[row])}, "
+                f"the logged action must be one of its row's eligible actions; {self._row_name(row)} has "
+                f"{shown(labels[row])}, "
                 f"which is not among {self[row][:5]} ({counted((~found).sum(), 'row')} in all). Add it to the row's "
                 "set, with its features, or drop the row."
             )
@@ -205,13 +210,18 @@ def _flattened(ids: Any, starts: ArrayLike | None) -> tuple[Any, NDArray[np.intp
     return ids, begins.astype(np.intp)
 
 
-def _refuse_empty(starts: NDArray[np.intp]) -> None:
+def position_name(row: int) -> str:
+    """Return what errors call a row of arrays."""
+    return f"row {row}"
+
+
+def _refuse_empty(starts: NDArray[np.intp], row_name: Callable[[int], str]) -> None:
     if len(starts) < 2:
         raise LogError("ids must have at least one row; it has none.")
     empty = np.diff(starts) == 0
     if empty.any():
         raise ActionError(
-            f"every row must have at least one eligible action; row {int(empty.argmax())} has none "
+            f"every row must have at least one eligible action; {row_name(int(empty.argmax()))} has none "
             f"({counted(empty.sum(), 'row')} in all). Drop such rows: there was nothing to decide."
         )
 
@@ -221,7 +231,7 @@ def _as_labels(labels: Any, what: str) -> NDArray[Any]:
     return values.astype(str) if values.dtype.kind == "O" else values
 
 
-def _refuse_duplicates(ids: NDArray[Any], starts: NDArray[np.intp]) -> None:
+def _refuse_duplicates(ids: NDArray[Any], starts: NDArray[np.intp], row_name: Callable[[int], str]) -> None:
     row_of = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     code = np.unique(ids, return_inverse=True)[1]
     order = np.lexsort((code, row_of))
@@ -229,7 +239,7 @@ def _refuse_duplicates(ids: NDArray[Any], starts: NDArray[np.intp]) -> None:
     if same.any():
         pair = int(order[1:][same][0])
         raise ActionError(
-            f"the ids of a row must differ; row {int(row_of[pair])} has {shown(ids[pair])} twice "
+            f"the ids of a row must differ; {row_name(int(row_of[pair]))} has {shown(ids[pair])} twice "
             f"({counted(len(np.unique(row_of[order[1:][same]])), 'row')} in all). Keep one, or give them different ids."
         )
 

@@ -2,61 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import offsettree
+from offsettree.actions import SavedActionPolicy, describe_core, read_core
 from offsettree.exceptions import ParameterError, PolicyFileError
-from offsettree.models.part import Part, must_hold
+from offsettree.models.part import Part, must_hold, refusing
 from offsettree.policy_file._archive import read_archive, write_archive
 from offsettree.policy_file._json import as_facts
 from offsettree.policy_file._manifest import FORMAT, VERSION, check_version
 
 if TYPE_CHECKING:
-    from offsettree.actions import OnlineActionRegression
+    from offsettree.actions import OnlineActionRegression, PopularAction
 
-__all__ = ["KIND", "load_action_policy", "write_action_policy"]
+__all__ = ["ActionForm", "is_over_sets", "load_action_policy", "write_action_policy"]
 
-KIND = "online action regression"
 MAX_BYTES = 4 << 30
 LARGE = 1e300
+Arrays = dict[str, NDArray[Any]]
 
 
-def write_action_policy(policy: OnlineActionRegression, path: Path, facts: Mapping[str, Any], estimate: Any) -> None:
-    """Write the weights and settings of a policy that has learned."""
-    if not hasattr(policy, "weights_"):
-        raise ParameterError("the policy must have learned before it is saved: call fit, partial_fit or learn first.")
-    about = {"written_by": f"offsettree {offsettree.__version__}", "facts": dict(facts), "estimate": estimate}
+class ActionForm(NamedTuple):
+    """How policies of one class are written: settings and arrays by name, and how they are read back."""
+
+    kind: str
+    write: Callable[[Any], tuple[dict[str, Any], Arrays]]
+    read: Callable[[Part], Any]
+
+
+def write_action_policy(policy: Any, path: Path, facts: Any, estimate: Any) -> None:
+    """Write the settings and the arrays of a policy that has learned."""
+    name = policy.core_.kind if isinstance(policy, SavedActionPolicy) else type(policy).__name__
+    form = FORMS.get(name) or next((each for each in FORMS.values() if each.kind == name), None)
+    if form is None:
+        raise PolicyFileError(
+            f"{type(policy).__name__} has no form in plain arrays yet; {', '.join(FORMS)} have. For files that "
+            "never leave your hands, use pickle."
+        )
+    settings, arrays = form.write(policy)
+    known = facts.as_dict() if hasattr(facts, "as_dict") else dict(facts or {})
     low, high = policy.reward_range
+    about = {
+        "written_by": f"offsettree {offsettree.__version__}",
+        "learner": None,
+        "training": {"reward_range": [float(low), float(high)]},
+        "facts": known,
+        "estimate": estimate,
+    }
+    if isinstance(policy, SavedActionPolicy):  # what its file said, unless there is something new to say
+        about |= {name: policy.manifest.get(name) for name in about if not about[name] or name == "written_by"}
+    else:
+        parameters = {name: " ".join(repr(value).split()) for name, value in policy.get_params(deep=False).items()}
+        about["learner"] = {"class": type(policy).__name__, "parameters": parameters}
     manifest = {
         "format": FORMAT,
         "version": VERSION,
         **as_facts(about),
-        "policy": {
-            "kind": KIND,
-            "learning_rate": float(policy.learning_rate),
-            "interactions": policy.interactions,
-            "id_effects": bool(policy.id_effects),
-            "id_prior": float(policy.id_prior),
-            "importance": policy.importance,
-            "n_bits": int(policy.n_bits),
-            "reward_low": float(low),
-            "reward_high": float(high),
-        },
+        "policy": {"kind": form.kind, **settings, "reward_low": float(low), "reward_high": float(high)},
     }
-    arrays: dict[str, NDArray[Any]] = {
-        "policy.weights": policy.weights_,
-        "policy.scales": policy.scales_,
-        "policy.totals": policy.totals_,
-    }
-    write_archive(path, manifest, arrays, {})
+    write_archive(path, manifest, {f"policy.{name}": array for name, array in arrays.items()}, {})
 
 
-def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> OnlineActionRegression:
+def is_over_sets(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a manifest is of a policy over actions with features."""
+    policy = manifest.get("policy")
+    return isinstance(policy, dict) and policy.get("kind") in {form.kind for form in FORMS.values()}
+
+
+def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
     """Read a policy over actions with features from a file that `save` has written.
 
     Everything in the file is checked before it is used, and nothing in it is run.
@@ -70,19 +88,21 @@ def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Onlin
 
     Returns
     -------
-    OnlineActionRegression
-        Decides, and goes on learning, as the one that was saved.
+    policy
+        Decides as the one that was saved. An online one goes on learning; `ActionRegression` and `ActionOffsetTree`
+        come as `offsettree.actions.SavedActionPolicy`, which decides without scikit-learn. Its `manifest` is what the
+        file says of itself.
 
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from offsettree import OnlineActionRegression, load_action_policy, save
-    >>> news = [{"id": "n1", "topic": "sport"}, {"id": "n2", "topic": "music"}]
-    >>> policy = OnlineActionRegression().learn({"age": "young"}, news, "n2", reward=1.0, propensity=0.5)
+    >>> from offsettree import ActionRegression, load_action_policy, save, simulate_catalogue
+    >>> log = simulate_catalogue(1000, random_state=0).log
+    >>> policy = ActionRegression(random_state=0).fit(**log.arrays())
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(policy, pathlib.Path(folder) / "policy.ot")
     ...     again = load_action_policy(pathlib.Path(folder) / "policy.ot")
-    >>> again.decide({"age": "young"}, news) == policy.decide({"age": "young"}, news)
+    >>> bool((again.predict(log.X, log.action_sets) == policy.predict(log.X, log.action_sets)).all())
     True
     """
     path = Path(path)
@@ -95,18 +115,43 @@ def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Onlin
             raise PolicyFileError(f"{odd[0]} must not be in the file: the policy has no use for it.")  # noqa: TRY301
     except PolicyFileError as error:
         raise PolicyFileError(f"{path}: {error}") from error
+    policy.manifest = archive.manifest
     return policy
 
 
-def _read(part: Part) -> OnlineActionRegression:
-    from offsettree.actions import OnlineActionRegression
+def _read(part: Part) -> Any:
+    kind = part.given("kind")
+    for form in FORMS.values():
+        if form.kind == kind:
+            return form.read(part)
+    raise PolicyFileError(
+        "it holds a policy over actions that are labels, or none that this version knows; read it with load."
+    )
 
-    if part.given("kind") != KIND:
-        raise PolicyFileError(
-            "it holds a policy over actions that are labels, or none that this version knows; read it with load."
-        )
+
+def _range_in(part: Part) -> tuple[float, float]:
     low, high = part.number("reward_low", -LARGE, LARGE), part.number("reward_high", -LARGE, LARGE)
     must_hold(low < high, f"{part.where}.reward_high", "a number above reward_low")
+    return low, high
+
+
+def _write_online(policy: OnlineActionRegression) -> tuple[dict[str, Any], Arrays]:
+    if not hasattr(policy, "weights_"):
+        raise ParameterError("the policy must have learned before it is saved: call fit, partial_fit or learn first.")
+    settings = {
+        "learning_rate": float(policy.learning_rate),
+        "interactions": policy.interactions,
+        "id_effects": bool(policy.id_effects),
+        "id_prior": float(policy.id_prior),
+        "importance": policy.importance,
+        "n_bits": int(policy.n_bits),
+    }
+    return settings, {"weights": policy.weights_, "scales": policy.scales_, "totals": policy.totals_}
+
+
+def _read_online(part: Part) -> OnlineActionRegression:
+    from offsettree.actions import OnlineActionRegression
+
     policy = OnlineActionRegression(
         learning_rate=part.number("learning_rate", 0.0, LARGE),
         interactions=part.choice("interactions", ("all", "context-action")),  # type: ignore[arg-type]
@@ -114,7 +159,7 @@ def _read(part: Part) -> OnlineActionRegression:
         id_prior=part.number("id_prior", 0.0, LARGE),
         importance=part.choice("importance", ("inverse_propensity", "none")),  # type: ignore[arg-type]
         n_bits=part.integer("n_bits", 1, 30),
-        reward_range=(low, high),
+        reward_range=_range_in(part),
     )
     n_places = 1 << policy.n_bits
     policy.weights_ = part.finite("weights", np.float32, 2, n_places)
@@ -123,3 +168,47 @@ def _read(part: Part) -> OnlineActionRegression:
     must_hold(policy.weights_[1] >= 0, f"{part.where}.weights.npy", "sums of squares in its second row")
     must_hold(policy.scales_ >= 0, f"{part.where}.scales.npy", "sizes of at least 0")
     return policy
+
+
+def _write_popular(policy: PopularAction) -> tuple[dict[str, Any], Arrays]:
+    if not hasattr(policy, "ids_"):
+        raise ParameterError("the policy must have learned before it is saved: call fit first.")
+    return {"ids": policy.ids_.tolist(), "mean": float(policy.mean_)}, {"values": policy.values_}
+
+
+def _read_popular(part: Part) -> PopularAction:
+    from offsettree.actions import PopularAction
+
+    policy = PopularAction(reward_range=_range_in(part))
+    low, high = policy.reward_range
+    ids = part.given("ids")
+    where = f"{part.where}.ids"
+    must_hold(isinstance(ids, list) and len(ids) > 0, where, "a list of ids")
+    must_hold({type(each) for each in ids} in ({int}, {str}), where, "whole numbers or texts, all of one kind")
+    with refusing(where):
+        policy.ids_ = np.array(ids, dtype=np.int64 if type(ids[0]) is int else str)
+    must_hold(policy.ids_[:-1] < policy.ids_[1:], where, "ids in ascending order, none of them twice")
+    policy.values_ = part.finite("values", np.float64, len(ids))
+    policy.mean_ = part.number("mean", low, high)
+    return policy
+
+
+def _write_core(policy: Any) -> tuple[dict[str, Any], Arrays]:
+    if not hasattr(policy, "core_"):
+        raise ParameterError("the policy must have learned before it is saved: call fit first.")
+    arrays: Arrays = {}
+    said = describe_core(policy, arrays)
+    settings = {name: value for name, value in said.items() if name != "kind"}
+    return settings, {name.removeprefix("policy."): array for name, array in arrays.items()}
+
+
+def _read_core(part: Part) -> SavedActionPolicy:
+    return read_core(part, _range_in(part))
+
+
+FORMS = {
+    "ActionOffsetTree": ActionForm("action offset tree", _write_core, _read_core),
+    "ActionRegression": ActionForm("action regression", _write_core, _read_core),
+    "OnlineActionRegression": ActionForm("online action regression", _write_online, _read_online),
+    "PopularAction": ActionForm("popular action", _write_popular, _read_popular),
+}

@@ -10,7 +10,7 @@ from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.policy_file._archive import read_archive, replacing, write_archive
 from offsettree.policy_file._fallbacks import read_other
 from offsettree.policy_file._manifest import check_version, read_policy, write_manifest
-from offsettree.policy_file.action_policies import KIND, write_action_policy
+from offsettree.policy_file.action_policies import is_over_sets, write_action_policy
 from offsettree.reading import CannotFlatten
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def save(
     Parameters
     ----------
     policy : policy
-        Any fitted policy of this package, an explorer, of which the policy is kept, or one that was loaded. Of policies
-        over actions with features, `OnlineActionRegression`, which `load_action_policy` reads.
+        Any fitted policy of this package, an explorer, of which the policy is kept, or one that was loaded. Policies
+        over actions with features are read by `load_action_policy`.
     path : str or Path
         Where to. A file that is there is replaced.
     encoder : TableEncoder, optional
@@ -132,7 +132,7 @@ def load(
     path = Path(path)
     archive = read_archive(path, max_bytes)
     check_version(archive.manifest, path)
-    if isinstance(known := archive.manifest.get("policy"), dict) and known.get("kind") == KIND:
+    if is_over_sets(archive.manifest):
         raise PolicyFileError(
             f"{path} holds a policy over actions with features, which each decision brings: read it in Python, with "
             "offsettree.load_action_policy."
@@ -184,15 +184,8 @@ def export_onnx(policy: Any, path: str | Path) -> None:
 
 
 def _save_over_sets(policy: Any, path: Path, facts: Any, estimate: Any) -> None:
-    from offsettree.actions import OnlineActionRegression
-
     policy = getattr(policy, "policy", policy)  # of an explorer
-    if not isinstance(policy, OnlineActionRegression):
-        raise PolicyFileError(
-            f"{type(policy).__name__} has no form in plain arrays yet; OnlineActionRegression has. For files that "
-            "never leave your hands, use pickle."
-        )
-    write_action_policy(policy, path, facts or {}, estimate)
+    write_action_policy(policy, path, facts, estimate)
 
 
 def _checked_path(path: str | Path) -> Path:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
-    from offsettree.reductions._action_values import shrunken_from_sums
+    from offsettree.reductions._action_values import shrunken_from_sums, shrunken_values
     from offsettree.reductions._corrections import CorrectionForest
     from offsettree.reductions._fit_rewards import fit_rewards
     from offsettree.reductions._reward_models import RewardModel, check_reward_model
@@ -38,12 +38,13 @@ __all__ = [
     "distill",
     "fit_rewards",
     "shrunken_from_sums",
+    "shrunken_values",
 ]
 
 __getattr__ = names_on_demand(
     __name__,
     {
-        "_action_values": ("shrunken_from_sums",),
+        "_action_values": ("shrunken_from_sums", "shrunken_values"),
         "_corrections": ("CorrectionForest",),
         "_fit_rewards": ("fit_rewards",),
         "_reward_models": ("RewardModel", "check_reward_model"),
