@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from offsettree import distributed
 from offsettree.base import BasePolicy
@@ -232,8 +233,6 @@ def _fitted(
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
         if engine is None:
-            from sklearn.base import clone
-
             learned = clone(policy).fit_log(chunks_of(parts, columns), folder=storage)
         else:
             cls = getattr(distributed, f"Distributed{type(policy).__name__}")
