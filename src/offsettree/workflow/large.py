@@ -123,6 +123,9 @@ def learn_from_files(
             f"engine; got {learner!r}."
         )
     parts = find_files(files)
+    if engine is not None:
+        with connected(engine, n_jobs):
+            pass  # an engine that cannot be reached is told of before hours of reading, not after
     roles = {key: value for key, value in arguments.items() if value is not None}
     train = Split(test_size, 0 if random_state is None else random_state, held_out=False)
     with parts[0].opened(Columns(roles)) as scan:
