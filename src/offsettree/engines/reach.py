@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from joblib import effective_n_jobs
+
+from offsettree.engines._dask import DaskEngine
+from offsettree.engines._local import LocalEngine
+from offsettree.engines._ray import RayEngine
 from offsettree.engines.engine import Engine
 from offsettree.exceptions import ParameterError
 
@@ -43,12 +48,8 @@ def _reach(client: Any, n_jobs: int | None) -> Engine:
         return engine
     module = type(client).__module__.partition(".")[0]
     if module == "distributed":
-        from offsettree.engines._dask import DaskEngine
-
         return DaskEngine(client)
     if getattr(client, "__name__", None) == "ray":
-        from offsettree.engines._ray import RayEngine
-
         return RayEngine.of_module(client)
     raise _unknown(client)
 
@@ -56,19 +57,11 @@ def _reach(client: Any, n_jobs: int | None) -> Engine:
 def _by_address(address: str, n_jobs: int | None) -> Engine:
     scheme, _, place = address.partition("://")
     if scheme == "local" and (not place or (place.isdecimal() and int(place) > 0)):
-        from joblib import effective_n_jobs
-
-        from offsettree.engines._local import LocalEngine
-
         asked = os.cpu_count() or 1 if n_jobs is None else effective_n_jobs(n_jobs)
         return LocalEngine(int(place) if place else asked)
     if scheme == "dask" and place:
-        from offsettree.engines._dask import DaskEngine
-
         return DaskEngine.at(place)
     if scheme == "ray" and place:
-        from offsettree.engines._ray import RayEngine
-
         return RayEngine.at(place)
     raise _unknown(address)
 

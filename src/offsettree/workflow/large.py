@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from offsettree import distributed
 from offsettree.base import BasePolicy
@@ -122,6 +123,9 @@ def learn_from_files(
             f"engine; got {learner!r}."
         )
     parts = find_files(files)
+    if engine is not None:
+        with connected(engine, n_jobs):
+            pass  # an engine that cannot be reached is told of before hours of reading, not after
     roles = {key: value for key, value in arguments.items() if value is not None}
     train = Split(test_size, 0 if random_state is None else random_state, held_out=False)
     with parts[0].opened(Columns(roles)) as scan:
@@ -232,8 +236,6 @@ def _fitted(
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
         if engine is None:
-            from sklearn.base import clone
-
             learned = clone(policy).fit_log(chunks_of(parts, columns), folder=storage)
         else:
             cls = getattr(distributed, f"Distributed{type(policy).__name__}")
