@@ -291,7 +291,8 @@ def test_slots_are_those_of_the_event_and_of_no_other_whatever_the_order_of_word
 def test_no_change_looks_at_every_row(tmp_path: Path) -> None:
     """Every statement of every kind of change, but for what deletes old rows, goes by an index."""
     store = SqliteStore(tmp_path / "decisions.db")
-    loop, asked = make_loop(store), []
+    asked: list[str] = []
+    loop = make_loop(store)
     store._writer.set_trace_callback(asked.append)
     add(store, *(decision(loop, f"e{i}") for i in range(3)))
     add(store, decision(loop, "e1"), decision(loop, "e4#1"))
