@@ -158,7 +158,8 @@ def part_reordering_sums(function: Function) -> Function:
 
 
 def _compiled(function: Function, **options: Any) -> Function:
-    options = {"nogil": True, "boundscheck": False, "error_model": "numpy", "no_cfunc_wrapper": True} | options
+    usual: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+    options = usual | options
     try:
         compiled: Any = numba.njit(cache=KEEPS, pipeline_class=KernelCompiler, **options)(function)
     except RuntimeError:

@@ -134,12 +134,10 @@ class Changes:
 
     def _known(self, keys: set[tuple[int, str]], lock: str = "") -> dict[tuple[int, str], Decision]:
         rows: list[Any] = []
-        for part in _pieces(sorted(keys)):
-            values = ", ".join(["(?, ?)"] * len(part))
-            rows += self._run(
-                f"SELECT {', '.join(FIELDS)} FROM decisions WHERE (loop, event_id) IN (VALUES {values}){lock}",
-                [value for key in part for value in key],
-            ).fetchall()
+        for loop in sorted({loop for loop, _ in keys}):
+            # By a list of ids: pairs of loops and ids would not be looked up in the index, but compared with every row.
+            for part in _pieces(sorted(event_id for each, event_id in keys if each == loop)):
+                rows += self._run(_selection(len(part), lock), (loop, *part)).fetchall()
         return {(row[0], row[1]): Decision(*row) for row in rows}
 
     def _of_event(self, loop: int, event_id: str) -> list[Decision]:
@@ -316,6 +314,13 @@ class Changes:
     def _insert(self, table: str, fields: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
         for part in _pieces(rows):
             self._run(_insertion(table, fields, len(part)), list(chain.from_iterable(part)))
+
+
+@cache
+def _selection(n_events: int, lock: str) -> str:
+    """Return the query for some events of a loop."""
+    marks = ", ".join("?" * n_events)
+    return f"SELECT {', '.join(FIELDS)} FROM decisions WHERE loop=? AND event_id IN ({marks}){lock}"
 
 
 @cache

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from offsettree import OffsetTree, save
@@ -89,9 +90,9 @@ def learned(engines: list[Engine]) -> set[bytes]:
 
 def policy_file(folder: Path) -> bytes:
     """A policy of the column x: b where it is below 1, else c."""
-    X = np.repeat([[0.0], [1.0], [2.0]], 90, axis=0)
+    X = pd.DataFrame({"x": np.repeat([0.0, 1.0, 2.0], 90)})
     action = np.tile(["a", "b", "c"], 90)
-    reward = (action == np.where(X[:, 0] < 1, "b", "c")).astype(float)
+    reward = (action == np.where(X["x"] < 1, "b", "c")).astype(float)
     save(OffsetTree().fit(X, action, reward=reward, propensity=np.full(270, 1 / 3)), folder / "policy.ot")
     return (folder / "policy.ot").read_bytes()
 
