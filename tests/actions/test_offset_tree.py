@@ -51,8 +51,8 @@ def test_swapping_the_sides_flips_the_answer_of_any_classifier(estimator: Any) -
     left = TEST.sets.starts[row] + random.integers(0, 3, 200)
     right = TEST.sets.starts[row] + random.integers(3, 6, 200)
     for height in (1, 2, 3):
-        forth = policy.learner_.decide(height, x, a, TEST.sets.ids, Contests(row, left, right))
-        back = policy.learner_.decide(height, x, a, TEST.sets.ids, Contests(row, right, left))
+        forth = policy.core_.left_wins(height, x, a, TEST.sets.ids, Contests(row, left, right))
+        back = policy.core_.left_wins(height, x, a, TEST.sets.ids, Contests(row, right, left))
         np.testing.assert_array_equal(forth, ~back)
     assert 0 < forth.mean() < 1
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from offsettree.actions.policy import ActionPolicy
     from offsettree.actions.popular import PopularAction
     from offsettree.actions.regression import ActionRegression
+    from offsettree.actions.saved import SavedActionPolicy, SavedActionRegression, describe_core, read_core
 
 __all__ = [
     "ActionOffsetTree",
@@ -18,7 +19,11 @@ __all__ = [
     "ActionRegression",
     "OnlineActionRegression",
     "PopularAction",
+    "SavedActionPolicy",
+    "SavedActionRegression",
+    "describe_core",
     "labels_of",
+    "read_core",
     "without",
 ]
 
@@ -31,5 +36,6 @@ __getattr__ = names_on_demand(
         "policy": ("ActionPolicy",),
         "popular": ("PopularAction",),
         "regression": ("ActionRegression",),
+        "saved": ("SavedActionPolicy", "SavedActionRegression", "describe_core", "read_core"),
     },
 )

@@ -1,4 +1,4 @@
-"""The classifiers of contests between two actions with features, one per height, antisymmetric by construction."""
+"""Learning who wins contests between two actions with features: a classifier per height above the leaves."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
-from offsettree.actions._encoding import BLOCK_NUMBERS, products
+from offsettree.actions._boosting import as_products
+from offsettree.actions._contest_models import (
+    ContestModel,
+    LearnedContest,
+    ScoredContest,
+    TableContest,
+    Undecided,
+    both_ways,
+)
+from offsettree.actions._pair_scores import BoostedPairs, empty_trees
 from offsettree.actions._tournament import Contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import Costing
+from offsettree.models.scores import LinearScores
+from offsettree.reading import CannotFlatten, ColumnSpace, join_pieces, read_classes
 
 __all__ = ["ContestLearner"]
 
@@ -21,10 +32,10 @@ Matrix = NDArray[np.float64]
 
 
 class ContestLearner:
-    """Learns height by height, and decides.
+    """Learns height by height.
 
     A classifier learns from each contest twice, with the sides as they are and swapped, and answers by the difference
-    of what it says to either: whatever it is, to swap the sides flips the answer. The smaller id wins a tie.
+    of what it says to either: whatever it is, to swap the sides flips the answer.
     """
 
     def __init__(self, estimator: Any, inputs: str, *, cumulative: bool, seed: int) -> None:
@@ -32,6 +43,7 @@ class ContestLearner:
             raise ParameterError(f"estimator must be a classifier of scikit-learn; got {estimator!r:.80}.")
         self.estimator, self.inputs, self.cumulative, self.seed = estimator, inputs, cumulative, seed
         self.estimators: list[Any] = []
+        self.models: list[ContestModel] = []
         self.n_rows: list[int] = []
         self._seen: list[tuple[Matrix, Matrix, NDArray[np.int64], NDArray[np.float64]]] = []
 
@@ -45,10 +57,11 @@ class ContestLearner:
         if not self.cumulative:
             self._seen.clear()
         if len(is_left):
-            forth, back = self._both_ways(x, a, contests)
+            forth, back = both_ways(x, a, contests, self.inputs)
             self._seen.append((forth, back, is_left.astype(np.int64), weight))
         if not self._seen:
             self.estimators.append(self.estimators[-1] if self.estimators else None)
+            self.models.append(self.models[-1] if self.models else Undecided())
             return
         fores, backs, labels, weights = zip(*self._seen, strict=True)
         label, total = np.concatenate(labels), np.concatenate(weights)
@@ -56,27 +69,7 @@ class ContestLearner:
         mirrored = np.concatenate([label, 1 - label])
         scaled = np.concatenate([total, total]) / total.mean()
         self.estimators.append(self._trained(table, mirrored, scaled))
-
-    def decide(self, height: int, x: Matrix, a: Matrix, ids: NDArray[Any], contests: Contests) -> NDArray[np.bool_]:
-        """Return whether the left one wins; heights above those learned are decided by the last."""
-        tie = ids[contests.left] < ids[contests.right]
-        model = self.estimators[min(height, len(self.estimators)) - 1] if self.estimators else None
-        if model is None or not len(contests.row):
-            return np.asarray(tie)
-        margin = np.empty(len(contests.row))
-        step = max(1, BLOCK_NUMBERS // (x.shape[1] * a.shape[1] + a.shape[1] ** 2 + 1))
-        for first in range(0, len(margin), step):
-            part = slice(first, first + step)
-            forth, back = self._both_ways(x, a, contests.take(np.arange(len(margin))[part]))
-            margin[part] = _support(model, forth) - _support(model, back)
-        return np.where(margin == 0, tie, margin > 0)
-
-    def _both_ways(self, x: Matrix, a: Matrix, contests: Contests) -> tuple[Matrix, Matrix]:
-        context, left, right = x[contests.row], a[contests.left], a[contests.right]
-        difference = products(context, left) - products(context, right)
-        if self.inputs == "difference":
-            return difference, -difference
-        return np.hstack([context, left, right, difference]), np.hstack([context, right, left, -difference])
+        self.models.append(_flat(self.estimators[-1], self.inputs, x.shape[1], a.shape[1]))
 
     def _trained(self, table: Matrix, label: NDArray[np.int64], weight: NDArray[np.float64]) -> Any:
         model = LogisticRegression(C=0.05, fit_intercept=False, max_iter=1000)
@@ -88,14 +81,17 @@ class ContestLearner:
             model.set_params(random_state=self.seed)
         return model.fit(table, label, sample_weight=weight)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_seen": []}  # the rows are for learning only
 
-
-def _support(model: Any, table: Matrix) -> NDArray[np.float64]:
-    """Return how much the classifier speaks for the left one."""
-    if hasattr(model, "decision_function"):
-        return np.asarray(model.decision_function(table), dtype=np.float64)
-    if hasattr(model, "predict_proba"):
-        return np.asarray(model.predict_proba(table)[:, 1], dtype=np.float64)
-    return np.asarray(model.predict(table), dtype=np.float64)
+def _flat(model: Any, inputs: str, n_x: int, n_a: int) -> ContestModel:
+    """Return the classifier in flat arrays, or itself where it has no such form."""
+    n_columns = model.n_features_in_ if hasattr(model, "n_features_in_") else 0
+    try:
+        flat = join_pieces([read_classes(model, ColumnSpace(n_columns, None, []))], ColumnSpace(n_columns, None, []))
+    except CannotFlatten:
+        return LearnedContest(model, inputs)
+    if inputs == "difference" and isinstance(flat, LinearScores):
+        # What is added to both sides does not count: the margin is the difference of two scores.
+        weights = 2 * np.concatenate([np.zeros(n_x), flat.planes.weights[1] - flat.planes.weights[0]])
+        linear = as_products(weights, n_x, n_a, with_products=True, n_directions=0)
+        return ScoredContest(BoostedPairs(linear, 0.0, empty_trees(n_x + n_a + 1)))
+    return TableContest(flat, inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from offsettree.actions.eligible import labels_of
 from offsettree.encoding import TableEncoder
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
+from offsettree.models import Part, must_hold, refusing
 
-__all__ = ["ActionEncoding", "row_blocks"]
+__all__ = ["ActionEncoding", "TablePart", "n_products", "products", "row_blocks", "some_rows"]
 
 MOST_COLUMNS = 1024
 BLOCK_NUMBERS = 1 << 22
@@ -26,16 +27,49 @@ Matrix = NDArray[np.float64]
 class TablePart:
     """One of the tables of a log: numbers as they are, or a frame by the encoding learned from it."""
 
-    def __init__(self, table: Features, what: str) -> None:
-        self.what = what
-        self.encoder = TableEncoder.learn([table]) if is_frame(table) else None
-        self.n_columns = int(np.shape(table)[1]) if self.encoder is None else len(self.encoder.names_out)
-        self.names_in = None if self.encoder is None else list(self.encoder.names_in)
-        if self.n_columns > MOST_COLUMNS:
+    kind: ClassVar[str] = "features"
+
+    def __init__(self, what: str, n_columns: int, encoder: TableEncoder | None = None) -> None:
+        self.what, self.n_columns, self.encoder = what, n_columns, encoder
+
+    @classmethod
+    def learn(cls, table: Features, what: str) -> Self:
+        """Learn how a table becomes numbers."""
+        encoder = TableEncoder.learn([table]) if is_frame(table) else None
+        n_columns = int(np.shape(table)[1]) if encoder is None else len(encoder.names_out)
+        if n_columns > MOST_COLUMNS:
             raise FeatureError(
-                f"{what} must have at most {MOST_COLUMNS:,} features here; it has {self.n_columns:,}. Use "
+                f"{what} must have at most {MOST_COLUMNS:,} features here; it has {n_columns:,}. Use "
                 "OnlineActionRegression, which takes any number."
             )
+        return cls(what, n_columns, encoder)
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns that a frame has become; None for an array."""
+        return None if self.encoder is None else list(self.encoder.names_out)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+        return {"columns": self.n_columns, "encoder": None if self.encoder is None else self.encoder.to_manifest()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is written, by name: nothing."""
+        return {}
+
+    def parts(self) -> dict[str, Any]:
+        """Return what is within: nothing."""
+        return {}
+
+    @classmethod
+    def read(cls, part: Part, what: str) -> Self:
+        """Read and check what was written."""
+        n_columns, encoder = part.integer("columns", 0, MOST_COLUMNS), None
+        if part.given("encoder") is not None:
+            with refusing(f"{part.where}.encoder"):
+                encoder = TableEncoder.from_manifest(part.given("encoder"))
+            must_hold(len(encoder.names_out) == n_columns, f"{part.where}.encoder", f"{n_columns} columns")
+        return cls(what, n_columns, encoder)
 
     def encode(self, table: Any) -> Matrix:
         """Return the table as numbers."""
@@ -62,19 +96,63 @@ class TablePart:
 class ActionEncoding:
     """How the contexts, items and pairs of a log become numbers of mean 0 and variance 1, learned once."""
 
-    def __init__(self, X: Features, sets: ActionSets, pairs: NDArray[np.intp]) -> None:
+    kind: ClassVar[str] = "encoding"
+
+    def __init__(self, x: TablePart, items: TablePart | None, pairs: TablePart | None) -> None:
+        self.x, self.items, self.pairs = x, items, pairs
+        self._center: list[tuple[Matrix, Matrix]] = [(np.zeros(1), np.ones(1))] * 2
+
+    @classmethod
+    def learn(cls, X: Features, sets: ActionSets, pairs: NDArray[np.intp]) -> Self:
         """Learn from all rows, and from the actions taken in them, `pairs`."""
-        self.x = TablePart(X, "X")
-        self.items = None if sets.items is None else TablePart(sets.items, "items")
-        self.pairs = None if sets.pairs is None else TablePart(sets.pairs, "pairs")
-        if self.items is None and self.pairs is None:
+        if sets.items is None and sets.pairs is None:
             raise FeatureError(
                 "the action sets must have features, of items or of pairs, to learn from; they have none. For actions "
                 "without features, use OffsetTree or RewardBoosting with available=."
             )
-        self._center: list[tuple[Matrix, Matrix]] = [(np.zeros(1), np.ones(1))] * 2
-        x, a = self.tables(X, sets.only(pairs))
-        self._center = [(part.mean(axis=0), _spread(part)) for part in (x, a)]
+        made = cls(
+            TablePart.learn(X, "X"),
+            None if sets.items is None else TablePart.learn(sets.items, "items"),
+            None if sets.pairs is None else TablePart.learn(sets.pairs, "pairs"),
+        )
+        made._center = [(part.mean(axis=0), _spread(part)) for part in made.tables(X, sets.only(pairs))]
+        return made
+
+    @property
+    def n_a(self) -> int:
+        """The number of features of an action, of items and of pairs."""
+        return sum(part.n_columns for part in (self.items, self.pairs) if part is not None)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+        return {"of_items": self.items is not None, "of_pairs": self.pairs is not None}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is written, by name."""
+        (x_mean, x_spread), (a_mean, a_spread) = self._center
+        return {"x_mean": x_mean, "x_spread": x_spread, "a_mean": a_mean, "a_spread": a_spread}
+
+    def parts(self) -> dict[str, Any]:
+        """Return the tables."""
+        tables = {"x": self.x, "items": self.items, "pairs": self.pairs}
+        return {name: table for name, table in tables.items() if table is not None}
+
+    @classmethod
+    def read(cls, part: Part) -> Self:
+        """Read and check what was written."""
+        made = cls(
+            TablePart.read(part.part("x"), "X"),
+            TablePart.read(part.part("items"), "items") if part.truth("of_items") else None,
+            TablePart.read(part.part("pairs"), "pairs") if part.truth("of_pairs") else None,
+        )
+        must_hold(made.items is not None or made.pairs is not None, part.where, "features of items or of pairs")
+        made._center = [
+            (part.finite(f"{name}_mean", np.float64, n), part.finite(f"{name}_spread", np.float64, n))
+            for name, n in (("x", made.x.n_columns), ("a", made.n_a))
+        ]
+        for _, spread in made._center:
+            must_hold(spread > 0, f"{part.where}.spread", "numbers above 0")
+        return made
 
     def tables(self, X: Features, sets: ActionSets) -> tuple[Matrix, Matrix]:
         """Return the features of each row, and those of each pair."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GroupedRidge", "folds_of"]
+__all__ = ["N_FOLDS", "GroupedRidge", "folds_of"]
 
 N_FOLDS = 5
 PENALTIES = np.logspace(-1, 5, 13)
@@ -27,31 +27,57 @@ def folds_of(ids: NDArray[Any], seed: int) -> NDArray[np.intp]:
 class GroupedRidge:
     """Least squares with a penalty on all coefficients but the intercept."""
 
-    def fit(self, table: Matrix, reward: Column, weight: Column, fold: NDArray[np.intp]) -> Self:
+    def fit(
+        self,
+        table: Matrix,
+        reward: Column,
+        weight: Column,
+        fold: NDArray[np.intp],
+        penalties: Column = PENALTIES,
+    ) -> Self:
         """Choose the penalty with the least squared error over all folds, then learn from all rows."""
         total = weight.sum()
         self.center, self.level = weight @ table / total, float(weight @ reward / total)
-        table, target = table - self.center, reward - self.level
-        grams, sums = [], []
-        for each in range(N_FOLDS):
-            part = table[fold == each]
-            weighted = part * weight[fold == each, np.newaxis]
-            grams.append(weighted.T @ part)
-            sums.append(weighted.T @ target[fold == each])
-        gram, product = np.sum(grams, axis=0), np.sum(sums, axis=0)
-        losses = np.zeros(len(PENALTIES))
+        moments = _Moments(table - self.center, reward - self.level, weight, fold)
+        losses = np.zeros(len(penalties))
         for each in range(N_FOLDS):
             rows = fold == each
-            if rows.any() and not rows.all():
-                found = table[rows] @ _solve(gram - grams[each], product - sums[each], PENALTIES)
-                losses += weight[rows] @ (target[rows, np.newaxis] - found) ** 2
-        self.penalty = float(PENALTIES[int(losses.argmin())])
-        self.coef = _solve(gram, product, np.array([self.penalty]))[:, 0]
+            if len(penalties) > 1 and rows.any() and not rows.all():
+                losses += weight[rows] @ (moments.target[rows, np.newaxis] - moments.left_out(each, penalties)) ** 2
+        self.penalty = float(penalties[int(losses.argmin())])
+        self.coef = _solve(moments.gram, moments.product, np.array([self.penalty]))[:, 0]
         return self
+
+    def left_out(self, table: Matrix, reward: Column, weight: Column, fold: NDArray[np.intp]) -> Column:
+        """Predict the reward of each row of the log by a model that did not learn from its fold."""
+        moments = _Moments(table - self.center, reward - self.level, weight, fold)
+        found = np.empty(len(reward))
+        for each in range(N_FOLDS):
+            found[fold == each] = moments.left_out(each, np.array([self.penalty]))[:, 0]
+        return self.level + found
 
     def predict(self, table: Matrix) -> Column:
         """Predict the reward of each row."""
         return np.asarray(self.level + (table - self.center) @ self.coef)
+
+
+class _Moments:
+    """Sums of products of the columns, of all rows and of each fold."""
+
+    def __init__(self, table: Matrix, target: Column, weight: Column, fold: NDArray[np.intp]) -> None:
+        self.table, self.target, self.fold = table, target, fold
+        self.grams, self.sums = [], []
+        for each in range(N_FOLDS):
+            rows = fold == each
+            weighted = table[rows] * weight[rows, np.newaxis]
+            self.grams.append(weighted.T @ table[rows])
+            self.sums.append(weighted.T @ target[rows])
+        self.gram, self.product = np.sum(self.grams, axis=0), np.sum(self.sums, axis=0)
+
+    def left_out(self, fold: int, penalties: Column) -> Matrix:
+        """Return what models of the other folds, one per penalty, predict for a fold."""
+        coef = _solve(self.gram - self.grams[fold], self.product - self.sums[fold], penalties)
+        return np.asarray(self.table[self.fold == fold] @ coef)
 
 
 def _solve(gram: Matrix, product: Column, penalties: Column) -> Matrix:

@@ -28,10 +28,6 @@ class OneDecision:
     def __len__(self) -> int:
         return len(self.pairs.starts) - 1
 
-    def label(self, place: int) -> Any:
-        """Return the id of an action, or its position."""
-        return place if self.labels is None else self.labels[place]
-
     def id_keys(self) -> NDArray[np.uint64]:
         """Return the keys of the ids; none where actions have no ids."""
         return np.array([] if self.labels is None else [id_key(each) for each in self.labels], dtype=np.uint64)

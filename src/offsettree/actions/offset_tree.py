@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import zlib
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
+from numpy.typing import NDArray
 
 from offsettree._features import Features
 from offsettree._validation import as_random_state, is_number
 from offsettree.actions._contest import ContestLearner
-from offsettree.actions._encoding import ActionEncoding, row_blocks, some_rows
-from offsettree.actions._tournament import Contests, climb, leaves_in_order, play
-from offsettree.actions.policy import ActionPolicy, check_choice, judge_log
+from offsettree.actions._cores import TREES, PairTournament, TreeOrder
+from offsettree.actions._encoding import ActionEncoding
+from offsettree.actions._tournament import climb
+from offsettree.actions.base import BaseActionPolicy
+from offsettree.actions.policy import ActionLog, check_choice
 from offsettree.exceptions import ParameterError
 from offsettree.logs import ActionSets
 
 __all__ = ["ActionOffsetTree"]
 
-Matrix = NDArray[np.float64]
 
-
-class ActionOffsetTree(BaseEstimator, ActionPolicy):
+class ActionOffsetTree(BaseActionPolicy):
     """Offset tree whose contests are decided by the features of context and actions, so that any action may take part.
 
     Each row has a balanced tree over its own eligible actions. A contest is decided by one classifier per height above
@@ -74,6 +71,8 @@ class ActionOffsetTree(BaseEstimator, ActionPolicy):
     True
     """
 
+    _learned = "core_"
+
     def __init__(
         self,
         estimator: Any = None,
@@ -93,97 +92,42 @@ class ActionOffsetTree(BaseEstimator, ActionPolicy):
         self.reward_range = reward_range
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Features,
-        action: ArrayLike,
-        *,
-        reward: ArrayLike | None = None,
-        propensity: ArrayLike | None = None,
-        action_sets: ActionSets | None = None,
-    ) -> Self:
-        """Learn from a log.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        action : array of shape (n_rows,)
-            The ids of the actions taken.
-        reward : array of shape (n_rows,)
-            What they earned.
-        propensity : array of shape (n_rows,) or float
-            The probability with which each was chosen.
-        action_sets : ActionSets
-            The eligible actions of each row.
-        """
-        log = judge_log(X, action, reward, propensity, action_sets, self.reward_range)
-        check_choice("tree", self.tree, ("seeded", "similar", "given"))
+    def _fit(self, log: ActionLog) -> None:
+        check_choice("tree", self.tree, TREES)
         cumulative = check_choice("heights", self.heights, ("cumulative", "separate")) == "cumulative"
         check_choice("inputs", self.inputs, ("difference", "both"))
-        offset = float(log.reward.mean()) if isinstance(self.offset, str) and self.offset == "mean" else self.offset
-        if not is_number(offset) or not 0 <= offset <= 1:
-            raise ParameterError(f"offset must be a number from 0 to 1, or 'mean'; got {self.offset!r}.")
-        random = as_random_state(self.random_state)
-        self.seed_ = int(random.randint(np.iinfo(np.int32).max))
-        self.encoding_ = ActionEncoding(log.X, log.sets, log.pair)
-        x, a = self.encoding_.tables(log.X, log.sets)
-        self.direction_ = np.linalg.svd(a[log.pair], full_matrices=False)[2][0]
-        learner = ContestLearner(self.estimator, self.inputs, cumulative=cumulative, seed=self.seed_)
+        offset = check_offset(self.offset, log)
+        seed = int(as_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        encoding = ActionEncoding.learn(log.X, log.sets, log.pair)
+        x, a = encoding.tables(log.X, log.sets)
+        order = TreeOrder(self.tree, seed, np.linalg.svd(a[log.pair], full_matrices=False)[2][0])
+        learner = ContestLearner(self.estimator, self.inputs, cumulative=cumulative, seed=seed)
+        core = PairTournament(encoding, order, learner.models)
         climb(
-            self._leaves(log.sets, a),
+            order.leaves(log.sets, a),
             log.sets.starts,
             log.pair,
             log.reward,
             log.propensity,
-            float(offset),
+            offset,
             lambda height, contests, is_left, weight: learner.learn(x, a, contests, is_left, weight),
-            lambda height, contests: learner.decide(height, x, a, log.sets.ids, contests),
+            lambda height, contests: core.left_wins(height, x, a, log.sets.ids, contests),
         )
-        self.learner_, self.estimators_, self.n_rows_ = learner, learner.estimators, learner.n_rows
-        return self
+        self.core_, self.encoding_ = core, encoding
+        self.estimators_, self.n_rows_ = learner.estimators, learner.n_rows
 
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         self._check_fitted()
-        chosen = np.empty(len(sets), dtype=np.intp)
-        for rows in row_blocks(sets, sets.n_item_features + sets.n_pair_features + 1):
-            part = sets.take(rows)
-            x, a = self.encoding_.tables(some_rows(X, rows), part)
-            chosen[rows] = self._winners(x, a, part) + sets.starts[rows[0]]
-        return chosen
+        return self.core_.choose(X, sets)
 
-    def decide(self, x: Any, actions: Any) -> Any:
-        """Return the id of the best action for one context; its position where actions have no ids.
-
-        Parameters
-        ----------
-        x : mapping of names to values, or sequence of numbers
-            The context.
-        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
-            The eligible actions; of an array, features of items come before those of pairs.
-        """
+    def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
         self._check_fitted()
-        row, a, labels = self.encoding_.of_one(x, actions)
-        ids = ActionSets([list(range(len(a))) if labels is None else labels])
-        place = int(self._winners(row, a, ids)[0])
-        return place if labels is None else labels[place]
+        return self.core_.choose_of_one(x, actions)
 
-    def _winners(self, x: Matrix, a: Matrix, sets: ActionSets) -> NDArray[np.intp]:
-        def decide(height: int, contests: Contests) -> NDArray[np.bool_]:
-            return self.learner_.decide(height, x, a, sets.ids, contests)
 
-        return play(self._leaves(sets, a), sets.starts, decide)
-
-    def _leaves(self, sets: ActionSets, a: Matrix) -> NDArray[np.intp]:
-        if self.tree == "given":
-            return np.arange(len(sets.ids))
-        if self.tree == "similar":
-            return leaves_in_order(sets, a @ self.direction_)
-        labels, code = np.unique(sets.ids, return_inverse=True)
-        names = [f"{label}".encode(errors="surrogatepass") for label in labels.tolist()]
-        drawn = np.array([zlib.crc32(name, self.seed_) for name in names])
-        return leaves_in_order(sets, drawn[code])
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "learner_"):
-            raise NotFittedError(f"{type(self).__name__} has not learned yet: call fit first.")
+def check_offset(offset: Any, log: ActionLog) -> float:
+    """Return the offset, a number from 0 to 1."""
+    value = float(log.reward.mean()) if isinstance(offset, str) and offset == "mean" else offset
+    if not is_number(value) or not 0 <= value <= 1:
+        raise ParameterError(f"offset must be a number from 0 to 1, or 'mean'; got {offset!r}.")
+    return float(value)

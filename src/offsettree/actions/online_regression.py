@@ -6,15 +6,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from offsettree._features import Features
 from offsettree._validation import check_range, is_number
 from offsettree.actions import _kernels_bilinear as kernels
 from offsettree.actions._hashing import Hashed, hash_ids, hash_table
 from offsettree.actions._one_decision import OneDecision, one_decision, one_taken
-from offsettree.actions.policy import ActionPolicy, check_choice, check_sets, judge_log
+from offsettree.actions.base import BaseActionPolicy
+from offsettree.actions.policy import ActionLog, RewardPredictor, check_choice, judge_log
 from offsettree.exceptions import ParameterError, PropensityError, RewardError
 from offsettree.logs import ActionSets
 
@@ -27,7 +26,7 @@ MOST_TIMES = 1000.0  # a row counts at most as so many
 Interactions = Literal["all", "context-action"]
 
 
-class OnlineActionRegression(BaseEstimator, ActionPolicy):
+class OnlineActionRegression(RewardPredictor, BaseActionPolicy):
     """Predicts the reward of any action from its features, and takes the best of those that a row may choose from.
 
     A linear model of the features of context and action and of products of two of them, as ``vw --cb_adf --cb_type mtr
@@ -70,6 +69,9 @@ class OnlineActionRegression(BaseEstimator, ActionPolicy):
     'n4'
     """
 
+    _learned = "weights_"
+    _learns_by = "fit, partial_fit or learn"
+
     def __init__(
         self,
         *,
@@ -89,33 +91,9 @@ class OnlineActionRegression(BaseEstimator, ActionPolicy):
         self.n_bits = n_bits
         self.reward_range = reward_range
 
-    def fit(
-        self,
-        X: Features,
-        action: ArrayLike,
-        *,
-        reward: ArrayLike | None = None,
-        propensity: ArrayLike | None = None,
-        action_sets: ActionSets | None = None,
-    ) -> Self:
-        """Forget everything, then learn from the rows of a log in order.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        action : array of shape (n_rows,)
-            The ids of the actions taken.
-        reward : array of shape (n_rows,)
-            What they earned.
-        propensity : array of shape (n_rows,) or float
-            The probability with which each was chosen.
-        action_sets : ActionSets
-            The eligible actions of each row.
-        """
-        log = judge_log(X, action, reward, propensity, action_sets, self.reward_range)
+    def _fit(self, log: ActionLog) -> None:
         self._start()
-        return self._learn_log(log)
+        self._learn_log(log)
 
     def partial_fit(
         self,
@@ -127,14 +105,14 @@ class OnlineActionRegression(BaseEstimator, ActionPolicy):
         action_sets: ActionSets | None = None,
     ) -> Self:
         """Learn from further rows; the parameters are those of `fit`."""
-        return self._learn_log(judge_log(X, action, reward, propensity, action_sets, self.reward_range))
+        self._learn_log(judge_log(X, action, reward, propensity, action_sets, self.reward_range))
+        return self
 
-    def _learn_log(self, log: Any) -> Self:
+    def _learn_log(self, log: ActionLog) -> None:
         # Only what was taken is looked at: one pair per row.
         sets = log.sets.only(log.pair)
         x, items, pairs, id_keys = self._hashed(log.X, sets)
         self._learn(x, items, _item(sets), pairs, id_keys, 2 * log.reward - 1, log.propensity, log.sets.sizes)
-        return self
 
     def learn(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> Self:
         """Learn from one decision.
@@ -190,51 +168,27 @@ class OnlineActionRegression(BaseEstimator, ActionPolicy):
             np.arange(len(target) + 1, dtype=np.intp), size, target, weight,
         )  # fmt: skip
 
-    def predict_rewards(self, X: Features, action_sets: ActionSets) -> NDArray[np.float64]:
-        """Return the predicted reward of each pair of row and action, in the order of ``action_sets.ids``.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        action_sets : ActionSets
-            The eligible actions of each row.
-        """
-        check_sets(X, action_sets)
-        scores = np.empty(len(action_sets.ids))
-        kernels.score_rows(*self._asked(X, action_sets, scores))
-        return self._as_rewards(scores)
+    def _pair_scores(self, X: Features, sets: ActionSets) -> NDArray[np.float64]:
+        scores = np.empty(len(sets.ids))
+        kernels.score_rows(*self._asked(X, sets, scores))
+        return (scores + 1) / 2
 
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         chosen = np.empty(len(sets), dtype=np.intp)
         kernels.choose_rows(*self._asked(X, sets, chosen))
         return chosen
 
-    def decide(self, x: Any, actions: Any) -> Any:
-        """Return the id of the best action for one context; its position where actions have no ids.
-
-        Parameters
-        ----------
-        x : mapping of names to values, or sequence of numbers
-            The context.
-        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
-            The eligible actions.
-        """
+    def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
         one = one_decision(x, actions)
         chosen = np.empty(1, dtype=np.intp)
         kernels.choose_rows(*self._asked_for_one(one, chosen))
-        return one.label(int(chosen[0]))
+        return int(chosen[0]), one.labels
 
-    def rewards(self, x: Any, actions: Any) -> NDArray[np.float64]:
-        """Return the predicted reward of each action for one context; the parameters are those of `decide`."""
+    def _scores_of_one(self, x: Any, actions: Any) -> tuple[NDArray[np.float64], list[Any] | None]:
         one = one_decision(x, actions)
         scores = np.empty(len(one))
         kernels.score_rows(*self._asked_for_one(one, scores))
-        return self._as_rewards(scores)
-
-    def _as_rewards(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        low, high = check_range(self.reward_range)
-        return low + (high - low) * (scores + 1) / 2
+        return (scores + 1) / 2, one.labels
 
     def _asked(self, X: Features, sets: ActionSets, out: NDArray[Any]) -> tuple[Any, ...]:
         self._check_fitted()
@@ -282,10 +236,6 @@ class OnlineActionRegression(BaseEstimator, ActionPolicy):
     def n_rows_(self) -> int:
         """The number of rows learned from."""
         return int(self.totals_[kernels.N_ROWS])
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "weights_"):
-            raise NotFittedError(f"{type(self).__name__} has not learned yet: call fit, partial_fit or learn first.")
 
 
 def _item(sets: ActionSets) -> NDArray[np.intp]:

@@ -13,7 +13,15 @@ from offsettree._validation import check_propensity, check_range, check_reward, 
 from offsettree.exceptions import FeatureError, LogError, ParameterError
 from offsettree.logs import ActionSets
 
-__all__ = ["ActionLog", "ActionPolicy", "best_pairs", "judge_log"]
+__all__ = [
+    "ActionLog",
+    "ActionPolicy",
+    "RewardPredictor",
+    "best_pairs",
+    "check_choice",
+    "check_sets",
+    "judge_log",
+]
 
 
 class ActionPolicy(ABC):
@@ -89,9 +97,64 @@ class ActionPolicy(ABC):
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         """Return the pair that is chosen for each row."""
 
-    @abstractmethod
     def decide(self, x: Any, actions: Any) -> Any:
-        """Return the action for one context."""
+        """Return the id of the best action for one context; its position where actions have no ids.
+
+        Parameters
+        ----------
+        x : mapping of names to values, or sequence of numbers
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
+            The eligible actions; of an array, features of items come before those of pairs.
+        """
+        place, labels = self._choose_of_one(x, actions)
+        return place if labels is None else labels[place]
+
+    @abstractmethod
+    def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
+        """Return the position of the action chosen for one context, and the ids, or None where there are none."""
+
+
+class RewardPredictor(ActionPolicy):
+    """Takes the action of the largest predicted reward, of equals the first."""
+
+    reward_range: tuple[float, float]
+
+    def predict_rewards(self, X: Features, action_sets: ActionSets) -> NDArray[np.float64]:
+        """Return the predicted reward of each pair of row and action, in the order of ``action_sets.ids``.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        action_sets : ActionSets
+            The eligible actions of each row.
+        """
+        check_sets(X, action_sets)
+        return self._as_rewards(self._pair_scores(X, action_sets))
+
+    def rewards(self, x: Any, actions: Any) -> NDArray[np.float64]:
+        """Return the predicted reward of each action for one context; the parameters are those of `decide`."""
+        return self._as_rewards(self._scores_of_one(x, actions)[0])
+
+    @abstractmethod
+    def _pair_scores(self, X: Features, sets: ActionSets) -> NDArray[np.float64]:
+        """Return the predicted reward of each pair, scaled so that `reward_range` is from 0 to 1."""
+
+    @abstractmethod
+    def _scores_of_one(self, x: Any, actions: Any) -> tuple[NDArray[np.float64], list[Any] | None]:
+        """Return the same for one context, and the ids."""
+
+    def _as_rewards(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        low, high = check_range(self.reward_range)
+        return low + (high - low) * scores
+
+    def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
+        return best_pairs(self._pair_scores(X, sets), sets.starts)
+
+    def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
+        scores, labels = self._scores_of_one(x, actions)
+        return int(scores.argmax()), labels
 
 
 class ActionLog:

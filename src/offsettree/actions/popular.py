@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
+from numpy.typing import NDArray
 
 from offsettree._features import Features
+from offsettree.actions.base import BaseActionPolicy
 from offsettree.actions.eligible import labels_of
-from offsettree.actions.policy import ActionPolicy, best_pairs, judge_log
+from offsettree.actions.policy import ActionLog, best_pairs
 from offsettree.exceptions import ActionError
 from offsettree.logs import ActionSets
 from offsettree.reductions import shrunken_values
@@ -20,7 +19,7 @@ from offsettree.reductions import shrunken_values
 __all__ = ["PopularAction"]
 
 
-class PopularAction(BaseEstimator, ActionPolicy):
+class PopularAction(BaseActionPolicy):
     """Takes the eligible action that earned most in the log, whatever the context: what any other policy must beat.
 
     It is to action sets what `ConstantPolicy` is to labels; where the sets never change, it always takes one action.
@@ -51,34 +50,12 @@ class PopularAction(BaseEstimator, ActionPolicy):
     True
     """
 
+    _learned = "ids_"
+
     def __init__(self, *, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
         self.reward_range = reward_range
 
-    def fit(
-        self,
-        X: Features,
-        action: ArrayLike,
-        *,
-        reward: ArrayLike | None = None,
-        propensity: ArrayLike | None = None,
-        action_sets: ActionSets | None = None,
-    ) -> Self:
-        """Learn from a log.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts, which are not looked at.
-        action : array of shape (n_rows,)
-            The ids of the actions taken.
-        reward : array of shape (n_rows,)
-            What they earned.
-        propensity : array of shape (n_rows,) or float
-            The probability with which each was chosen.
-        action_sets : ActionSets
-            The eligible actions of each row.
-        """
-        log = judge_log(X, action, reward, propensity, action_sets, self.reward_range)
+    def _fit(self, log: ActionLog) -> None:
         low, high = self.reward_range
         taken = log.sets.ids[log.pair]
         # Where there was no choice, a row tells nothing about which action to take; where all are such, it is all.
@@ -89,7 +66,6 @@ class PopularAction(BaseEstimator, ActionPolicy):
         *values, mean = shrunken_values(code, log.reward[rows], log.propensity[rows], len(ids) + 1).tolist()
         self.ids_, self.values_ = ids, low + (high - low) * np.array(values)
         self.mean_ = low + (high - low) * mean
-        return self
 
     def predict_rewards(self, X: Features, action_sets: ActionSets) -> NDArray[np.float64]:
         """Return the value of each pair's id, in the order of ``action_sets.ids``.
@@ -104,8 +80,7 @@ class PopularAction(BaseEstimator, ActionPolicy):
         return self._values_of(action_sets.ids)
 
     def _values_of(self, ids: NDArray[Any]) -> NDArray[np.float64]:
-        if not hasattr(self, "ids_"):
-            raise NotFittedError("PopularAction has not learned yet: call fit first.")
+        self._check_fitted()
         if (ids.dtype.kind == "U") != (self.ids_.dtype.kind == "U"):
             return np.full(len(ids), self.mean_)
         place = np.minimum(np.searchsorted(self.ids_, ids), len(self.ids_) - 1)
@@ -114,19 +89,11 @@ class PopularAction(BaseEstimator, ActionPolicy):
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         return best_pairs(self._values_of(sets.ids), sets.starts)
 
-    def decide(self, x: Any, actions: Any) -> Any:
-        """Return the id of the most popular action.
-
-        Parameters
-        ----------
-        x : Any
-            The context, which is not looked at.
-        actions : list of ids, list of mappings, or ActionSets of one row
-            The eligible actions, with ids.
-        """
+    def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
+        """Choose among actions of which the ids are all that counts: a list of them will do."""
         plain = isinstance(actions, list | tuple) and not any(isinstance(each, Mapping) for each in actions)
         labels = list(actions) if plain else labels_of(actions)
         if not labels:
             raise ActionError("actions must have ids, as this policy knows nothing else; and at least one of them.")
         ids = np.array(labels)
-        return labels[int(np.argmax(self._values_of(ids.astype(str) if ids.dtype.kind == "O" else ids)))]
+        return int(np.argmax(self._values_of(ids.astype(str) if ids.dtype.kind == "O" else ids))), labels

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
+from numpy.typing import NDArray
+from sklearn.base import clone
 
 from offsettree._features import Features
-from offsettree._validation import as_random_state, check_range
-from offsettree.actions._default_regressor import ProductsThenTrees
-from offsettree.actions._encoding import ActionEncoding, n_products, products, row_blocks, some_rows
-from offsettree.actions._id_effects import IdEffects
-from offsettree.actions.policy import ActionPolicy, best_pairs, check_choice, check_sets, judge_log
+from offsettree._validation import as_random_state
+from offsettree.actions._boosting import fit_boosted_pairs
+from offsettree.actions._cores import PairRegression
+from offsettree.actions._encoding import ActionEncoding
+from offsettree.actions._id_effects import fit_id_effects
+from offsettree.actions._id_model import IdModel
+from offsettree.actions._pair_scores import LearnerScores, PairScores, TableScores, design
+from offsettree.actions.base import BaseActionPolicy
+from offsettree.actions.policy import ActionLog, RewardPredictor, check_choice
 from offsettree.exceptions import ParameterError
 from offsettree.logs import ActionSets
+from offsettree.reading import CannotFlatten, ColumnSpace, join_pieces, read_regressor
 
 __all__ = ["ActionRegression"]
 
@@ -25,14 +29,15 @@ FEWEST_ROWS = 50  # below, residuals are not cross-fitted and ids have no effect
 Matrix = NDArray[np.float64]
 
 
-class ActionRegression(BaseEstimator, ActionPolicy):
+class ActionRegression(RewardPredictor, BaseActionPolicy):
     """Predicts the reward of any action from its features, and takes the best of those that a row may choose from.
 
     Parameters
     ----------
     estimator : regressor, optional
-        Learns rewards from one table: the features of the context, of the action, and their products. By default ridge
-        regression on all of these, then boosted trees on its residuals, tuned on ids held out.
+        Learns rewards from one table: the features of the context, of the action, and their products. By default our
+        own: ridge regression on all of these, then boosted trees on what it leaves, with the features of the action in
+        their splits; tuned on ids held out.
     interactions : bool, default=True
         Whether the products of two features, of context and action or of the action, are given to `estimator`.
     id_effects : bool, default=True
@@ -48,7 +53,7 @@ class ActionRegression(BaseEstimator, ActionPolicy):
     Attributes
     ----------
     estimator_ : object
-        The fitted regressor.
+        The fitted regressor; of the default, its scores in flat arrays.
     id_effects_ : object or None
         The effects of ids; `id_effects_.penalty` is infinite if they did not help on held-out rows.
 
@@ -61,6 +66,8 @@ class ActionRegression(BaseEstimator, ActionPolicy):
     >>> test.value(chosen) > test.uniform_value + 0.2
     True
     """
+
+    _learned = "core_"
 
     def __init__(
         self,
@@ -79,31 +86,7 @@ class ActionRegression(BaseEstimator, ActionPolicy):
         self.reward_range = reward_range
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Features,
-        action: ArrayLike,
-        *,
-        reward: ArrayLike | None = None,
-        propensity: ArrayLike | None = None,
-        action_sets: ActionSets | None = None,
-    ) -> Self:
-        """Learn from a log.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        action : array of shape (n_rows,)
-            The ids of the actions taken.
-        reward : array of shape (n_rows,)
-            What they earned.
-        propensity : array of shape (n_rows,) or float
-            The probability with which each was chosen.
-        action_sets : ActionSets
-            The eligible actions of each row.
-        """
-        log = judge_log(X, action, reward, propensity, action_sets, self.reward_range)
+    def _fit(self, log: ActionLog) -> None:
         weight = np.ones(len(log.reward))
         if check_choice("importance", self.importance, ("none", "inverse_propensity")) == "inverse_propensity":
             weight = 1 / (log.propensity * log.sets.sizes)
@@ -111,110 +94,61 @@ class ActionRegression(BaseEstimator, ActionPolicy):
             raise ParameterError(f"estimator must be a regressor of scikit-learn; got {self.estimator!r:.80}.")
         random = as_random_state(self.random_state)
         taken = log.sets.only(log.pair)
-        encoding = ActionEncoding(log.X, log.sets, log.pair)
+        encoding = ActionEncoding.learn(log.X, log.sets, log.pair)
         x, a = encoding.tables(log.X, taken)
-        fitted = self._fitted(x, a, taken.ids, log.reward, weight, random)
-        effects = None
-        if self.id_effects and len(x) >= FEWEST_ROWS:
-            residual = np.empty(len(x))
-            fold = random.permutation(len(x)) % N_FOLDS
-            for each in range(N_FOLDS):
-                here, others = fold == each, fold != each
-                model = self._fitted(
-                    x[others], a[others], taken.ids[others], log.reward[others], weight[others], random
-                )
-                residual[here] = log.reward[here] - _predicted(model, x[here], a[here], self.interactions)
-            effects = IdEffects().fit(taken.ids, x, residual, random)
-        self.encoding_, self.estimator_, self.id_effects_ = encoding, fitted, effects
-        return self
+        rows = _Rows(x, a, taken.ids, log.reward, weight)
+        fitted, scores = self._fitted(rows, random)
+        effects = self._effects(rows, random) if self.id_effects and len(x) >= FEWEST_ROWS else None
+        self.core_ = PairRegression(encoding, scores, effects)
+        self.estimator_, self.id_effects_, self.encoding_ = fitted, effects, encoding
 
-    def _fitted(
-        self,
-        x: Matrix,
-        a: Matrix,
-        ids: NDArray[Any],
-        reward: NDArray[np.float64],
-        weight: NDArray[np.float64],
-        random: np.random.RandomState,
-    ) -> Any:
+    def _effects(self, rows: _Rows, random: np.random.RandomState) -> IdModel:
+        """Learn the effects of ids from what models of other rows leave."""
+        residual = np.empty(len(rows.reward))
+        fold = random.permutation(len(residual)) % N_FOLDS
+        for each in range(N_FOLDS):
+            here = np.flatnonzero(fold == each)
+            part = rows.take(here)
+            _, scores = self._fitted(rows.take(np.flatnonzero(fold != each)), random, n_boosted=1)
+            residual[here] = part.reward - scores.scores(part.x, part.a, np.arange(len(here)))
+        return fit_id_effects(rows.ids, rows.x, residual, random)
+
+    def _fitted(self, rows: _Rows, random: np.random.RandomState, **boosting: int) -> tuple[Any, PairScores]:
+        """Return the fitted regressor, and its scores in flat arrays where it has such a form."""
         seed = int(random.randint(np.iinfo(np.int32).max))
         if self.estimator is None:
-            return ProductsThenTrees(seed).fit(x, a, ids, reward, weight)
+            made = fit_boosted_pairs(rows.x, rows.a, rows.ids, rows.reward, rows.weight, seed, **boosting)
+            return made, made
         model = clone(self.estimator)
         if "random_state" in model.get_params() and model.get_params()["random_state"] is None:
             model.set_params(random_state=seed)
-        weighted = {} if self.importance == "none" else {"sample_weight": weight}
-        return model.fit(_design(x, a, self.interactions), reward, **weighted)
+        weighted = {} if self.importance == "none" else {"sample_weight": rows.weight}
+        table = design(rows.x, rows.a, self.interactions)
+        model.fit(table, rows.reward, **weighted)
+        space = ColumnSpace(table.shape[1], None, [])
+        try:
+            return model, TableScores(join_pieces([read_regressor(model, space)], space), self.interactions)
+        except CannotFlatten:
+            return model, LearnerScores(model, self.interactions)
 
-    def predict_rewards(self, X: Features, action_sets: ActionSets) -> NDArray[np.float64]:
-        """Return the predicted reward of each pair of row and action, in the order of ``action_sets.ids``.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        action_sets : ActionSets
-            The eligible actions of each row.
-        """
-        check_sets(X, action_sets)
+    def _pair_scores(self, X: Features, sets: ActionSets) -> NDArray[np.float64]:
         self._check_fitted()
-        low, high = check_range(self.reward_range)
-        scores = np.empty(len(action_sets.ids))
-        for rows in row_blocks(action_sets, self._width(action_sets)):
-            sets = action_sets.take(rows)
-            x, a = self.encoding_.tables(some_rows(X, rows), sets)
-            begin, end = action_sets.starts[rows[0]], action_sets.starts[rows[-1] + 1]
-            scores[begin:end] = self._scores(np.repeat(x, sets.sizes, axis=0), a, sets.ids)
-        return low + (high - low) * scores
-
-    def _width(self, sets: ActionSets) -> int:
-        n_x = self.encoding_.x.n_columns
-        return n_x + n_products(n_x, sets.n_item_features + sets.n_pair_features)
-
-    def _scores(self, x: Matrix, a: Matrix, ids: NDArray[Any] | None) -> NDArray[np.float64]:
-        scores = _predicted(self.estimator_, x, a, self.interactions)
-        if self.id_effects_ is not None and ids is not None:
-            scores = scores + self.id_effects_.of(ids, x)
-        return scores
-
-    def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
-        return best_pairs(self.predict_rewards(X, sets), sets.starts)
-
-    def decide(self, x: Any, actions: Any) -> Any:
-        """Return the id of the best action for one context; its position where actions have no ids.
-
-        Parameters
-        ----------
-        x : mapping of names to values, or sequence of numbers
-            The context.
-        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
-            The eligible actions; of an array, features of items come before those of pairs.
-        """
-        scores, labels = self._scores_of_one(x, actions)
-        place = int(scores.argmax())
-        return place if labels is None else labels[place]
-
-    def rewards(self, x: Any, actions: Any) -> NDArray[np.float64]:
-        """Return the predicted reward of each action for one context; the parameters are those of `decide`."""
-        low, high = check_range(self.reward_range)
-        return low + (high - low) * self._scores_of_one(x, actions)[0]
+        return self.core_.pair_scores(X, sets)
 
     def _scores_of_one(self, x: Any, actions: Any) -> tuple[NDArray[np.float64], list[Any] | None]:
         self._check_fitted()
-        row, a, labels = self.encoding_.of_one(x, actions)
-        ids = None if labels is None else np.asarray(labels)
-        return self._scores(np.repeat(row, len(a), axis=0), a, ids), labels
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "estimator_"):
-            raise NotFittedError(f"{type(self).__name__} has not learned yet: call fit first.")
+        return self.core_.scores_of_one(x, actions)
 
 
-def _design(x: Matrix, a: Matrix, interactions: bool) -> Matrix:
-    return np.hstack([x, products(x, a) if interactions else a])
+class _Rows(NamedTuple):
+    """What rewards are learned from, a row per decision."""
 
+    x: Matrix
+    a: Matrix
+    ids: NDArray[Any]
+    reward: NDArray[np.float64]
+    weight: NDArray[np.float64]
 
-def _predicted(model: Any, x: Matrix, a: Matrix, interactions: bool) -> NDArray[np.float64]:
-    if isinstance(model, ProductsThenTrees):
-        return model.predict(x, a)
-    return np.asarray(model.predict(_design(x, a, interactions)), dtype=np.float64)
+    def take(self, which: NDArray[np.intp]) -> _Rows:
+        """Return some of the rows."""
+        return _Rows(*(each[which] for each in self))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import offsettree
+from offsettree.actions import SavedActionPolicy, describe_core, read_core
 from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.models.part import Part, must_hold, refusing
 from offsettree.policy_file._archive import read_archive, write_archive
@@ -36,7 +37,8 @@ class ActionForm(NamedTuple):
 
 def write_action_policy(policy: Any, path: Path, facts: Any, estimate: Any) -> None:
     """Write the settings and the arrays of a policy that has learned."""
-    form = FORMS.get(type(policy).__name__)
+    name = policy.core_.kind if isinstance(policy, SavedActionPolicy) else type(policy).__name__
+    form = FORMS.get(name) or next((each for each in FORMS.values() if each.kind == name), None)
     if form is None:
         raise PolicyFileError(
             f"{type(policy).__name__} has no form in plain arrays yet; {', '.join(FORMS)} have. For files that "
@@ -44,18 +46,19 @@ def write_action_policy(policy: Any, path: Path, facts: Any, estimate: Any) -> N
         )
     settings, arrays = form.write(policy)
     known = facts.as_dict() if hasattr(facts, "as_dict") else dict(facts or {})
-    learner = {
-        "class": type(policy).__name__,
-        "parameters": {name: repr(value) for name, value in policy.get_params(deep=False).items()},
-    }
     low, high = policy.reward_range
     about = {
         "written_by": f"offsettree {offsettree.__version__}",
-        "learner": learner,
+        "learner": None,
         "training": {"reward_range": [float(low), float(high)]},
         "facts": known,
         "estimate": estimate,
     }
+    if isinstance(policy, SavedActionPolicy):  # what its file said, unless there is something new to say
+        about |= {name: policy.manifest.get(name) for name in about if not about[name] or name == "written_by"}
+    else:
+        parameters = {name: " ".join(repr(value).split()) for name, value in policy.get_params(deep=False).items()}
+        about["learner"] = {"class": type(policy).__name__, "parameters": parameters}
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -86,19 +89,20 @@ def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
     Returns
     -------
     policy
-        Decides, and goes on learning if it is an online one, as the one that was saved. Its `manifest` is what the file
-        says of itself.
+        Decides as the one that was saved. An online one goes on learning; `ActionRegression` and `ActionOffsetTree`
+        come as `offsettree.actions.SavedActionPolicy`, which decides without scikit-learn. Its `manifest` is what the
+        file says of itself.
 
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from offsettree import OnlineActionRegression, load_action_policy, save
-    >>> news = [{"id": "n1", "topic": "sport"}, {"id": "n2", "topic": "music"}]
-    >>> policy = OnlineActionRegression().learn({"age": "young"}, news, "n2", reward=1.0, propensity=0.5)
+    >>> from offsettree import ActionRegression, load_action_policy, save, simulate_catalogue
+    >>> log = simulate_catalogue(1000, random_state=0).log
+    >>> policy = ActionRegression(random_state=0).fit(**log.arrays())
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(policy, pathlib.Path(folder) / "policy.ot")
     ...     again = load_action_policy(pathlib.Path(folder) / "policy.ot")
-    >>> again.decide({"age": "young"}, news) == policy.decide({"age": "young"}, news)
+    >>> bool((again.predict(log.X, log.action_sets) == policy.predict(log.X, log.action_sets)).all())
     True
     """
     path = Path(path)
@@ -189,7 +193,22 @@ def _read_popular(part: Part) -> PopularAction:
     return policy
 
 
+def _write_core(policy: Any) -> tuple[dict[str, Any], Arrays]:
+    if not hasattr(policy, "core_"):
+        raise ParameterError("the policy must have learned before it is saved: call fit first.")
+    arrays: Arrays = {}
+    said = describe_core(policy, arrays)
+    settings = {name: value for name, value in said.items() if name != "kind"}
+    return settings, {name.removeprefix("policy."): array for name, array in arrays.items()}
+
+
+def _read_core(part: Part) -> SavedActionPolicy:
+    return read_core(part, _range_in(part))
+
+
 FORMS = {
+    "ActionOffsetTree": ActionForm("action offset tree", _write_core, _read_core),
+    "ActionRegression": ActionForm("action regression", _write_core, _read_core),
     "OnlineActionRegression": ActionForm("online action regression", _write_online, _read_online),
     "PopularAction": ActionForm("popular action", _write_popular, _read_popular),
 }

@@ -1,0 +1,161 @@
+"""What decides for a policy over actions with features, live or loaded: an encoding, and flat arrays."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree._features import Features
+from offsettree.actions._contest_models import ContestModel, read_contest
+from offsettree.actions._encoding import ActionEncoding, n_products, row_blocks, some_rows
+from offsettree.actions._id_model import IdModel
+from offsettree.actions._pair_scores import BoostedPairs, PairScores, read_pair_scores
+from offsettree.actions._tournament import Contests, leaves_in_order, play
+from offsettree.logs import ActionSets
+from offsettree.models import Part
+
+__all__ = ["PairRegression", "PairTournament", "TreeOrder"]
+
+TREES = ("seeded", "similar", "given")
+LARGEST_SEED = (1 << 32) - 1
+Matrix = NDArray[np.float64]
+
+
+class PairRegression:
+    """Scores of pairs, from 0 to 1 where rewards are on that scale, with the effects of ids."""
+
+    kind: ClassVar[str] = "action regression"
+
+    def __init__(self, encoding: ActionEncoding, scores: PairScores, effects: IdModel | None) -> None:
+        self.encoding, self.scores, self.effects = encoding, scores, effects
+
+    def pair_scores(self, X: Features, sets: ActionSets) -> NDArray[np.float64]:
+        """Return the score of each pair of a log."""
+        found = np.empty(len(sets.ids))
+        n_x, n_a = self.encoding.x.n_columns, self.encoding.n_a
+        # Kernels make no table of products.
+        width = n_x + n_a if isinstance(self.scores, BoostedPairs) else n_x + n_products(n_x, n_a)
+        for rows in row_blocks(sets, width):
+            part = sets.take(rows)
+            x, a = self.encoding.tables(some_rows(X, rows), part)
+            begin, end = sets.starts[rows[0]], sets.starts[rows[-1] + 1]
+            found[begin:end] = self._scored(x, a, np.repeat(np.arange(len(rows)), part.sizes), part.ids)
+        return found
+
+    def scores_of_one(self, x: Any, actions: Any) -> tuple[NDArray[np.float64], list[Any] | None]:
+        """Return the scores of one context's actions, and their ids."""
+        row, a, labels = self.encoding.of_one(x, actions)
+        ids = None if labels is None or self.effects is None else np.asarray(labels)
+        return self._scored(row, a, np.zeros(len(a), dtype=np.intp), ids), labels
+
+    def _scored(self, x: Matrix, a: Matrix, row: NDArray[np.intp], ids: NDArray[Any] | None) -> NDArray[np.float64]:
+        found = self.scores.scores(x, a, row)
+        if self.effects is not None and ids is not None:
+            found += self.effects.of(ids, x, row)
+        return found
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it, besides its kind."""
+        return {"of_ids": self.effects is not None}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is written, by name: nothing."""
+        return {}
+
+    def parts(self) -> dict[str, Any]:
+        """Return what is within."""
+        parts: dict[str, Any] = {"encoding": self.encoding, "scores": self.scores}
+        return parts if self.effects is None else parts | {"effects": self.effects}
+
+    @classmethod
+    def read(cls, part: Part) -> Self:
+        """Read and check what was written."""
+        encoding = ActionEncoding.read(part.part("encoding"))
+        n_x, n_a = encoding.x.n_columns, encoding.n_a
+        effects = IdModel.read(part.part("effects"), n_x) if part.truth("of_ids") else None
+        return cls(encoding, read_pair_scores(part.part("scores"), n_x, n_a), effects)
+
+
+class TreeOrder:
+    """The order of a row's actions as leaves of its tree."""
+
+    def __init__(self, tree: str, seed: int, direction: Matrix) -> None:
+        self.tree, self.seed, self.direction = tree, seed, direction
+
+    def leaves(self, sets: ActionSets, a: Matrix) -> NDArray[np.intp]:
+        """Return the pairs of each row from the left leaf to the right one."""
+        if self.tree == "given":
+            return np.arange(len(sets.ids))
+        if self.tree == "similar":
+            place = np.zeros(len(a))
+            for column in range(a.shape[1]):  # in one order, whatever the number of pairs
+                place += a[:, column] * self.direction[column]
+            return leaves_in_order(sets, place)
+        labels, code = np.unique(sets.ids, return_inverse=True)
+        names = [f"{label}".encode(errors="surrogatepass") for label in labels.tolist()]
+        drawn = np.array([zlib.crc32(name, self.seed) for name in names])
+        return leaves_in_order(sets, drawn[code])
+
+
+class PairTournament:
+    """A tree over each row's actions, and a model of contests per height above the leaves."""
+
+    kind: ClassVar[str] = "action offset tree"
+
+    def __init__(self, encoding: ActionEncoding, order: TreeOrder, contests: list[ContestModel]) -> None:
+        self.encoding, self.order, self.contests = encoding, order, contests
+
+    def choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
+        """Return the pair chosen for each row."""
+        chosen = np.empty(len(sets), dtype=np.intp)
+        for rows in row_blocks(sets, sets.n_item_features + sets.n_pair_features + 1):
+            part = sets.take(rows)
+            x, a = self.encoding.tables(some_rows(X, rows), part)
+            chosen[rows] = self._winners(x, a, part) + sets.starts[rows[0]]
+        return chosen
+
+    def choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
+        """Return the position of the action chosen for one context, and the ids."""
+        row, a, labels = self.encoding.of_one(x, actions)
+        sets = ActionSets([list(range(len(a))) if labels is None else labels])
+        return int(self._winners(row, a, sets)[0]), labels
+
+    def left_wins(self, height: int, x: Matrix, a: Matrix, ids: NDArray[Any], contests: Contests) -> NDArray[np.bool_]:
+        """Return whether the left one wins, the smaller id at a tie; above the heights learned, by the last."""
+        tie = np.asarray(ids[contests.left] < ids[contests.right])
+        if not self.contests or not len(contests.row):
+            return tie
+        margin = self.contests[min(height, len(self.contests)) - 1].margin(x, a, contests)
+        return np.where(margin == 0, tie, margin > 0)
+
+    def _winners(self, x: Matrix, a: Matrix, sets: ActionSets) -> NDArray[np.intp]:
+        def decide(height: int, contests: Contests) -> NDArray[np.bool_]:
+            return self.left_wins(height, x, a, sets.ids, contests)
+
+        return play(self.order.leaves(sets, a), sets.starts, decide)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it, besides its kind."""
+        return {"tree": self.order.tree, "seed": self.order.seed, "heights": len(self.contests)}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is written, by name."""
+        return {"direction": self.order.direction}
+
+    def parts(self) -> dict[str, Any]:
+        """Return what is within."""
+        return {"encoding": self.encoding, **({"contests": self.contests} if self.contests else {})}
+
+    @classmethod
+    def read(cls, part: Part) -> Self:
+        """Read and check what was written."""
+        encoding = ActionEncoding.read(part.part("encoding"))
+        n_x, n_a = encoding.x.n_columns, encoding.n_a
+        order = TreeOrder(
+            part.choice("tree", TREES), part.integer("seed", 0, LARGEST_SEED), part.finite("direction", np.float64, n_a)
+        )
+        given = part.parts("contests") if part.integer("heights", 0, 1 << 16) else []
+        return cls(encoding, order, [read_contest(each, n_x, n_a) for each in given])

@@ -1,0 +1,197 @@
+"""Scores of pairs of a context and an action as flat arrays: the one form by which policies decide, live and loaded."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offsettree.actions._encoding import n_products, products
+from offsettree.models import Part, must_hold
+from offsettree.models.boosted import MISSING
+from offsettree.models.scores import LinearScores, TreeScores
+
+__all__ = [
+    "BoostedPairs",
+    "LearnerScores",
+    "PairScores",
+    "TableScores",
+    "empty_trees",
+    "read_pair_scores",
+    "read_trees",
+]
+
+DEEPEST = 7
+LARGE = 1e300
+TREE_FIELDS = ("edges", "is_category", "feature", "lowest", "span", "values", "output")
+Matrix = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
+
+
+class PairScores(ABC):
+    """A number for every pair: `x` has a row per context, `a` one per pair, and `row` is the context of each."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def scores(self, x: Matrix, a: Matrix, row: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the score of each pair."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it, besides its kind."""
+        return {}
+
+    def arrays(self) -> Arrays:
+        """Return what is written, by name."""
+        return {}
+
+    def parts(self) -> dict[str, Any]:
+        """Return what is within."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedPairs(PairScores):
+    """A linear part with products of features, then boosted trees over context, action and how the two meet."""
+
+    kind = "boosted pairs"
+    linear: Arrays  # the fields of `_kernels_pairs.Products`, but for the level
+    level: float
+    trees: Arrays  # those of `models.Trees`
+
+    def settings(self) -> dict[str, Any]:
+        """See `PairScores`."""
+        n_trees, n_tests = self.trees["feature"].shape
+        return {"level": self.level, "trees": n_trees, "depth": int(n_tests + 1).bit_length() - 1}
+
+    def arrays(self) -> Arrays:
+        """See `PairScores`."""
+        return self.linear | self.trees
+
+    @classmethod
+    def read(cls, part: Part, n_x: int, n_a: int) -> Self:
+        """Read and check what was written."""
+        to_x = part.finite("to_x", np.float64, n_x, None)
+        n_directions = to_x.shape[1]
+        linear = {
+            "of_x": part.finite("of_x", np.float64, n_x),
+            "of_a": part.finite("of_a", np.float64, n_a),
+            "met": part.finite("met", np.float64, None, n_a),
+            "squares": part.finite("squares", np.float64, None, n_a),
+            "to_x": to_x,
+            "to_a": part.finite("to_a", np.float64, n_a, n_directions),
+        }
+        for name, n_rows in (("met", n_x), ("squares", n_a)):
+            must_hold(len(linear[name]) in (0, n_rows), f"{part.where}.{name}.npy", f"{n_rows} rows, or none")
+        trees = read_trees(part, n_x + n_a + 4 * n_directions + 1, 1)
+        return cls(linear, part.number("level", -LARGE, LARGE), trees)
+
+    def scores(self, x: Matrix, a: Matrix, row: NDArray[np.intp]) -> NDArray[np.float64]:
+        """See `PairScores`."""
+        from offsettree.actions._kernels_pairs import score_pairs
+
+        out = np.empty(len(row))
+        score_pairs(x, a, row, *self.tuples(), out)
+        return out
+
+    def tuples(self) -> tuple[Any, Any]:
+        """Return the arrays as kernels take them; made once."""
+        if "_tuples" not in self.__dict__:
+            from offsettree.actions._kernels_pairs import Products
+            from offsettree.models import Trees
+
+            trees = Trees(*(self.trees[name] for name in TREE_FIELDS))
+            object.__setattr__(self, "_tuples", (Products(self.level, **self.linear), trees))
+        made: tuple[Any, Any] = self.__dict__["_tuples"]
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_tuples"}
+
+
+@dataclass(frozen=True, eq=False)
+class TableScores(PairScores):
+    """A linear function, or a sum over trees, of one table: context, action, and with `interactions` products."""
+
+    kind = "table"
+    table: LinearScores | TreeScores
+    interactions: bool
+
+    def settings(self) -> dict[str, Any]:
+        """See `PairScores`."""
+        return {"interactions": self.interactions}
+
+    def parts(self) -> dict[str, Any]:
+        """See `PairScores`."""
+        return {"table": self.table}
+
+    @classmethod
+    def read(cls, part: Part, n_x: int, n_a: int) -> Self:
+        """Read and check what was written."""
+        interactions, table = part.truth("interactions"), part.part("table")
+        n_columns = n_x + (n_products(n_x, n_a) if interactions else n_a)
+        of_kind: Any = {each.kind: each for each in (LinearScores, TreeScores)}
+        return cls(of_kind[table.choice("kind", tuple(of_kind))].read(table, 1, n_columns), interactions)
+
+    def scores(self, x: Matrix, a: Matrix, row: NDArray[np.intp]) -> NDArray[np.float64]:
+        """See `PairScores`."""
+        return np.ascontiguousarray(self.table.scores(design(x[row], a, self.interactions))[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class LearnerScores(PairScores):
+    """A fitted regressor that has no form in flat arrays: it is asked itself, and cannot be saved."""
+
+    kind = "learner"
+    learner: Any
+    interactions: bool
+
+    def scores(self, x: Matrix, a: Matrix, row: NDArray[np.intp]) -> NDArray[np.float64]:
+        """See `PairScores`."""
+        return np.asarray(self.learner.predict(design(x[row], a, self.interactions)), dtype=np.float64)
+
+
+def design(x: Matrix, a: Matrix, interactions: bool) -> Matrix:
+    """Return the table that a regressor learns from: features of the context, then of the action, then products."""
+    return np.hstack([x, products(x, a) if interactions else a])
+
+
+def read_pair_scores(part: Part, n_x: int, n_a: int) -> PairScores:
+    """Read scores of any kind."""
+    of_kind: dict[str, Any] = {each.kind: each for each in (BoostedPairs, TableScores)}
+    found: PairScores = of_kind[part.choice("kind", tuple(of_kind))].read(part, n_x, n_a)
+    return found
+
+
+def empty_trees(n_columns: int, n_outputs: int = 1) -> Arrays:
+    """Return the arrays of no trees."""
+    return {
+        "edges": np.zeros((n_columns, MISSING), dtype=np.float32),
+        "is_category": np.zeros(n_columns, dtype=bool),
+        "feature": np.zeros((0, 1), dtype=np.int32),
+        "lowest": np.zeros((0, 1), dtype=np.uint8),
+        "span": np.zeros((0, 1), dtype=np.uint8),
+        "values": np.zeros((0, 2, n_outputs), dtype=np.float32),
+        "output": np.zeros(0, dtype=np.int32),
+    }
+
+
+def read_trees(part: Part, n_columns: int, n_outputs: int) -> Arrays:
+    """Read and check trees whose leaves have a number per output."""
+    n_trees = part.integer("trees", 0, 1 << 31)
+    n_tests = 2 ** part.integer("depth", 1, DEEPEST) - 1
+    tests = n_trees, n_tests
+    arrays: Arrays = {
+        "edges": part.array("edges", np.float32, n_columns, MISSING),
+        "is_category": part.array("is_category", np.bool_, n_columns),
+        "feature": part.positions("feature", np.int32, n_columns, *tests),
+        "lowest": part.array("lowest", np.uint8, *tests),
+        "span": part.array("span", np.uint8, *tests),
+        "values": part.finite("values", np.float32, n_trees, n_tests + 1, n_outputs),
+        "output": part.positions("output", np.int32, 1, n_trees),
+    }
+    must_hold(~arrays["is_category"], f"{part.where}.is_category.npy", "columns of numbers only")
+    return arrays
