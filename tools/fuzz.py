@@ -91,10 +91,9 @@ def _listen(worker: subprocess.Popen[str], counts: Counter[str], findings: dict[
     last = "none"
     assert worker.stdout is not None  # noqa: S101 - asked for above
     while True:
-        alarm = Timer(SECONDS_OF_SILENCE, worker.kill)  # it waits for something that does not come
-        alarm.start()
+        silence = _Silence(worker)
         line = worker.stdout.readline()
-        alarm.cancel()
+        silence.end()
         if not line:
             return last
         said = json.loads(line)
@@ -104,6 +103,28 @@ def _listen(worker: subprocess.Popen[str], counts: Counter[str], findings: dict[
             findings[said["found"]] = said["error"]
             sys.stdout.write(f"{said['found']}: {said['error'].splitlines()[-1]}\n")
             sys.stdout.flush()
+
+
+class _Silence:
+    """Ends a process that waits for something that does not come; one that waits for a processor is let be."""
+
+    def __init__(self, worker: subprocess.Popen[str]) -> None:
+        self._worker = worker
+        self._start()
+
+    def _start(self) -> None:
+        self._alarm = Timer(SECONDS_OF_SILENCE, self._ring)
+        self._alarm.start()
+
+    def _ring(self) -> None:
+        stat = Path(f"/proc/{self._worker.pid}/stat")
+        if stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "R":
+            self._start()
+        else:
+            self._worker.kill()
+
+    def end(self) -> None:
+        self._alarm.cancel()
 
 
 def _environment(folder: Path = FOLDER) -> dict[str, str]:
