@@ -73,16 +73,14 @@ test-python: .venv-$(notdir $(PYTHON))/ready
 
 # All tests with the oldest versions that pyproject.toml allows, in an environment of their own. Warnings of old versions are
 # theirs; new ones are errors in make test.
-OLDEST := data files onnx plots skops service
-
 test-oldest: .venv-oldest/ready
 	.venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal -W default $(TESTS)
 
 .venv-oldest/ready: pyproject.toml tools/oldest.py
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest || $(PYTHON) -m virtualenv .venv-oldest
-	.venv-oldest/bin/python tools/oldest.py $(OLDEST) > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python tools/oldest.py dev > .venv-oldest/constraints.txt
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-oldest/constraints.txt \
-		--editable ".[$(shell echo $(OLDEST) | tr ' ' ',')]" hypothesis pytest pytest-cov pytest-xdist
+		--editable ".[dev]"
 	touch $@
 
 kernels: kernels-contests kernels-scores
