@@ -341,13 +341,6 @@ class PolicySearch(BasePolicy):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _fit(self, log: CheckedLog) -> None:
-        if self.engine is None:
-            self._search(log, None)
-            return
-        with connected(self.engine, self.n_jobs) as engine:
-            self._search(log, partial(run_all, engine))
-
-    def _search(self, log: CheckedLog, spread: Spread | None) -> None:
         X, position, reward, propensity, available = log.parts()
         low, high = check_range(self.reward_range)
         if (low, high) != (0, 1):
@@ -355,6 +348,13 @@ class PolicySearch(BasePolicy):
         self._search(Log(X, position, reward, propensity, self.actions_, available, (low, high), is_finite(X)))
 
     def _search(self, whole: Log) -> None:
+        if self.engine is None:
+            self._search_spread(whole, None)
+            return
+        with connected(self.engine, self.n_jobs) as engine:
+            self._search_spread(whole, partial(run_all, engine))
+
+    def _search_spread(self, whole: Log, spread: Spread | None) -> None:
         position, reward, over_sets = whole.position, whole.reward, isinstance(whole, SetLog)
         self._check_parameters(len(position))
         budget = Budget(self.time_budget)
