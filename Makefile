@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-service test-oldest test-python docs pictures dist kernels coverage fuzz lint bench bench-rivals bench-accuracy bench-beside reproduce clean
+.PHONY: demo test test-service test-engines test-oldest test-python docs pictures dist kernels coverage fuzz lint bench bench-rivals bench-accuracy bench-beside reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -18,10 +18,19 @@ test-service: .venv/ready-service
 	OFFSETTREE_TEST_SERVICE=1 $(BIN)/python -m pytest -n 0 -s tests/service tests/client
 
 .venv/ready-service: .venv/ready-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[postgres]" schemathesis \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,postgres]" schemathesis \
 		azure-cognitiveservices-personalizer==0.1.1
 	command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } || true
 	command -v pg_ctl > /dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl > /dev/null 2>&1 || apt-get install -y -qq postgresql || true
+	touch $@
+
+# All policies on Dask, Ray and local processes, with kills and faults; Spark (with Java) and MLflow.
+test-engines: .venv/ready-engines
+	OFFSETTREE_TEST_ENGINES=1 $(BIN)/python -m pytest -n 0 tests/distributed tests/selection/test_engine.py
+
+.venv/ready-engines: .venv/ready-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[dask,ray,spark,mlflow]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
 # The site, in build/site: examples run, every link inside checked, pages looked at in a browser
@@ -107,6 +116,8 @@ bench: .venv/ready-dev .venv-vowpal/ready
 	$(BIN)/python benchmarks/training_overhead.py --json $(RESULTS)/training_overhead.json
 	$(BIN)/python benchmarks/memory.py --json $(RESULTS)/memory.json
 	$(BIN)/python benchmarks/out_of_core.py --json $(RESULTS)/out_of_core.json
+	$(BIN)/python benchmarks/engines.py --json $(RESULTS)/engines.json
+	$(BIN)/python -m tools.scaling_page
 	$(BIN)/python benchmarks/decisions.py --json $(RESULTS)/decisions.json
 	$(BIN)/python benchmarks/fresh_process.py --json $(RESULTS)/fresh_process.json
 	$(BIN)/python benchmarks/default_learner.py --json $(RESULTS)/default_learner.json

@@ -25,7 +25,8 @@ from offsettree._progress import Progress
 
 @pytest.fixture(scope="module")
 def log() -> LoggedData:
-    return simulate_log(*load_wine(return_X_y=True), random_state=0)
+    X, y = load_wine(return_X_y=True)
+    return simulate_log(X, y, random_state=0)
 
 
 @pytest.fixture(scope="module")

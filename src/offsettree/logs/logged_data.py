@@ -12,6 +12,7 @@ from offsettree._features import Features, count_rows, is_frame, is_sparse, take
 from offsettree._messages import Parameter
 from offsettree._notebook import paragraph, table
 from offsettree._plotting import OTHER, draw_intervals, new_axes
+from offsettree._sparse import as_csr
 from offsettree.exceptions import FeatureError, LogError
 from offsettree.logs.action_files import ActionLogScan
 from offsettree.logs.action_sets import ActionSets
@@ -363,7 +364,7 @@ def _as_features(X: Features) -> Features:
     if is_frame(X):
         return X
     if is_sparse(X):
-        return X.tocsr()
+        return as_csr(X)
     try:
         array = np.asarray(X)
     except ValueError as error:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._labels import check_actions, encode_actions, some_labels
 from offsettree._progress import Progress
+from offsettree._sparse import as_csr
 from offsettree._validation import check_range, check_reward_within
 from offsettree.base import BasePolicy
 from offsettree.exceptions import LogError, ParameterError, RewardError
@@ -215,7 +216,7 @@ def _checked(policy: Any, X: Features) -> Features:
         X = np.asarray(X)
     if count_rows(X) == 0:
         raise LogError("X has no rows: there is nothing to decide.")
-    return X.tocsr() if hasattr(X, "tocsr") else X
+    return as_csr(X) if hasattr(X, "tocsr") else X
 
 
 def _actions_of(learner: Any) -> NDArray[Any]:
