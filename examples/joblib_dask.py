@@ -15,7 +15,8 @@ from offsettree import OffsetForest, simulate_log
 
 def main() -> None:
     """Train here and there, and compare."""
-    log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+    X, y = load_iris(return_X_y=True)
+    log = simulate_log(X, y, random_state=0)
     forest = OffsetForest(LogisticRegression(max_iter=500), n_trees=6, n_jobs=2, random_state=0)
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
     with cluster, Client(cluster), parallel_config(backend="dask"):

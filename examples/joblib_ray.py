@@ -16,7 +16,8 @@ from offsettree import OffsetForest, simulate_log
 
 def main() -> None:
     """Train here and there, and compare."""
-    log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+    X, y = load_iris(return_X_y=True)
+    log = simulate_log(X, y, random_state=0)
     forest = OffsetForest(LogisticRegression(max_iter=500), n_trees=6, n_jobs=2, random_state=0)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     register_ray()

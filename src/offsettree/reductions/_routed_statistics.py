@@ -13,8 +13,6 @@ from offsettree.reductions._offset import Tally, Votes
 from offsettree.reductions._routed_log import RoutedLog, Rows
 from offsettree.reductions._weighted_median import HALVES, Side
 
-__all__ = ["LogStatistics", "Values", "pairwise_leaves", "pairwise_sum", "rows_sampled", "sums_from_leaves"]
-
 SUMMED = 1 << 18  # numbers added up by numpy in one go
 DIGIT = 16  # bits of a number that are looked at in one pass
 SAMPLE_ROWS, SAMPLE_BYTES = 1 << 18, 1 << 27

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
+from offsettree.actions import PopularAction
 from offsettree.base import BasePolicy
 from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
@@ -20,7 +21,7 @@ from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
 from offsettree.selection._trials import Log, Part, Scoring, Spread, error_line, folds_of, run_trial, warning_texts
-from offsettree.selection.candidates import Candidate, cost_ratio, light_copy
+from offsettree.selection.candidates import Candidate, cost_ratio, early_copy, light_copy
 from offsettree.selection.results import SearchResults
 
 __all__ = ["Race", "Rung", "plan_race"]
@@ -121,7 +122,7 @@ class Race:
         self._cost_ratios = [
             cost_ratio(each.policy, light) for each, light in zip(candidates, self.active.values(), strict=True)
         ]
-        is_constant = np.array([isinstance(each.policy, ConstantPolicy) for each in candidates])
+        is_constant = np.array([isinstance(each.policy, ConstantPolicy | PopularAction) for each in candidates])
         self.evidence = Evidence(is_constant, log, scoring.method)
         self.dropped: dict[int, BasePolicy] = {}
         self.folds: list[int] = []
@@ -167,6 +168,8 @@ class Race:
             # Policies trained on a small part would favour simple candidates.
             self.evidence.forget()
         self.evidence.favourite = favourite
+        if rung.fold is None and self.budget.seconds is None:  # a budget must know the time of the candidate itself
+            waiting = {place: early_copy(each) for place, each in waiting.items()}
         started = now()
         known = None if rung.fold is None else self.shared
         trials = run_trial(waiting, self.log, rung.part, self.scoring, start, known, self.spread)

@@ -80,6 +80,19 @@ class Log(CheckedLog):
         del learner.__dict__["_keeps_held_out"]
         return SharedModel(place, learner, held_out, held_out.choose(self.available), self.reward_range)
 
+    def predict_choices(
+        self, scoring: Scoring, part: Part, chosen: list[NDArray[np.intp]], random: np.random.RandomState
+    ) -> list[Predictions]:
+        """Return what a reward model, learned from the training rows, predicts for choices in the test rows."""
+        n_actions = len(self.actions)
+        everywhere = np.zeros((len(chosen), len(self.reward)), dtype=np.intp)
+        everywhere[:, part[1]] = chosen
+        targets = [certain(each, self.position, n_actions) for each in everywhere]
+        found = predict_rewards(
+            scoring.reward_model, self.X, self.position, self.reward, n_actions, targets, [part], random
+        )
+        return [Predictions(each.on_logged[part[1]], each.on_policy[part[1]]) for each in found]
+
     def decide(self, policy: BasePolicy) -> NDArray[np.intp]:
         """Return the positions of the actions that a policy chooses among the available ones."""
         if not is_ours(policy, "_positions"):
@@ -245,15 +258,8 @@ def _predictions(
         return dict.fromkeys(chosen)
     n_actions = len(log.actions)
     if not isinstance(model, RewardBoosting):
-        everywhere = np.zeros((len(chosen), len(log.reward)), dtype=np.intp)
-        everywhere[:, part[1]] = list(chosen.values())
-        targets = [certain(each, log.position, n_actions) for each in everywhere]
-        random = np.random.RandomState(scoring.seed)
-        found = predict_rewards(
-            scoring.reward_model, log.X, log.position, log.reward, n_actions, targets, [part], random
-        )
-        of_test = [Predictions(each.on_logged[part[1]], each.on_policy[part[1]]) for each in found]
-        return dict(zip(chosen, of_test, strict=True))
+        found = log.predict_choices(scoring, part, list(chosen.values()), np.random.RandomState(scoring.seed))
+        return dict(zip(chosen, found, strict=True))
     on_logged = np.empty(len(rest.reward))
     on_policy = {place: np.empty(len(rest.reward)) for place in chosen}
     X = model._checked(rest.X, numbers=model._must_look_at(rest))

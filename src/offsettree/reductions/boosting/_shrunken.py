@@ -13,6 +13,7 @@ __all__ = ["ShrunkenModels", "fit_shrunken_models", "sigmoid"]
 
 ROUNDS = 15
 ROUNDS_OF_MANY = 6  # with so many actions that a round takes seconds
+ROUNDS_FROM_NEAR = 5  # from models of nearly the same rows
 MANY = 1 << 24  # entries in the covariances of all actions
 GROUP_ROWS = 20.0  # pseudo-actions that shrink a column's variance towards the mean of its group
 LEAST_CURVATURE = 0.01
@@ -21,11 +22,12 @@ SETTLED = 1e-6
 
 
 class ShrunkenModels(NamedTuple):
-    """Models ``weights[a] @ z``, their prior mean, and the leave-one-out score of each row."""
+    """Models ``weights[a] @ z``, the leave-one-out score of each row, and the prior covariance and noise."""
 
     weights: NDArray[np.float64]
-    mean: NDArray[np.float64]
     left_out: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    noise: float
 
 
 def sigmoid(score: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -44,6 +46,7 @@ def fit_shrunken_models(
     logistic: bool,
     weight: NDArray[np.float64] | None = None,
     known: NDArray[np.float64] | None = None,
+    near: ShrunkenModels | None = None,
     room: Room = IN_MEMORY,
 ) -> ShrunkenModels:
     """Fit w_a ~ N(m, C) for every action a; m, C and the noise are estimated by expectation-maximisation.
@@ -68,6 +71,9 @@ def fit_shrunken_models(
         Row weights with mean 1.
     known : array of shape (n_rows,), optional
         A fixed part of every row's score (an offset in the sense of generalised linear models).
+    near : ShrunkenModels, optional
+        Models of nearly the same rows to start from, to save time. Of their covariance only the mean variance of each
+        group is used: its directions are those of their weights, and would tell of rows that are now left out.
     room : Room
         Where copies of the regressors are.
     """
@@ -82,8 +88,12 @@ def fit_shrunken_models(
     noise = 1.0 if logistic else float(np.var(y_own)) + 1e-12
     covariance, expected = np.eye(n_columns) * 0.1 * noise, mean
     score, curvature, target = base + Z @ mean, counts, y_own - base
+    n_rounds = ROUNDS if n_actions * n_columns**2 <= MANY else ROUNDS_OF_MANY
+    if near is not None:
+        covariance, noise = np.diag(_group_means(np.diag(near.covariance), groups)), near.noise
+        score, n_rounds = base + np.einsum("ip,ip->i", Z, near.weights[own]), min(n_rounds, ROUNDS_FROM_NEAR)
     gram, product = _sums_by_action(Z, rows, curvature, target)  # constant for the squared loss
-    for _ in range(ROUNDS if n_actions * n_columns**2 <= MANY else ROUNDS_OF_MANY):
+    for _ in range(n_rounds):
         if logistic:
             probability = sigmoid(score)
             spread = np.maximum(probability * (1 - probability), LEAST_CURVATURE)
@@ -107,7 +117,7 @@ def fit_shrunken_models(
     leverage = np.minimum(leverage * curvature / noise, MOST_LEVERAGE)
     left_out = np.empty(n_rows)
     left_out[order] = target + base - (target + base - score) / (1 - leverage)
-    return ShrunkenModels(weights, mean, left_out)
+    return ShrunkenModels(weights, left_out, covariance, noise)
 
 
 def _sums_by_action(
@@ -148,8 +158,12 @@ def _find_covariance(
     n_actions, n_columns = off.shape
     whole = posterior.sum(axis=0) + off.T @ off
     own = np.diag(whole).copy()
-    alike = own.copy()
-    for group in groups:
-        alike[group] = own[group].mean()
-    pull = np.diag(own + GROUP_ROWS * alike / n_actions) / (n_actions + GROUP_ROWS)
+    pull = np.diag(own + GROUP_ROWS * _group_means(own, groups) / n_actions) / (n_actions + GROUP_ROWS)
     return np.asarray((whole + n_columns * pull) / (n_actions + n_columns) + 1e-8 * noise * np.eye(n_columns))
+
+
+def _group_means(variances: NDArray[np.float64], groups: list[slice]) -> NDArray[np.float64]:
+    means = variances.copy()
+    for group in groups:
+        means[group] = variances[group].mean()
+    return means

@@ -20,7 +20,7 @@ from offsettree.reductions.boosting._final_regression import (
     fit_final_without_folds,
 )
 from offsettree.reductions.boosting._forest import grow_forest
-from offsettree.reductions.boosting._regressions import constant_mean, groups_of, regression
+from offsettree.reductions.boosting._regressions import Regressions, constant_mean, groups_of, regression
 
 __all__ = ["RunJobs", "fit_stages"]
 
@@ -84,13 +84,15 @@ def fit_stages(
         stages.append(stage)
         parts.append(_held_out_coordinates(log, rows, fold, stage))
     linear = _held_out_linear(log, fold, stages)
+    regressions = Regressions()
     if len(rows) == n_rows:
-        final = fit_final(log, stages, parts, linear)
+        final = fit_final(log, stages, parts, linear, regressions=regressions)
     else:
         final = fit_final(log.take(rows), stages, parts, None if linear is None else linear.take(rows))
     if not without_folds:
         return final
-    return final._replace(without=fit_final_without_folds(log, stages, parts, linear, fold, final.gain))
+    without = fit_final_without_folds(log, stages, parts, linear, fold, final.gain, regressions)
+    return final._replace(without=without)
 
 
 def _run_in_threads(n_jobs: int | None, fitted: Callable[[int, int], Any], jobs: list[tuple[int, int]]) -> list[Any]:
@@ -110,7 +112,8 @@ def _fit_fold(
     weights = np.tile(expected, (log.n_actions, 1))
     score = np.full(len(learned.reward), expected[0])
     if start != "constant":
-        weights, _, score = regression(learned, learned.design, groups_of(log.design.shape[1]), expected)
+        models = regression(learned, learned.design, groups_of(log.design.shape[1]), expected)
+        weights, score = models.weights, models.left_out
     linear = None if start == "constant" else weights
     if start == FOREST:
         return grow_forest(learned, score, seed)._replace(linear=linear), np.empty(0)
