@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -146,13 +147,15 @@ def test_mlflow_serves_decisions_on_raw_rows(mlflow: Any, campaign: pd.DataFrame
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},  # for uvicorn
     )
     try:
         text = json.dumps({"dataframe_split": json.loads(rows.to_json(orient="split", date_format="iso"))}).encode()
         answer = _ask(f"http://127.0.0.1:{port}/invocations", text, server)
         assert [each["decision"] for each in answer["predictions"]] == policy.predict(rows).tolist()
     finally:
-        os.killpg(server.pid, 15)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, 15)
         server.wait()
 
 

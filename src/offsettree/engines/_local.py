@@ -8,6 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
 from offsettree._workers import end_with_parent
 from offsettree.engines.engine import WorkerLostError
 
@@ -105,8 +107,6 @@ class LocalEngine:
 
     def _pool(self, number: int) -> Any:
         if self._pools[number] is None:
-            from joblib.externals.loky.process_executor import ProcessPoolExecutor
-
             self._pools[number] = ProcessPoolExecutor(
                 max_workers=1, initializer=end_with_parent, env={"OMP_NUM_THREADS": "1"}
             )
