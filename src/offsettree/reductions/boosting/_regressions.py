@@ -161,6 +161,7 @@ def regression(
         weight=log.weight,
         known=known,
         near=near,
+        room=log.room,
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.reductions.boosting._room import IN_MEMORY, Room
+
 __all__ = ["ShrunkenModels", "fit_shrunken_models", "sigmoid"]
 
 ROUNDS = 15
@@ -45,6 +47,7 @@ def fit_shrunken_models(
     weight: NDArray[np.float64] | None = None,
     known: NDArray[np.float64] | None = None,
     near: ShrunkenModels | None = None,
+    room: Room = IN_MEMORY,
 ) -> ShrunkenModels:
     """Fit w_a ~ N(m, C) for every action a; m, C and the noise are estimated by expectation-maximisation.
 
@@ -71,10 +74,12 @@ def fit_shrunken_models(
     near : ShrunkenModels, optional
         Models of nearly the same rows to start from, to save time. Of their covariance only the mean variance of each
         group is used: its directions are those of their weights, and would tell of rows that are now left out.
+    room : Room
+        Where copies of the regressors are.
     """
     n_rows, n_columns = design.shape
     order = np.argsort(action, kind="stable")
-    Z, y_own, own = design[order], reward[order], action[order]
+    Z, y_own, own = room.take(design, order), reward[order], action[order]
     counts = np.ones(n_rows) if weight is None else weight[order]
     base: NDArray[Any] = np.zeros(n_rows) if known is None else known[order]
     cut = np.searchsorted(own, np.arange(n_actions + 1))
@@ -118,9 +123,12 @@ def fit_shrunken_models(
 def _sums_by_action(
     Z: NDArray[np.float64], rows: list[slice], curvature: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    scaled = Z * curvature[:, np.newaxis]
-    gram = np.stack([scaled[here].T @ Z[here] for here in rows])
-    return gram, np.stack([scaled[here].T @ target[here] for here in rows])
+    n_columns = Z.shape[1]
+    gram, product = np.empty((len(rows), n_columns, n_columns)), np.empty((len(rows), n_columns))
+    for a, here in enumerate(rows):
+        scaled = Z[here] * curvature[here, np.newaxis]
+        gram[a], product[a] = scaled.T @ Z[here], scaled.T @ target[here]
+    return gram, product
 
 
 def _find_mean(
