@@ -86,9 +86,10 @@ class Planes:
         missing = NONE if self.at_missing is None else self.at_missing.reshape(-1)
 
         def numbers_of(x: NDArray[Any]) -> NDArray[np.float64]:
-            out = np.empty((1, n_functions))
-            linear_rows(x if x.dtype in KINDS else x.astype(np.float64), n_columns, weights, bias, missing, out)
-            return out[0]
+            numbers = np.empty(n_functions)
+            values = x if x.dtype in KINDS else x.astype(np.float64)
+            linear_rows(values, n_columns, weights, bias, missing, numbers[np.newaxis])
+            return numbers
 
         return numbers_of
 

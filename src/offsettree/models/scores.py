@@ -156,15 +156,15 @@ class LeafMeans(Summand):
         parts, n_actions = (*self.trees.for_sums(), *self._rows_of_means), self.means.shape[1]
 
         def numbers_of(x: NDArray[Any]) -> NDArray[np.float64]:
-            out = np.zeros((1, n_actions))
+            numbers = np.zeros(n_actions)
             with np.errstate(over="ignore"):
-                add_leaf_means(*parts, x.astype(np.float32)[np.newaxis], out)
-            return out[0]
+                add_leaf_means(*parts, x.astype(np.float32)[np.newaxis], numbers[np.newaxis])
+            return numbers
 
         return numbers_of
 
     @property
-    def _rows_of_means(self) -> tuple[NDArray[Any], ...]:
+    def _rows_of_means(self) -> tuple[Any, Any, Any]:
         return self.means.data, self.means.indices.astype(np.int32), self.means.indptr.astype(np.int64)
 
 
