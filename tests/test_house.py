@@ -14,6 +14,7 @@ import pytest
 
 import offsettree
 from offsettree import theory
+from tools import api_pages
 
 ROOT = Path(__file__).parent.parent
 ROWS = [
@@ -70,6 +71,18 @@ def test_public_names_are_sorted_and_documented(module: Any) -> None:
         assert inspect.getdoc(getattr(module, name)), name
 
 
+@pytest.mark.parametrize("folder", ["models", "registry"])
+def test_methods_have_the_docstring_of_the_class_they_come_from_or_their_own(folder: str) -> None:
+    files = (Path(offsettree.__file__).parent / folder).glob("[a-z]*.py")
+    modules = [importlib.import_module(f"offsettree.{folder}.{file.stem}") for file in files]
+    for cls in {each for module in modules for _, each in inspect.getmembers(module, inspect.isclass)}:
+        if cls.__module__.startswith("offsettree."):
+            for name in (name for name in vars(cls) if not name.startswith("_")):
+                member = inspect.getattr_static(cls, name)
+                if callable(member) or isinstance(member, property | classmethod):
+                    assert inspect.getdoc(getattr(cls, name)), f"{cls.__name__}.{name}"
+
+
 def test_the_drawn_layers_are_the_checked_ones() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     (contract,) = (each for each in settings["tool"]["importlinter"]["contracts"] if each["type"] == "layers")
@@ -88,17 +101,50 @@ def test_the_version_is_one() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", offsettree.__version__)
 
 
+def source_of(page: Path) -> Path:
+    """Return what a page of the site is made from, where it is made when the site is built."""
+    for made, source in (("docs/gallery", "examples/gallery"), ("docs/reference/api", "tools")):
+        if page.is_relative_to(ROOT / made):
+            name = {"examples/gallery": f"{page.stem}.py", "tools": "api_pages.py"}[source]
+            return ROOT / source / (name if page.stem != "index" or source == "tools" else "GALLERY_HEADER.rst")
+    return page
+
+
+def test_every_page_of_the_site_opens_with_what_it_is_for() -> None:
+    for page in PAGES:
+        if "results" in page.parts or "{include}" in page.read_text():
+            continue
+        title, _, rest = page.read_text().partition("\n")
+        assert title.startswith("# "), page
+        opening = rest.strip().split("\n\n")[0]
+        assert len(opening) > 60, page
+        assert not opening.startswith(("#", "```", "|", ">>>")), page
+
+
+def test_the_reference_has_every_public_name(tmp_path: Path) -> None:
+    api_pages.write(tmp_path)
+    described = {path.stem.rpartition(".")[2] for path in tmp_path.glob("offsettree.*.rst")}
+    for module in ("offsettree", "offsettree.evaluation", "offsettree.theory", "offsettree.exceptions"):
+        text = (tmp_path / f"{module}.rst").read_text()
+        for name in api_pages.public_names(module):
+            assert name in described or f"``{name}``" in text or f"offsettree.{name}`" in text, name
+    assert set(offsettree.__all__) <= described
+
+
 def test_the_glossary_is_in_alphabetical_order() -> None:
     terms = re.findall(r"^\| \*\*(.+?)\*\* \|", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
     assert len(terms) > 40
     assert terms == sorted(set(terms), key=str.lower)
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "gallery" not in page.parts]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
 def test_links_between_pages_lead_to_a_page_and_a_heading(page: Path) -> None:
     for file, anchor in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", page.read_text()):
-        target = page.parent / file if file else page
-        assert target.exists(), file
+        target = (page.parent / file).resolve() if file else page
+        assert source_of(target).exists(), file
         if anchor:
             headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
             slugs = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

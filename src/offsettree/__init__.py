@@ -96,7 +96,7 @@ __all__ = [
     "simulate_log",
 ]
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 # Where each public name is. Imported when first asked for: the command line answers at once, and a saved policy
 # decides without scikit-learn.

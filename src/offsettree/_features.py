@@ -13,25 +13,6 @@ from offsettree._sparse import check_sparse
 from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
 from offsettree.exceptions import FeatureError, FeatureTypeError
 
-__all__ = [
-    "Features",
-    "append_indicator",
-    "as_floats",
-    "as_one_row",
-    "check_features",
-    "check_kind",
-    "check_numbers",
-    "count_rows",
-    "equal_column",
-    "is_finite",
-    "is_frame",
-    "is_sparse",
-    "numeric_columns",
-    "refuse_dates",
-    "take_rows",
-]
-
-
 # An array, a CSR matrix or a frame: no protocol covers the three, so the alias is for the reader.
 Features: TypeAlias = Any
 
@@ -298,7 +279,8 @@ def is_finite(X: Features) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(np.dot(flat, flat)):
                 return True
-    return bool(np.isfinite(np.sum(values, dtype=np.float64)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.sum(values, dtype=np.float64)))
 
 
 def _are_within(X: Features, size: float) -> bool:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree.exceptions import FeatureError
 
-__all__ = ["check_sparse"]
-
 INDICES = (np.dtype(np.int32), np.dtype(np.int64))  # the types that scipy's own code takes
 
 
@@ -33,6 +31,16 @@ def check_sparse(X: Any) -> None:
     elif X.format == "coo":
         for axis, indices, end in zip(("row", "column"), X.coords, X.shape, strict=True):
             _refuse_stray_indices(X, indices, end, axis)
+
+
+def as_csr(X: Any) -> Any:
+    """Return a sparse matrix of any format as CSR, checked first; entries behind the last row are left out."""
+    check_sparse(X)
+    made = X.tocsr()
+    end = int(made.indptr[-1])
+    if len(made.data) == end:
+        return made
+    return type(made)((made.data[:end], made.indices[:end], made.indptr), shape=made.shape)
 
 
 def _refuse_odd_parts(X: Any) -> None:

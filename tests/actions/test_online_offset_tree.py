@@ -119,7 +119,7 @@ def test_sides_are_swapped_in_the_kernel_as_well(fitted: OnlineActionOffsetTree)
         leaves = np.ascontiguousarray(order).ravel()
         kernels.play_rows(fitted.weights_, fitted.scales_, settings, data, starts, leaves, rank, size, chosen)
         answers.append(chosen)
-    np.testing.assert_array_equal(*answers)
+    np.testing.assert_array_equal(answers[0], answers[1])
     assert 0 < (answers[0] == pairs[:, 0]).mean() < 1
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_sparse, take_rows
+from offsettree._sparse import as_csr
 from offsettree._validation import shown
 from offsettree.actions._hashing import (
     Hashed,
@@ -101,10 +102,10 @@ def one_row_of(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def _numbers(x: Any) -> Hashed:
     if type(x) is np.ndarray and x.ndim == 1 and x.dtype.kind in "fiu":
         return _dense(x.reshape(1, -1), "x")
-    values = x.toarray() if is_sparse(x) else x
+    values = as_csr(x).toarray() if is_sparse(x) else x
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise FeatureError(f"x must be numbers, or a mapping of names to values; got {x!r:.80}.") from None
     if array.ndim == 2 and len(array) == 1:
         array = array[0]
@@ -114,7 +115,8 @@ def _numbers(x: Any) -> Hashed:
 
 
 def _dense(table: NDArray[Any], what: str) -> Hashed:
-    values = table.astype(np.float32).ravel()
+    with np.errstate(over="ignore"):
+        values = table.astype(np.float32).ravel()
     # A sum is finite if all are, but for numbers that are very large: then each is looked at.
     if not math.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
         raise FeatureError(

@@ -111,5 +111,7 @@ def leaves_in_order(sets: ActionSets, key: NDArray[Any]) -> Pairs:
 def seeded_order(ids: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return a number drawn for each id, the same in every row, and the rank of each id among all."""
     labels, code = np.unique(ids, return_inverse=True)
-    drawn = np.array([zlib.crc32(f"{label}".encode(), seed) for label in labels.tolist()], dtype=np.int64)
+    drawn = np.array(
+        [zlib.crc32(f"{label}".encode(errors="surrogatepass"), seed) for label in labels.tolist()], dtype=np.int64
+    )
     return drawn[code], np.asarray(code, dtype=np.intp)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from offsettree._available import check_available
-from offsettree._features import Features, as_one_row, count_rows
+from offsettree._features import Features, count_rows
 from offsettree._validation import check_range, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.online.explorer import Explorer
@@ -97,30 +97,13 @@ class SquareCB(Explorer):
         try:
             if self.takes_action_sets:
                 return self._scaled(self.policy.rewards(x, actions))
-            row = as_one_row(
-                x, getattr(self.policy, "feature_names_in_", None), getattr(self.policy, "_frame_like", None)
-            )
-            rewards = self._scaled(np.asarray(self.policy.predict_rewards(row))[0])
+            rewards = self._scaled(np.asarray(self.policy.predict_rewards(self._one_row(x)))[0])
         except NotFittedError:
             return np.zeros(n)
         return rewards if available is None else rewards[self._mask_of_one(available)]
 
     def predict_proba(self, X: Features, available: Any = None, action_sets: Any = None) -> NDArray[np.float64]:
-        """Return the probability with which `choose` would now take each action for each row.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or frame
-            The contexts.
-        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            Which actions there are to choose from; by default all.
-        action_sets : ActionSets, optional
-            The eligible actions of each row, of a policy over such sets.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_actions), or (n_pairs,) with action sets
-        """
+        """Return the probability with which `choose` would now take each action; see `Explorer.predict_proba`."""
         gamma = float(self._rates(self.n_chosen_ + 1, 1)[0])
         if action_sets is not None:
             rewards = self._scaled(self.policy.predict_rewards(X, action_sets))

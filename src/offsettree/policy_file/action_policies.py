@@ -145,7 +145,7 @@ def _write_online(policy: OnlineActionRegression | OnlineActionOffsetTree) -> tu
         "id_prior": float(policy.id_prior),
         "n_bits": int(policy.n_bits),
     }
-    arrays = {"weights": policy.weights_, "scales": policy.scales_, "totals": policy.totals_}
+    arrays: Arrays = {"weights": policy.weights_, "scales": policy.scales_, "totals": policy.totals_}
     if hasattr(policy, "heights"):
         offset = policy.offset if isinstance(policy.offset, str) else float(policy.offset)
         return settings | {"heights": policy.heights, "offset": offset, "seed": policy.seed}, arrays | {

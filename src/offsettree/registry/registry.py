@@ -52,6 +52,7 @@ class PolicyEntry(NamedTuple):
     settings: Mapping[str, Any] = {}
     candidates: tuple[CandidateEntry, ...] = ()
     online: bool = False
+    over_sets: bool = False  # whether it learns from logs with action sets
 
     def takes(self, parameter: str) -> bool:
         """Return whether the class has a parameter."""
@@ -174,7 +175,6 @@ class LearnerRegistry(Registry[LearnerEntry]):
         self.kinds.append(self)
 
     def beside(self) -> list[str]:
-        """See `Registry`."""
         return [name for name in super().beside() if not any(name in each._known for each in self.kinds)]
 
     def __iter__(self) -> Iterator[str]:
