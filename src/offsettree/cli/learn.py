@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offsettree._messages import as_options
+from offsettree.cli._action_sets import add_action_options, learning_sets
 from offsettree.cli._learn_online import learn_online
+from offsettree.cli._learn_over_sets import learn_over_sets
 from offsettree.cli._learned_text import print_learned
 from offsettree.cli._options import (
     add_common_options,
@@ -38,6 +40,7 @@ def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files")
     add_log_options(command)
+    add_action_options(command, labels=True)
     _add_learning_options(command.add_argument_group("learning"))
     _add_evaluation_options(command.add_argument_group("evaluation"))
     group = command.add_argument_group("output")
@@ -139,13 +142,21 @@ def run(options: argparse.Namespace) -> int:
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
         raise ParameterError("give either --propensity or --propensity-estimated, not both.")
-    learn = learn_online if POLICIES[options.learner].online else _learn_in_memory
-    facts = _write(*learn(options), options)
+    facts = _write(*_learned(options), options)
     if options.json:
         print_json(facts)
     else:
         print_learned(facts, options)
     return exit_code(options, is_better=facts.is_better is True)
+
+
+def _learned(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
+    """Learn from labels, by all rows or row by row, or from action sets."""
+    sets = learning_sets(options, options.log)
+    if sets is not None:
+        test_size = TEST_SIZE if options.test_size is None else options.test_size
+        return learn_over_sets(options, sets, test_size, _offset(options.offset))
+    return learn_online(options) if POLICIES[options.learner].online else _learn_in_memory(options)
 
 
 def _learn_in_memory(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
