@@ -14,8 +14,6 @@ from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, open_stream
 from offsettree.logs._tables import flat_names, plain
 
-__all__ = ["ArrowReader", "ParquetReader"]
-
 BATCH_ROWS = 1 << 16
 
 
