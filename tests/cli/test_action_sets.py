@@ -114,9 +114,7 @@ def test_a_learner_over_labels_takes_the_sets_as_masks(logs: dict[str, list[str]
         (lambda row: {**row, "reward": None}, "row 3 of .*must be a finite number"),
     ],
 )
-def test_wrong_rows_are_named(
-    change: Any, message: str, logs: dict[str, list[str]], tmp_path: Path, call: Any
-) -> None:
+def test_wrong_rows_are_named(change: Any, message: str, logs: dict[str, list[str]], tmp_path: Path, call: Any) -> None:
     rows = [json.loads(line) for line in Path(logs["ndjson"][0]).read_text().splitlines()]
     rows[2] = change(rows[2])
     (tmp_path / "log.ndjson").write_text("\n".join(map(json.dumps, rows)))

@@ -10,7 +10,15 @@ from offsettree.cli._options import log_arguments, reading_arguments, require_fi
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.facts import SetFacts
 
-__all__ = ["add_action_options", "described", "inspected_sets", "learning_sets", "policy_sets", "read_sets", "set_arguments"]
+__all__ = [
+    "add_action_options",
+    "described",
+    "inspected_sets",
+    "learning_sets",
+    "policy_sets",
+    "read_sets",
+    "set_arguments",
+]
 
 GIVEN = ("actions", "eligible", "pair_columns", "action_since")
 
@@ -26,7 +34,9 @@ def add_action_options(command: argparse.ArgumentParser, *, labels: bool = False
     )
     group.add_argument("--actions", type=Path, metavar="FILE", help="a second table, with a row of features per action")
     group.add_argument(
-        "--action-id", metavar="COL", help="the column of ids in --actions, or the id's name in --eligible (default: id)"
+        "--action-id",
+        metavar="COL",
+        help="the column of ids in --actions, or their name in --eligible (default: id)",
     )
     group.add_argument(
         "--pair-columns",

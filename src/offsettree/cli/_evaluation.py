@@ -165,10 +165,11 @@ def _same_rows(log: LoggedData, known: SourceFacts) -> list[str]:
     is_same = known.rows == len(log) and (low, high) == (log.reward.min(), log.reward.max())
     if not is_same or mean is None or abs(mean - log.reward.mean()) > SAME * (1 + abs(mean)):
         return []
-    return [
+    text = (
         "the policy seems to have been trained on these rows: they are as many as those it learned from, with the same "
         "rewards. Its value is too high; evaluate it on other rows."
-    ]
+    )
+    return [text]
 
 
 def _constant_among_sets(name: str, rows: _Rows, options: argparse.Namespace) -> Contender:

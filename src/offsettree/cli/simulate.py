@@ -46,7 +46,7 @@ def configure(command: argparse.ArgumentParser) -> None:
         "--items-out",
         type=Path,
         metavar="FILE",
-        help="write the items' features to a second table, and lists of ids to the log (default for CSV: OUT-items.csv)",
+        help="write the items' features to a second table, and lists of ids to the log (CSV: OUT-items.csv)",
     )
     add_common_options(command, seed=True)
     command.set_defaults(run=run)

@@ -107,7 +107,9 @@ def importance_section(facts: Facts) -> Html | None:
         "Which features matter",
         paragraph(
             "How much the policy's choice depends on each feature, in percent of the total.",
-            "Features are of the context, of an action, or of the pair of both." if facts.log.sets is not None else None,
+            "Features are of the context, of an action, or of the pair of both."
+            if facts.log.sets is not None
+            else None,
         ),
         chart(rows, ("Feature", "Drawn", "Share of importance"), names="42%"),
         paragraph(

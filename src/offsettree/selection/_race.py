@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
-from offsettree.base import BasePolicy
 from offsettree.actions import PopularAction
+from offsettree.base import BasePolicy
 from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
 from offsettree.selection._nested import run_pair_trials

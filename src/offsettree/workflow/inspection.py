@@ -199,11 +199,12 @@ class _SetSums:
         stderr = max(self.squares / self.n_rows - mean**2, 0.0) ** 0.5 / self.n_rows**0.5
         if abs(mean) <= 0.1 * eligible + 5 * stderr:
             return []
-        return [
+        text = (
             f"propensities cannot be right: the mean of 1 / propensity over all rows is {mean + eligible:.3g}, where "
             f"it should be near the number of eligible actions, {eligible:.3g} on average. They seem too "
             f"{'small' if mean > 0 else 'large'}."
-        ]
+        )
+        return [text]
 
 
 def _feature_facts(encoder: TableEncoder) -> list[dict[str, Any]]:

@@ -104,9 +104,7 @@ def facts_over_sets(
     )
 
 
-def set_facts(
-    parts: Sequence[ActionSets], reading: dict[str, Any], popular: PopularAction | None = None
-) -> SetFacts:
+def set_facts(parts: Sequence[ActionSets], reading: dict[str, Any], popular: PopularAction | None = None) -> SetFacts:
     """Return how many actions are eligible, and which features they have.
 
     Parameters
@@ -152,7 +150,9 @@ def popular_of(facts: SetFacts | None) -> PopularAction | None:
     numbers = isinstance(values, list) and all(type(each) in (int, float) for each in [*values, mean])
     if not (isinstance(ids, list) and ids and numbers and isinstance(values, list) and len(values) == len(ids)):
         return None
-    if {type(each) for each in ids} not in ({int}, {str}) or any(abs(each) > LARGEST for each in ids if type(each) is int):
+    if {type(each) for each in ids} not in ({int}, {str}) or any(
+        abs(each) > LARGEST for each in ids if type(each) is int
+    ):
         return None
     made = PopularAction()
     order = np.argsort(np.array(ids))

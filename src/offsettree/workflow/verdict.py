@@ -54,7 +54,9 @@ def verdict(estimate: Estimate, compared: Comparison | None = None, *, baseline:
     if compared is not None:
         constant, gain = with_interval(compared.constant, digits), with_interval(compared.gain, digits, sign=True)
         if compared.same:
-            what = f"takes {POPULAR}" if compared.among else f"always takes {compared.action!r}, the best constant action"
+            what = (
+                f"takes {POPULAR}" if compared.among else f"always takes {compared.action!r}, the best constant action"
+            )
             return f"{text}. It {what}."
         best = "" if compared.among else ", the best constant action,"
         text += f". {compared.always[0].upper()}{compared.always[1:]}{best} earns {constant}; gain on it {gain}"
@@ -103,9 +105,7 @@ def advice(compared: Comparison) -> Advice:
         # Even if these rows picked the constant action: the same policy was learned from other rows.
         return _advice_on_constant(to_log, always, sure)
     if to_log == "better" and to_constant == "better":
-        sentence = (
-            f"Use the learned policy: it is better than what was logged and than {always}{best} {sure}."
-        )
+        sentence = f"Use the learned policy: it is better than what was logged and than {always}{best} {sure}."
         return Advice("learned", sentence, is_better=True)
     if constant == "better" and to_constant == "better":  # and so better than what was logged
         return Advice(
