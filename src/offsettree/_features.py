@@ -279,7 +279,8 @@ def is_finite(X: Features) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(np.dot(flat, flat)):
                 return True
-    return bool(np.isfinite(np.sum(values, dtype=np.float64)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.sum(values, dtype=np.float64)))
 
 
 def _are_within(X: Features, size: float) -> bool:

@@ -33,6 +33,16 @@ def check_sparse(X: Any) -> None:
             _refuse_stray_indices(X, indices, end, axis)
 
 
+def as_csr(X: Any) -> Any:
+    """Return a sparse matrix of any format as CSR, checked first; entries behind the last row are left out."""
+    check_sparse(X)
+    made = X.tocsr()
+    end = int(made.indptr[-1])
+    if len(made.data) == end:
+        return made
+    return type(made)((made.data[:end], made.indices[:end], made.indptr), shape=made.shape)
+
+
 def _refuse_odd_parts(X: Any) -> None:
     """Refuse arrays that are not of numbers, of too many dimensions, or of other lengths than those beside them."""
     n_axes = {"bsr": 3, "dia": 2}.get(X.format, 1)

@@ -14,6 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from offsettree import DoublyRobust, OffsetForest, OffsetTree, TableEncoder, save
 from offsettree.exceptions import PolicyFileError
+from tests.fuzzing.action_seeds import make_action_seeds
 from tests.suites.policies import POLICIES, make_log
 from tests.suites.readers import FORMS, make_frame
 
@@ -31,6 +32,7 @@ def make_seeds(folder: Path) -> None:
             _write(policy, folder, name)
         _write_nominal(folder)
         _write_encoded(folder)
+        make_action_seeds(folder)
         for name, form in FORMS.items():
             path = form.write(make_frame(12), folder / LOGS / name.replace(" ", "-").replace(".", "-"))
             path.rename(path.with_name(f"{name.replace(' ', '-')}~{path.name.partition('.')[2]}"))

@@ -26,14 +26,13 @@ from offsettree.policy_file._archive import Archive, read_archive
 from offsettree.policy_file._json import read_json
 from offsettree.policy_file._manifest import check_version, read_policy
 from offsettree.workflow.inspection import inspect_log
+from tests.fuzzing.action_seeds import CHOOSER_FILES, CHOOSERS, SET_LOGS
+from tests.fuzzing.action_targets import forged_chooser, hostile_sets, odd_choices
+from tests.fuzzing.forms import FoundError, numbers, odd_table
 from tests.fuzzing.seeds import LIVE, LOGS, POLICY_FILES
-from tests.fuzzing.values import FLOATS, WHOLE, change_array, change_bytes, change_json, odd_json
+from tests.fuzzing.values import change_array, change_bytes, change_json, odd_json
 
 ROWS = 6
-
-
-class FoundError(AssertionError):
-    """An answer that must not be."""
 
 
 def run_case(target: str, seed_file: Path, number: int, scratch: Path) -> bool:
@@ -133,7 +132,7 @@ def _stored_otherwise(whole: bytes, random: Random) -> bytes:
 def odd_tables(path: Path, random: Random, _: Path) -> None:
     """Ask a policy, live or loaded, about tables and masks that are put together wrongly."""
     policy = seed_policy(path)
-    X = _numbers((ROWS, policy.n_features_in_), random)
+    X = numbers((ROWS, policy.n_features_in_), random)
     odd = random.random() < 0.6
     table = odd_table(X, random) if odd else X
     n_actions = len(policy.actions_)
@@ -163,57 +162,6 @@ def odd_set(policy: Any, random: Random) -> Any:
     )
 
 
-def _numbers(shape: tuple[int, int], random: Random) -> Any:
-    generator = np.random.RandomState(random.randrange(2**32))
-    X = generator.normal(size=shape)
-    for _ in range(random.choice([0, 0, 1, 3])):
-        X[random.randrange(shape[0]), random.randrange(shape[1])] = random.choice(FLOATS)
-    return X
-
-
-def odd_table(X: Any, random: Random) -> Any:
-    """Return a table in some form, with something wrong."""
-    with np.errstate(all="ignore"):
-        what = random.randrange(8)
-        if what == 0:
-            return X.astype(
-                random.choice(["f4", "f2", "i8", "u1", ">f8", "O", "S4", "U4", "M8[s]", "m8[s]", "c16", "g"])
-            )
-        if what == 1:
-            return [X[:-1], X[:, :-1], X[:0], X[0], X[np.newaxis], X.T, X[::-1], np.asfortranarray(X)][
-                random.randrange(8)
-            ]
-        if what == 2:
-            rows = X.tolist()
-            rows[random.randrange(len(rows))] = odd_json(random)
-            return rows
-        if what == 3:
-            return odd_json(random)
-        matrix = sp.csr_array(X).asformat(random.choice(["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]))  # type: ignore[call-overload]
-        for _ in range(random.choice([0, 1, 1, 2])):
-            _damage(matrix, random)
-        return matrix
-
-
-def _damage(matrix: Any, random: Random) -> None:
-    if matrix.format == "lil":
-        lists = random.choice([matrix.rows, matrix.data])
-        row = random.randrange(len(lists))
-        lists[row] = [*lists[row][1:], random.choice(WHOLE)]
-        return
-    if matrix.format == "dok":
-        return
-    names = [name for name in ("data", "indices", "indptr", "offsets") if hasattr(matrix, name)]
-    name = random.choice([*names, "coords"] if matrix.format == "coo" else names)
-    if name == "coords":
-        coords = list(matrix.coords)
-        axis = random.randrange(len(coords))
-        coords[axis] = change_array(coords[axis], random)
-        matrix.coords = tuple(coords)
-    else:
-        setattr(matrix, name, change_array(getattr(matrix, name), random))
-
-
 def rows_for(policy: Any, random: Random) -> Any:
     """Return rows that a policy should take, with numbers at the ends of what there is; or not."""
     names = None if policy.encoder is None else [column.name for column in policy.encoder.columns]
@@ -229,13 +177,13 @@ def rows_for(policy: Any, random: Random) -> Any:
             {
                 name: [random.choice(values) for _ in range(ROWS)]
                 if place in nominal
-                else _numbers((ROWS, 1), random)[:, 0]
+                else numbers((ROWS, 1), random)[:, 0]
                 for place, name in enumerate(policy._inputs.names)
             }
         )
     if policy.n_features_in_ > 1000:
         return sp.csr_array((ROWS, policy.n_features_in_))
-    X = _numbers((ROWS, policy.n_features_in_), random)
+    X = numbers((ROWS, policy.n_features_in_), random)
     form = random.randrange(4)
     return [X, X.astype(np.float32), sp.csr_array(np.where(X > 0, X, 0)), X][form]
 
@@ -299,4 +247,7 @@ TARGETS: dict[str, tuple[tuple[str, ...], Callable[[Path, Random, Path], None], 
     "archive": ((POLICY_FILES,), forged_archive, 1),
     "table": ((POLICY_FILES, LIVE), odd_tables, 2),
     "log": ((LOGS,), hostile_log, 2),
+    "sets": ((SET_LOGS,), hostile_sets, 2),
+    "choices": ((CHOOSERS,), odd_choices, 4),
+    "chooser": ((CHOOSER_FILES,), forged_chooser, 4),
 }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -103,6 +105,90 @@ def test_columns_of_one_value_are_refused_as_well(tmp_path: Path, monkeypatch: p
     pq.write_table(table.append_column("action", pa.repeat("a", 10**6)), tmp_path / "log.parquet")
     with pytest.raises(LogError, match="more than 1000 times"):
         list(scan_tables(tmp_path / "log.parquet"))
+
+
+N_MANY = 10**6
+
+
+def _numbers() -> pa.Table:
+    return pa.table({name: np.zeros(N_MANY) for name in ("x", "action", "reward", "propensity")})
+
+
+def _compressed_batch(path: Path) -> None:
+    with pa.ipc.new_file(str(path), _numbers().schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(_numbers(), max_chunksize=N_MANY)
+
+
+def _compressed_stream(path: Path) -> None:
+    with pa.ipc.new_stream(str(path), _numbers().schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(_numbers(), max_chunksize=N_MANY)
+
+
+def _stream_within_zstd(path: Path) -> None:
+    with pa.output_stream(str(path), compression="zstd") as file, pa.ipc.new_stream(file, _numbers().schema) as writer:
+        writer.write_table(_numbers(), max_chunksize=N_MANY)
+
+
+def _one_text(n_rows: int = 100) -> dict[str, Any]:
+    """Make a text of a megabyte, stored once and named in every row."""
+    code = pa.array(np.zeros(n_rows, dtype=np.int32))
+    numbers = {name: np.ones(n_rows) for name in ("action", "reward", "propensity")}
+    return {"x": pa.DictionaryArray.from_arrays(code, pa.array(["a" * 10**6])), **numbers}
+
+
+def _text_in_parquet(path: Path) -> None:
+    pq.write_table(pa.table(_one_text()), path, compression="zstd", store_schema=False)
+
+
+def _text_in_arrow(path: Path) -> None:
+    table = pa.table(_one_text())
+    with pa.ipc.new_file(str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+
+
+def _views_in_arrow(path: Path) -> None:
+    text = b"a" * 10**6
+    view = np.tile(np.array([len(text), int.from_bytes(text[:4], "little"), 0, 0], dtype=np.int32), 100)
+    views = pa.Array.from_buffers(pa.string_view(), 100, [None, pa.py_buffer(view), pa.py_buffer(text)])
+    table = pa.table(_one_text() | {"x": views})
+    with pa.ipc.new_file(str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+
+
+def _list_in_parquet(path: Path) -> None:
+    lists = pa.ListArray.from_arrays(pa.array([0, N_MANY], pa.int32()), pa.array(np.zeros(N_MANY)))
+    pq.write_table(pa.table({"x": lists, "action": [1], "reward": [1.0], "propensity": [1.0]}), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("log.arrow", _compressed_batch),
+        ("log.arrows", _compressed_stream),
+        ("log.arrows.zst", _stream_within_zstd),
+        ("log.arrow", _text_in_arrow),
+        ("log.arrow", _views_in_arrow),
+        ("log.parquet", _text_in_parquet),
+        ("log.parquet", _list_in_parquet),
+    ],
+)
+def test_columns_are_refused_before_they_unfold(
+    name: str, write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_limits, "FREE_BYTES", 1 << 20)
+    write(tmp_path / name)
+    usual = pa.default_memory_pool()
+    counting = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(counting)
+    tracemalloc.start()
+    try:
+        with pytest.raises(LogError, match=r"more than 5 times as large as its file; .* max_ratio=\.\.\."):
+            LoggedData.read(tmp_path / name, features=["x"], max_ratio=5)
+        most = max(counting.max_memory(), tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(usual)
+    assert most < 6 << 20  # as a table it would take 8 to 100
 
 
 def test_rows_that_each_bring_a_column_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from offsettree.actions.eligible import labels_of, without
     from offsettree.actions.labelled import LabelledActions
     from offsettree.actions.offset_tree import ActionOffsetTree
+    from offsettree.actions.online_offset_tree import OnlineActionOffsetTree
     from offsettree.actions.online_regression import OnlineActionRegression
     from offsettree.actions.policy import ActionPolicy
     from offsettree.actions.popular import PopularAction
@@ -19,6 +20,7 @@ __all__ = [
     "ActionPolicy",
     "ActionRegression",
     "LabelledActions",
+    "OnlineActionOffsetTree",
     "OnlineActionRegression",
     "PopularAction",
     "SavedActionPolicy",
@@ -35,6 +37,7 @@ __getattr__ = names_on_demand(
         "eligible": ("labels_of", "without"),
         "labelled": ("LabelledActions",),
         "offset_tree": ("ActionOffsetTree",),
+        "online_offset_tree": ("OnlineActionOffsetTree",),
         "online_regression": ("OnlineActionRegression",),
         "policy": ("ActionPolicy",),
         "popular": ("PopularAction",),

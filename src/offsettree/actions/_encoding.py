@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
+from offsettree._sparse import as_csr
 from offsettree.actions.eligible import labels_of
 from offsettree.encoding import TableEncoder
 from offsettree.exceptions import ActionError, FeatureError
@@ -19,6 +20,7 @@ __all__ = ["ActionEncoding", "TablePart", "n_products", "products", "row_blocks"
 
 MOST_COLUMNS = 1024
 BLOCK_NUMBERS = 1 << 22
+LARGEST = 1e100  # of a feature, in standard deviations
 Matrix = NDArray[np.float64]
 
 
@@ -78,8 +80,8 @@ class TablePart:
         if is_frame(table) or isinstance(table, Mapping):
             raise FeatureError(f"{self.what} must be an array, as in fit; got a {type(table).__name__}.")
         try:
-            numbers = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+            numbers = np.asarray(as_csr(table).toarray() if is_sparse(table) else table, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
             raise FeatureError(f"{self.what} must be a table of numbers, or a frame; {error}.") from None
         if numbers.ndim != 2 or numbers.shape[1] != self.n_columns:
             raise FeatureError(f"{self.what} must have {self.n_columns} features, as in fit; got {numbers.shape}.")
@@ -165,7 +167,7 @@ class ActionEncoding:
 
     def of_one(self, x: Any, actions: Any) -> tuple[Matrix, Matrix, list[Any] | None]:
         """Return one context, its actions, and their ids, from mappings, arrays or action sets of one row."""
-        row = [x] if isinstance(x, Mapping) else x if is_frame(x) or is_sparse(x) else np.atleast_2d(np.asarray(x))
+        row = x if is_frame(x) or is_sparse(x) else [x] if isinstance(x, Mapping) else _as_row(x)
         if isinstance(actions, ActionSets):
             if len(actions) != 1 or count_rows(row) != 1:
                 raise ActionError("decide takes one context and the action set of one row; use predict for several.")
@@ -191,7 +193,22 @@ class ActionEncoding:
 
     def _scaled(self, which: int, table: Matrix) -> Matrix:
         mean, spread = self._center[which]
-        return (table - mean) / spread
+        with np.errstate(over="ignore"):
+            scaled = (table - mean) / spread
+        # Products of two must be finite.
+        if not np.abs(scaled).max(initial=0.0) <= LARGEST:
+            raise FeatureError(
+                f"features of {('contexts', 'actions')[which]} must be within {LARGEST:g} standard deviations of their "
+                f"mean in fit; got {np.abs(table).max():g}. Is a column in another unit?"
+            )
+        return scaled
+
+
+def _as_row(x: Any) -> NDArray[Any]:
+    try:
+        return np.atleast_2d(np.asarray(x))
+    except ValueError as error:
+        raise FeatureError(f"x must be numbers, or a mapping of names to values; {error}.") from None
 
 
 def _spread(table: Matrix) -> Matrix:

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features, as_floats, count_rows, is_frame, is_sparse, numeric_columns, refuse_dates
+from offsettree._sparse import as_csr
 from offsettree.actions.eligible import ID
 from offsettree.exceptions import FeatureError
 
 __all__ = ["Hashed", "hash_ids", "hash_mapping", "hash_mappings", "hash_table"]
 
 MISSING = " is missing"
+LARGEST = float(np.finfo(np.float32).max)
 
 
 class Hashed(NamedTuple):
@@ -31,7 +33,7 @@ class Hashed(NamedTuple):
 @lru_cache(1 << 16)
 def key_of(name: str) -> int:
     """Return the key of a feature's name; the same in every process. Columns of arrays have small keys."""
-    return zlib.crc32(name.encode()) + (1 << 32)
+    return zlib.crc32(name.encode(errors="surrogatepass")) + (1 << 32)
 
 
 def hash_table(table: Features | None, what: str, before: int = 0) -> Hashed | None:
@@ -44,21 +46,25 @@ def hash_table(table: Features | None, what: str, before: int = 0) -> Hashed | N
     if is_frame(table):
         return _hash_frame(table)
     if is_sparse(table):
-        table = table.tocsr()
+        table = as_csr(table)
         keys, values, starts = table.indices.astype(np.uint64) + np.uint64(1), table.data, table.indptr
     else:
         try:
             table = np.asarray(table, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise FeatureError(f"{what} must be a table of numbers, or a frame; {error}.") from None
         if table.ndim != 2:
             raise FeatureError(f"{what} must be a table of rows and features; got shape {table.shape}.")
         keys, values, starts = dense_keys(*table.shape), table.ravel(), np.arange(len(table) + 1) * table.shape[1]
-    if not np.isfinite(values).all():
-        place = int(np.searchsorted(starts, int((~np.isfinite(values)).argmax()), side="right") - 1)
-        raise FeatureError(f"{what} must be finite; row {place} has NaN or infinity. Fill gaps, or pass a frame.")
+    with np.errstate(over="ignore"):
+        singles = values.astype(np.float32)
+    if not np.isfinite(singles).all():
+        place = int(np.searchsorted(starts, int((~np.isfinite(singles)).argmax()), side="right") - 1)
+        raise FeatureError(
+            f"{what} must be finite, and within {LARGEST:.2g} of zero; row {place} is not. Fill gaps, or pass a frame."
+        )
     keys = keys + np.uint64(before) if before else keys
-    return Hashed(keys, values.astype(np.float32), starts.astype(np.int64))
+    return Hashed(keys, singles, starts.astype(np.int64))
 
 
 @lru_cache(64)
@@ -83,9 +89,9 @@ def _hash_frame(frame: Features) -> Hashed:
         missing = key_of(f"{name}{MISSING}")
         if name in numeric:
             column = as_floats(frame[[name]]).ravel()
-            if np.isinf(column).any():
+            if (huge := np.abs(column) > LARGEST).any():
                 raise FeatureError(
-                    f"features must not be infinite; row {int(np.isinf(column).argmax())} of {name!r} is."
+                    f"features must be within {LARGEST:.2g} of zero; row {int(huge.argmax())} of {name!r} is not."
                 )
             known = ~np.isnan(column)
             keys[:, place] = np.where(known, key_of(str(name)), missing)
@@ -200,9 +206,10 @@ def _add(name: str, value: Any, keys: list[int], values: list[float], what: str)
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.inf
-        if not math.isfinite(number):
+        if not abs(number) <= LARGEST:
             raise FeatureError(
-                f"features of {what} must be finite numbers, texts or lists of them; {name!r} is {value!r}."
+                f"features of {what} must be finite numbers within {LARGEST:.2g} of zero, texts or lists of them; "
+                f"{name!r} is {value!r:.60}."
             )
         keys.append(key_of(name))
         values.append(number)

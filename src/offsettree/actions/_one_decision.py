@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_sparse, take_rows
+from offsettree._sparse import as_csr
 from offsettree._validation import shown
 from offsettree.actions._hashing import Hashed, dense_keys, hash_mapping, hash_mappings, hash_table, id_key
 from offsettree.actions.eligible import labels_of
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
 
-__all__ = ["OneDecision", "one_decision", "one_taken"]
+__all__ = ["OneDecision", "one_decision", "one_taken", "place_of"]
 
 
 class OneDecision:
@@ -47,7 +48,7 @@ def one_taken(x: Any, actions: Any, chosen: Any) -> tuple[OneDecision, int]:
     """Return one decision with the action that was taken alone, and how many it was taken from."""
     labels = labels_of(actions)
     n = len(actions.ids if isinstance(actions, ActionSets) else actions)
-    place = _place_of(chosen, labels, n)
+    place = place_of(chosen, labels, n)
     own = None if labels is None else [labels[place]]
     if isinstance(actions, ActionSets):
         actions = actions.only(np.array([place]))
@@ -57,7 +58,8 @@ def one_taken(x: Any, actions: Any, chosen: Any) -> tuple[OneDecision, int]:
     return OneDecision(made.x, made.pairs, own), n
 
 
-def _place_of(label: Any, labels: list[Any] | None, n: int) -> int:
+def place_of(label: Any, labels: list[Any] | None, n: int) -> int:
+    """Return the position of an action, by its id, or by its position where there are no ids."""
     known = list(range(n)) if labels is None else labels
     label = getattr(label, "item", lambda: label)()
     if isinstance(label, bool) or label not in known:
@@ -82,10 +84,10 @@ def _of_sets(sets: ActionSets) -> Hashed:
 
 
 def _numbers(x: Any) -> Hashed:
-    values = x.toarray() if is_sparse(x) else x
+    values = as_csr(x).toarray() if is_sparse(x) else x
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise FeatureError(f"x must be numbers, or a mapping of names to values; got {x!r:.80}.") from None
     if array.ndim == 2 and len(array) == 1:
         array = array[0]
@@ -95,7 +97,8 @@ def _numbers(x: Any) -> Hashed:
 
 
 def _dense(table: NDArray[Any], what: str) -> Hashed:
-    values = table.astype(np.float32).ravel()
+    with np.errstate(over="ignore"):
+        values = table.astype(np.float32).ravel()
     if not np.isfinite(values).all():
         raise FeatureError(
             f"{what} must be finite; got NaN or infinity. Fill gaps, or pass mappings of names to values."

@@ -43,9 +43,11 @@ def labels_of(actions: Any) -> list[Any] | None:
     rows = [] if is_frame(actions) or is_sparse(actions) or not hasattr(actions, "__iter__") else list(actions)
     # Nearly all are dicts, and to ask about those by type takes a tenth of the time.
     if not rows or not all(type(each) is dict or isinstance(each, Mapping) for each in rows):
+        # A sparse matrix that is put together wrongly cannot be shown.
+        got = f"a {type(actions).__name__}" if is_sparse(actions) else f"{actions!r:.80}"
         raise ActionError(
             "actions must be the eligible actions: a mapping of features per action, an array of shape (n_actions, "
-            f"n_features), or ActionSets of one row, and at least one action; got {actions!r:.80}."
+            f"n_features), or ActionSets of one row, and at least one action; got {got}."
         )
     with_ids = sum(ID in each for each in rows)
     if with_ids not in (0, len(rows)):
@@ -55,10 +57,16 @@ def labels_of(actions: Any) -> list[Any] | None:
     if not with_ids:
         return None
     labels = [each[ID] for each in rows]
+    if not set(map(type, labels)) <= {int, str} and (odd := [each for each in labels if not _is_label(each)]):
+        raise ActionError(f"the id of an action must be a whole number or a text; got {odd[0]!r:.60}.")
     if len(set(labels)) < len(labels):
         twice = next(each for each in labels if labels.count(each) > 1)
         raise ActionError(f"the ids of the actions must differ; {shown(twice)} is there twice.")
     return labels
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
 
 
 def without(actions: Any, place: int) -> Any:

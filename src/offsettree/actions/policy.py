@@ -194,15 +194,19 @@ def check_sets(X: Features, action_sets: Any) -> int:
             f"{'nothing' if action_sets is None else f'a {type(action_sets).__name__}'}. For actions that are labels, "
             "known in training and without features, use OffsetTree or RewardBoosting."
         )
-    n_rows = count_rows(X)
+    try:
+        n_rows = count_rows(X)
+    except TypeError:
+        raise FeatureError(f"X must be a table with a row per action set; got {X!r:.80}.") from None
     if n_rows != len(action_sets):
         raise FeatureError(f"X must have a row per action set, {len(action_sets):,}; it has {n_rows:,}.")
     return n_rows
 
 
 def best_pairs(score: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the pair of the largest score in each row, the first of equals."""
+    """Return the pair of the largest score in each row, the first of equals; a score that is no number is the least."""
     sizes = np.diff(starts)
+    score = np.where(np.isnan(score), -np.inf, score)
     largest = np.repeat(np.maximum.reduceat(score, starts[:-1]), sizes)
     hits = np.flatnonzero(score == largest)
     row = np.searchsorted(starts, hits, side="right") - 1

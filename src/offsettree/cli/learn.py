@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offsettree._messages import as_options
 from offsettree.cli._action_sets import add_action_options, learning_sets
+from offsettree.cli._learn_large import add_engine_options, is_for_files, is_pattern, learn_large
 from offsettree.cli._learn_online import learn_online
 from offsettree.cli._learn_over_sets import learn_over_sets
 from offsettree.cli._learned_text import print_learned
@@ -38,7 +40,7 @@ TEST_SIZE = 0.3
 
 def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files")
+    command.add_argument("log", type=Path, metavar="LOG", help="a file, a folder of files, or a pattern in quotes")
     add_log_options(command)
     add_action_options(command, labels=True)
     _add_learning_options(command.add_argument_group("learning"))
@@ -96,6 +98,7 @@ def _add_learning_options(group: Any) -> None:
         help="smallest and largest possible reward (default: 0 1 if all are within, else those of the log)",
     )
     group.add_argument("--time-budget", type=float, metavar="SECONDS", help="start no candidate after this time")
+    add_engine_options(group)
 
 
 def _names(**wanted: Any) -> str:
@@ -138,7 +141,8 @@ def _add_evaluation_options(group: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read the log; learn, evaluate and save a policy; print the result."""
-    require_files(options.log)
+    if not is_pattern(options.log):
+        require_files(options.log)
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
         raise ParameterError("give either --propensity or --propensity-estimated, not both.")
@@ -151,12 +155,25 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _learned(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
-    """Learn from labels, by all rows or row by row, or from action sets."""
-    sets = learning_sets(options, options.log)
-    if sets is not None:
-        test_size = TEST_SIZE if options.test_size is None else options.test_size
-        return learn_over_sets(options, sets, test_size, _offset(options.offset))
-    return learn_online(options) if POLICIES[options.learner].online else _learn_in_memory(options)
+    """Learn from labels or, where rows list the actions that they could choose from, from action sets."""
+    way = _way(options)
+    sets = None if way is learn_large else learning_sets(options, options.log)
+    if sets is None:
+        return way(options)
+    test_size = TEST_SIZE if options.test_size is None else options.test_size
+    return learn_over_sets(options, sets, test_size, _offset(options.offset))
+
+
+def _way(options: argparse.Namespace) -> Callable[[argparse.Namespace], tuple[Any, Any, Facts, Any]]:
+    """Return how to learn: online, from files, or in memory."""
+    if not POLICIES[options.learner].online:
+        return learn_large if is_for_files(options) else _learn_in_memory
+    if options.engine is not None or options.storage is not None or options.out_of_core:
+        raise ParameterError(
+            f"--engine, --storage and --out-of-core cannot be used with --learner {options.learner}, which takes one "
+            "pass over a log of any size as it is: leave them out."
+        )
+    return learn_online
 
 
 def _learn_in_memory(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from offsettree._available import Available, check_available_to_log
 from offsettree._features import Features, count_rows, is_frame, is_sparse
 from offsettree._messages import Parameter
+from offsettree._sparse import as_csr
 from offsettree._validation import check_range, check_reward_within, is_number
 from offsettree.evaluation._labels import find_space, table_columns
 from offsettree.evaluation._terms import METHODS
@@ -68,7 +69,7 @@ def rows_of(X: Features) -> tuple[Features, int]:
     if hasattr(X, "arrays") and hasattr(X, "propensity"):
         raise LogError("evaluate takes the parts of a log, not the log itself: evaluate(policy, **log.arrays()).")
     if is_sparse(X):
-        X = X.tocsr()
+        X = as_csr(X)
     try:
         n_rows = count_rows(X)
     except TypeError:

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from offsettree._features import Features, count_rows, is_sparse, take_rows
 from offsettree._labels import check_actions, encode_actions, find_actions
+from offsettree._sparse import as_csr
 from offsettree._traits import check_learner
 from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import LogError, ParameterError
@@ -131,6 +132,7 @@ def estimate_propensity(
     >>> estimate_propensity(log.X, log.action, random_state=0).propensity.mean().round(1)
     np.float64(0.3)
     """
+    X = as_csr(X) if is_sparse(X) else X
     n_rows = count_rows(X)
     if n_rows == 0:
         raise LogError("the log is empty: X has no rows to estimate propensities from.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,12 @@ from offsettree.exceptions import LogError
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, open_stream
 from offsettree.logs._tables import flat_names, plain
+from offsettree.logs._written_out import (
+    claimed_by_arrow_file,
+    claimed_by_arrow_stream,
+    claimed_by_parquet,
+    written_out_bytes,
+)
 
 BATCH_ROWS = 1 << 16
 
@@ -28,6 +35,10 @@ class _ColumnarReader(Reader):
         raise NotImplementedError
 
     def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+    def _claimed_bytes(self, source: Source, columns: list[str]) -> int:
+        """Return what the file takes in memory, by its own account."""
         raise NotImplementedError
 
     def schema(self) -> pa.Schema:
@@ -62,11 +73,13 @@ class _ColumnarReader(Reader):
         with _explained(source):
             here = [name for name in wanted if name in set(flat_names(self._file_schema(source)))]
             n_bytes, size = 0, source.file.stat().st_size
+            # What the file says of itself comes first: Arrow decompresses a batch as a whole.
+            source.limits.check_ratio(self._claimed_bytes(source, here), size, source)
             for batch in self._batches(source, here):
-                n_bytes += batch.nbytes
-                source.limits.check_ratio(n_bytes, size, source)
                 # Arrow believes a file: one flipped bit in an offset would end the process.
                 batch.validate(full=True)
+                n_bytes += written_out_bytes(batch)
+                source.limits.check_ratio(n_bytes, size, source)
                 table = plain(pa.Table.from_batches([batch]))
                 parts = {
                     name: table.column(name).cast(schema.field(name).type)
@@ -83,9 +96,19 @@ class ParquetReader(_ColumnarReader):
     def _file_schema(self, source: Source) -> pa.Schema:
         return pq.read_schema(source.file)
 
+    def _claimed_bytes(self, source: Source, columns: list[str]) -> int:
+        with pa.OSFile(os.fsencode(source.file), "rb") as file:
+            return claimed_by_parquet(file, _top_names(columns))
+
     def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        # Texts come as they are stored, each once with a number per row: written out, they may be of any size.
+        texts = [
+            field.name
+            for field in pq.read_schema(source.file)
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        ]
         # Without pre_buffer: it would hold whole row groups.
-        with pq.ParquetFile(source.file, pre_buffer=False) as file:
+        with pq.ParquetFile(source.file, pre_buffer=False, read_dictionary=texts) as file:
             yield from file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
 
 
@@ -96,15 +119,29 @@ class ArrowReader(_ColumnarReader):
         with _open_arrow(source) as reader:
             return reader.schema
 
+    def _claimed_bytes(self, source: Source, columns: list[str]) -> int:
+        with open_stream(source) as stream:
+            if not isinstance(stream, pa.OSFile):
+                return claimed_by_arrow_stream(stream)
+        with pa.memory_map(str(source.file)) as file:
+            is_file = file.read(6) == b"ARROW1"
+            file.seek(0)
+            return claimed_by_arrow_file(file) if is_file else claimed_by_arrow_stream(file)
+
     def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
         with _open_arrow(source) as reader:
             indexed = hasattr(reader, "num_record_batches")
             batches = map(reader.get_batch, range(reader.num_record_batches)) if indexed else iter(reader)
-            tops = {name.split(".")[0] for name in columns} | set(columns)
+            tops = _top_names(columns)
             for batch in batches:
                 chosen = batch.select([name for name in batch.schema.names if name in tops])
                 for start in range(0, chosen.num_rows, BATCH_ROWS):
                     yield chosen.slice(start, BATCH_ROWS)
+
+
+def _top_names(columns: list[str]) -> set[str]:
+    """Return the columns of the file that nested columns, by dotted names, are in."""
+    return {name.split(".")[0] for name in columns} | set(columns)
 
 
 def _open_arrow(source: Source) -> Any:
@@ -125,7 +162,7 @@ def _explained(source: Source) -> Iterator[None]:
         yield
     except LogError:
         raise
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+    except (pa.ArrowException, OSError, EOFError, ValueError, MemoryError) as error:
         raise LogError(
             f"{source} cannot be read: {error}. Was it cut off in a copy, or not closed when it was written? Get it "
             "again, or write it again."

@@ -56,9 +56,13 @@ class Limits:
                 Parameter("max_line_bytes"),
             )
 
+    def most_bytes(self, file_bytes: int) -> int:
+        """Return how large a file of this size may become."""
+        return int(min(max(FREE_BYTES, self.max_ratio * file_bytes), 1 << 62))
+
     def check_ratio(self, n_bytes: int, file_bytes: int, where: object) -> None:
         """Refuse a file that grows too much, such as a decompression bomb."""
-        if n_bytes > FREE_BYTES and n_bytes > self.max_ratio * file_bytes:
+        if n_bytes > self.most_bytes(file_bytes):
             raise LogError(
                 f"a log must not become more than {self.max_ratio:g} times as large as its file; {where} has "
                 f"{file_bytes:,} bytes, and becomes {n_bytes:,} or more. If you know the file, raise the limit: ",

@@ -143,7 +143,8 @@ def _table_of(rows: list[dict[str, float | str]], absent: float, wanted: Sequenc
     for row in rows:
         for name, value in row.items():
             is_text = isinstance(value, str)
-            indices.append(zlib.crc32((f"{name}={value}" if is_text else name).encode()) % N_HASHED)
+            word = f"{name}={value}" if is_text else name
+            indices.append(zlib.crc32(word.encode(errors="surrogatepass")) % N_HASHED)
             data.append(1.0 if is_text else float(value))
         starts.append(len(indices))
     table = sp.csr_matrix((data, indices, starts), shape=(len(rows), N_HASHED), dtype=np.float64)

@@ -109,7 +109,9 @@ class _Decompressed(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        data = bytes(self._stream.read(size if size >= 0 else None))
+        # One byte beyond the limit is enough to tell.
+        most = self._source.limits.most_bytes(self._size) - self._n_bytes + 1
+        data = bytes(self._stream.read(min(size, most) if size >= 0 else most))
         self._n_bytes += len(data)
         self._source.limits.check_ratio(self._n_bytes, self._size, self._source)
         return data

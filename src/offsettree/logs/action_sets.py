@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows, is_finite, is_frame, is_sparse, take_rows
 from offsettree._labels import check_actions
+from offsettree._sparse import as_csr
 from offsettree._validation import counted, shown
 from offsettree.exceptions import ActionError, FeatureError, LogError
 from offsettree.logs._item_lookup import find_items
@@ -247,17 +248,17 @@ def _refuse_duplicates(ids: NDArray[Any], starts: NDArray[np.intp], row_name: Ca
 def _as_table(features: Features, what: str, n_rows: int, per: str) -> Features:
     if not is_frame(features):
         if is_sparse(features):
-            features = features.tocsr()
+            features = as_csr(features)
         else:
             try:
                 features = np.asarray(features, dtype=np.float64)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise FeatureError(f"{what} must be a table of numbers, or a frame; {error}.") from None
             if features.ndim != 2:
                 raise FeatureError(f"{what} must be a table of rows and features; got shape {features.shape}.")
-        if not is_finite(features):
-            values = features.data if is_sparse(features) else features
-            bad = ~np.isfinite(values)
+        values = features.data if is_sparse(features) else features
+        # The sum that is looked at first may overflow where no value is infinite.
+        if not is_finite(features) and (bad := ~np.isfinite(values)).any():
             row = int(np.argwhere(bad)[0][0])
             row = int(np.searchsorted(features.indptr, row, side="right") - 1) if is_sparse(features) else row
             raise FeatureError(

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._labels import check_actions, encode_actions, some_labels
 from offsettree._progress import Progress
+from offsettree._sparse import as_csr
 from offsettree._validation import check_range, check_reward_within
 from offsettree.base import BasePolicy
 from offsettree.exceptions import LogError, ParameterError, RewardError
@@ -20,6 +21,7 @@ from offsettree.logs import LoggedData
 from offsettree.online._policy import OnlinePolicy
 from offsettree.online.exploration import EpochGreedy
 from offsettree.online.explorer import Explorer, Explores
+from offsettree.online.square_cb import SquareCB
 
 __all__ = ["ProgressiveResult", "progressive_validation"]
 
@@ -104,7 +106,9 @@ def progressive_validation(
         X = _checked(policy, X)
         labels = _actions_of(learner)
         truth = _Truth.of(y, rewards, labels, count_rows(X), getattr(policy, "reward_range", (0.0, 1.0)))
-    step = _compiled_step if isinstance(policy, OnlinePolicy) else _plain_step
+    # The kernels draw with fixed rates; those of SquareCB depend on what is predicted.
+    compiled = isinstance(policy, OnlinePolicy) and not isinstance(learner, SquareCB)
+    step = _compiled_step if compiled else _plain_step
     n_rows = count_rows(X)
     shown = sys.stderr.isatty() if progress is None else progress
     parts = []
@@ -212,7 +216,7 @@ def _checked(policy: Any, X: Features) -> Features:
         X = np.asarray(X)
     if count_rows(X) == 0:
         raise LogError("X has no rows: there is nothing to decide.")
-    return X.tocsr() if hasattr(X, "tocsr") else X
+    return as_csr(X) if hasattr(X, "tocsr") else X
 
 
 def _actions_of(learner: Any) -> NDArray[Any]:

@@ -59,7 +59,7 @@ class SetLog(Log):
             action_sets=self.own,
         )
 
-    def decide(self, policy: ActionPolicy) -> NDArray[np.intp]:  # type: ignore[override]
+    def decide(self, policy: ActionPolicy) -> NDArray[np.intp]:
         """Return the positions of the ids that a policy chooses."""
         return np.searchsorted(self.actions, policy.predict(self.X, self.own))
 

@@ -31,6 +31,7 @@ __all__ = [
     "Log",
     "Part",
     "Scoring",
+    "Spread",
     "Trial",
     "error_line",
     "folds_of",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 Part = tuple[NDArray[np.intp], NDArray[np.intp]]  # training rows, test rows
+Spread = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], list[Any]]  # calls a function with each arguments
 
 
 @dataclass(frozen=True)
@@ -151,35 +153,36 @@ def run_trial(
     scoring: Scoring,
     start: Callable[[int], bool] = lambda place: True,
     known: SharedModel | None = None,
+    spread: Spread | None = None,
 ) -> dict[int, Trial]:
     """Train a copy of every policy for which `start` returns True, and value its decisions in the test rows.
 
     All are valued by the same reward model, trained on the same rows: a `RewardBoosting` candidate, if there is one.
-    `known` is that model if it is already trained.
+    `known` is that model if it is already trained. `spread` has the candidates trained elsewhere.
     """
     train, test = part
     ahead, rest = log.take(train), log.take(test)
     chosen: dict[int, NDArray[np.intp]] = {}
     trials: dict[int, Trial] = {}
     shared, model = scoring.shared(policies), None
+    elsewhere: dict[int, Any] = {}
+    if spread is not None:
+        begun = [place for place in policies if not (known is not None and place == known.place) and start(place)]
+        jobs = [(policies[place], ahead, rest, place == shared) for place in begun]
+        elsewhere = dict(zip(begun, spread(learn_and_decide, jobs), strict=True))
     for place, policy in policies.items():
         if known is not None and place == known.place:
             chosen[place], trials[place] = known.chosen[test], Trial(0.0)
             continue
-        if not start(place):
+        if spread is None and start(place):
+            trials[place], answers, learned = learn_and_decide(policy, ahead, rest, place == shared)
+        elif place in elsewhere:
+            trials[place], answers, learned = elsewhere[place]
+        else:
             continue
-        started = now()
-        # These warnings are about a part of the log and may be about a loser: they are kept in the results only.
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            error = None
-            try:
-                learned = ahead.fit(policy)
-                chosen[place] = rest.decide(learned)
-                model = learned if place == shared else model
-            except Exception as reason:
-                error = error_line(reason)
-        trials[place] = Trial(now() - started, warning_texts(caught), error)
+        if answers is not None:
+            chosen[place] = answers
+        model = model if learned is None else learned
     predictions: dict[int, Predictions | None]
     if known is not None:
         predictions = {place: known.predict(test, rest.position, answers) for place, answers in chosen.items()}
@@ -193,6 +196,24 @@ def run_trial(
             clipped = estimate_terms(scoring.method, *_clip_outliers(weight, rest.reward), predicted).numerator
         trials[place] = Trial(trials[place].seconds, trials[place].warnings, None, terms, clipped, weight)
     return trials
+
+
+def learn_and_decide(
+    policy: BasePolicy, ahead: Log, rest: Log, is_kept: bool
+) -> tuple[Trial, NDArray[np.intp] | None, BasePolicy | None]:
+    """Train a copy of a policy on some rows and decide on others; return the policy too if it `is_kept`."""
+    started = now()
+    error, answers, learned = None, None, None
+    # These warnings are about a part of the log and may be about a loser: they are kept in the results only.
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            learned = ahead.fit(policy)
+            answers = rest.decide(learned)
+        except Exception as reason:
+            error = error_line(reason)
+    kept = learned if is_kept and answers is not None else None
+    return Trial(now() - started, warning_texts(caught), error), answers, kept
 
 
 def _clip_outliers(

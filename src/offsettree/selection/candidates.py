@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
 from offsettree._validation import check_range, warn_caller
@@ -14,12 +15,13 @@ from offsettree.actions import ActionPolicy, LabelledActions
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
-from offsettree.reductions import CorrectionForest, DoublyRobust, OffsetForest
+from offsettree.reductions import CorrectionForest, DoublyRobust, OffsetForest, RewardBoosting
 from offsettree.registry import POLICIES
 
 __all__ = [
     "Candidate",
     "default_candidates",
+    "early_copy",
     "light_copy",
     "most_tolerant_learner",
     "prepare_candidates",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 N_TREES_COMPARED = 40  # of a forest: half a percent worse than 100, in less than half of the time
+N_FOLDS_EARLY = 3  # of reward boosting, trained on a small part of the log
 
 
 class Candidate(NamedTuple):
@@ -176,14 +179,30 @@ def _prepared_over_sets(
 
 
 def light_copy(policy: BasePolicy) -> BasePolicy:
-    """Return a cheaper copy to compare in place of a candidate: a forest with fewer trees, nearly as good."""
-    changes: dict[str, Any] = {}
+    """Return a cheaper copy to compare in place of a candidate, nearly as good.
+
+    Forests have fewer trees. Logistic regressions have the same optimum by Newton's method: columns that are not
+    centred take L-BFGS up to a thousand steps.
+    """
+    changes: dict[str, Any] = {
+        f"{name}__solver": "newton-cg"
+        for name, each in policy.get_params(deep=True).items()
+        if isinstance(each, LogisticRegression) and each.solver == "lbfgs"
+    }
     if isinstance(policy, OffsetForest) and isinstance(policy.n_trees, int) and policy.n_trees > N_TREES_COMPARED:
-        changes = {"n_trees": N_TREES_COMPARED}
+        changes["n_trees"] = N_TREES_COMPARED
     if isinstance(policy, DoublyRobust) and policy.estimator is None:
-        changes = {"estimator": CorrectionForest(n_estimators=N_TREES_COMPARED)}
+        changes["estimator"] = CorrectionForest(n_estimators=N_TREES_COMPARED)
     light: BasePolicy = clone(policy).set_params(**changes)
     return light
+
+
+def early_copy(policy: BasePolicy) -> BasePolicy:
+    """Return a still cheaper copy to train on a small part of the log: reward boosting with fewer folds."""
+    if not isinstance(policy, RewardBoosting) or policy.n_folds != "auto":
+        return policy
+    early: BasePolicy = clone(policy).set_params(n_folds=N_FOLDS_EARLY)
+    return early
 
 
 def cost_ratio(policy: BasePolicy, light: BasePolicy) -> float:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, is_finite, is_sparse
 from offsettree._messages import Message, Parameter
+from offsettree._plotting import OTHER, draw_intervals, new_axes
 from offsettree._progress import Progress
 from offsettree._traits import tags_of
 from offsettree._validation import as_random_state, check_range, is_number, warn_caller
 from offsettree.base import BasePolicy
+from offsettree.engines import connected, run_all
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.parts import MODEL_METHODS
 from offsettree.exceptions import ParameterError
@@ -28,7 +32,7 @@ from offsettree.selection._row_split import RowSplit
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._set_log import SetLog
 from offsettree.selection._timing import Budget
-from offsettree.selection._trials import Log, Scoring, error_line
+from offsettree.selection._trials import Log, Scoring, Spread, error_line
 from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
@@ -88,6 +92,10 @@ class PolicySearch(BasePolicy):
         it.
     random_state : int, RandomState instance or None, default=None
         Draws the folds, and seeds candidates and reward models without their own seed.
+    engine : optional
+        Where candidates and pairs of folds are tried, several at once: "local" or "local://4" (processes),
+        "dask://host:8786", "ray://host:10001", a `distributed.Client`, or the module `ray` after `ray.init()`. By
+        default this process, with `n_jobs`. The result does not depend on it, unless there is a time budget.
 
     Attributes
     ----------
@@ -182,6 +190,7 @@ class PolicySearch(BasePolicy):
         actions: ArrayLike | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        engine: Any = None,
     ) -> None:
         self.candidates = candidates
         self.cv = cv
@@ -196,6 +205,7 @@ class PolicySearch(BasePolicy):
         self.actions = actions
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
 
     def fit(
         self,
@@ -292,6 +302,44 @@ class PolicySearch(BasePolicy):
             return self.best_policy_.decide(x, available)
         return super().decide(x, available)
 
+    def plot(self, *, axes: Any = None) -> Any:
+        """Draw the values of all candidates that were compared, the chosen one first (extra ``plots``).
+
+        Values are those of `results_`: that of the chosen one is the largest of several, and so rather too high. The
+        dashed line is the logging policy.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib axes
+            Save it by ``axes.figure.savefig(...)``.
+        """
+        check_is_fitted(self)
+        chosen = [row for row in self.results_ if row["outcome"] == "chosen"]
+        others = [row for row in self.results_ if row["outcome"] != "chosen" and row["value"] is not None]
+        others.sort(key=lambda row: -row["value"])
+        rows = [(row["name"], row["value"], row["low"], row["high"]) for row in [*chosen, *others]]
+        axes = new_axes(axes, height=1.3 + 0.4 * len(rows))
+        draw_intervals(axes, rows, first_is_ours=True)
+        if self.estimate_.baseline is not None:
+            axes.axvline(self.estimate_.baseline.value, color=OTHER, linestyle="--", label="as logged")
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, frameon=False)
+        axes.set_xlabel(f"value on held-out rows, with {100 * self.level:g} % intervals")
+        return axes
+
+    def _repr_html_(self) -> str:
+        """Return scikit-learn's diagram and, once fitted, the table of candidates."""
+        diagram = str(super()._repr_html_())
+        results = self.__dict__.get("results_")
+        return diagram if results is None else diagram + results._repr_html_()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def _fit(self, log: CheckedLog) -> None:
         X, position, reward, propensity, available = log.parts()
         low, high = check_range(self.reward_range)
@@ -300,6 +348,13 @@ class PolicySearch(BasePolicy):
         self._search(Log(X, position, reward, propensity, self.actions_, available, (low, high), is_finite(X)))
 
     def _search(self, whole: Log) -> None:
+        if self.engine is None:
+            self._search_spread(whole, None)
+            return
+        with connected(self.engine, self.n_jobs) as engine:
+            self._search_spread(whole, partial(run_all, engine))
+
+    def _search_spread(self, whole: Log, spread: Spread | None) -> None:
         position, reward, over_sets = whole.position, whole.reward, isinstance(whole, SetLog)
         self._check_parameters(len(position))
         budget = Budget(self.time_budget)
@@ -315,7 +370,8 @@ class PolicySearch(BasePolicy):
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
         shares = split.group is None and split.rank is None
-        race = Race(candidates, compared, scoring, rule, results, budget, len(position), self.level, shares=shares)
+        n_rows, level = len(position), self.level
+        race = Race(candidates, compared, scoring, rule, results, budget, n_rows, level, shares=shares, spread=spread)
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
             self.best_policy_, best = self._refit(candidates, race, whole, progress)

@@ -1,0 +1,195 @@
+"""How large columnar files become in memory, told before it happens: compression and dictionaries hide sizes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsettree.logs._thrift import read_struct
+
+__all__ = ["claimed_by_arrow_file", "claimed_by_arrow_stream", "claimed_by_parquet", "written_out_bytes"]
+
+PARQUET = b"PAR1"
+# The numbers of fields in Parquet's own description of a file, of a group of rows, and of a chunk of a column.
+GROUPS, CHUNKS, ABOUT, TYPE, PATH, N_VALUES, DECOMPRESSED = 4, 1, 3, 1, 3, 5, 6
+WIDTHS = {0: 1, 1: 4, 3: 12, 4: 4}  # bytes of a value by its type; all others count as 8
+RECORDS, DICTIONARY = 3, 2  # kinds of messages in Arrow's format
+BLOCK = 24  # bytes: where a message begins, the length of its description, that of its body
+MAGIC = b"ARROW1"
+
+
+def written_out_bytes(batch: pa.RecordBatch) -> int:
+    """Return the size of a batch once dictionaries and views are written out as plain text; at least a byte a cell."""
+    return sum(max(_array_bytes(column), len(column)) for column in batch.columns)
+
+
+def _array_bytes(array: Any) -> int:
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        length = _text_lengths(array.dictionary)
+        if length is None:
+            return 8 * len(array)
+        code = array.indices.drop_null().to_numpy(zero_copy_only=False)
+        return int(length[code].sum())
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return int(_text_lengths(array).sum())
+    if pa.types.is_struct(kind):
+        return sum(_array_bytes(array.field(place)) for place in range(kind.num_fields))
+    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):  # lists that may share their entries
+        n_entries = int(np.asarray(array.sizes).astype(np.int64).sum())
+        return n_entries * max(1, _array_bytes(array.values) // max(1, len(array.values)))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return int(array.nbytes) if not _has_codes(kind) else _array_bytes(array.flatten())
+    return int(array.nbytes)
+
+
+def _has_codes(kind: pa.DataType) -> bool:
+    """Tell lists of texts that are stored once, or of structures with such texts."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _has_codes(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(_has_codes(kind.field(place).type) for place in range(kind.num_fields))
+    return bool(pa.types.is_dictionary(kind) or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def _text_lengths(values: Any) -> Any:
+    """Return the bytes of each text; None where values are of a fixed size."""
+    kind = values.type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        views = values.buffers()[1]
+        if views is None:
+            return np.zeros(len(values), dtype=np.int64)
+        start = 4 * values.offset
+        return np.frombuffer(views, dtype=np.int32)[start : start + 4 * len(values) : 4].astype(np.int64)
+    if not any(
+        test(kind)
+        for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    ):
+        return None
+    return pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def claimed_by_parquet(file: pa.NativeFile, columns: set[str]) -> int:
+    """Return what the columns of a Parquet file take in memory, by its own account; `columns` are top-level names.
+
+    The account is read here: asked for a chunk that is described wrongly, Arrow ends the process.
+    """
+    size = file.size()
+    file.seek(max(0, size - 8))
+    n_bytes, magic = struct.unpack("<I4s", file.read(8)) if size >= 12 else (0, b"")
+    if magic != PARQUET or n_bytes > size - 8:
+        raise ValueError("it does not end as a Parquet file does")
+    file.seek(size - 8 - n_bytes)
+    total = 0
+    for group in read_struct(bytes(file.read(n_bytes))).get(GROUPS, []):
+        for chunk in group.get(CHUNKS, []):
+            about = chunk.get(ABOUT, {})
+            path = about.get(PATH, [b""])
+            if path and path[0].decode(errors="replace") in columns:
+                n_values, decompressed = about.get(N_VALUES, 0), about.get(DECOMPRESSED, 0)
+                total += max(decompressed, n_values * WIDTHS.get(about.get(TYPE), 8))
+    return total
+
+
+def claimed_by_arrow_file(file: pa.NativeFile) -> int:
+    """Return what the batches of an Arrow file take in memory, by their own account; nothing is decompressed."""
+    size = file.size()
+    file.seek(size - 10)
+    n_bytes = struct.unpack("<i", file.read(4))[0]
+    if file.read(6) != MAGIC or not 0 < n_bytes <= size - 10:
+        raise ValueError("it does not end as an Arrow file does")
+    file.seek(size - 10 - n_bytes)
+    footer = _Table.root(bytes(file.read(n_bytes)))
+    total = 0
+    for field in (2, 3):  # dictionaries, batches
+        for block in footer.entries(field, BLOCK):
+            begin, n_description, n_body = struct.unpack("<qi4xq", block)
+            if begin < 0 or n_description < 0 or n_body < 0:
+                raise ValueError("a batch begins before the file")
+            file.seek(begin)
+            total += _claimed(pa.ipc.read_message(file))
+    return total
+
+
+def claimed_by_arrow_stream(stream: pa.NativeFile) -> int:
+    """Return what the batches of a stream take in memory, by their own account; it is read to its end."""
+    return sum(map(_claimed, _messages(stream)))
+
+
+def _messages(stream: pa.NativeFile) -> Iterator[pa.Message]:
+    reader = pa.ipc.MessageReader.open_stream(stream)
+    while True:
+        try:
+            yield reader.read_next_message()
+        except StopIteration:
+            return
+
+
+def _claimed(message: pa.Message) -> int:
+    """Return the size of a message's body once it is decompressed."""
+    body, table = message.body, _Table.root(message.metadata.to_pybytes())
+    kind, header = table.byte(1), table.table(2)
+    if kind == DICTIONARY and header is not None:
+        header = header.table(1)
+    if kind not in (RECORDS, DICTIONARY) or header is None or body is None or header.table(3) is None:
+        return 0 if body is None else int(body.size)
+    total = 0
+    for buffer in header.entries(2, 16):
+        begin, length = struct.unpack("<qq", buffer)
+        if length < 8:
+            continue
+        if not 0 <= begin <= body.size - 8:
+            raise ValueError("a column begins beside its batch")
+        size = struct.unpack("<q", body.slice(begin, 8).to_pybytes())[0]
+        total += size if size >= 0 else length
+    return total
+
+
+class _Table:
+    """A table in the format of flatbuffers, in which Arrow describes its messages."""
+
+    def __init__(self, data: bytes, place: int) -> None:
+        self._data, self._place = data, place
+
+    @classmethod
+    def root(cls, data: bytes) -> _Table:
+        return cls(data, _number("<I", data, 0))
+
+    def _field(self, which: int) -> int | None:
+        """Return where a field begins, if the table has it."""
+        about = self._place - _number("<i", self._data, self._place)
+        if 4 + 2 * which >= _number("<H", self._data, about):
+            return None
+        offset = _number("<H", self._data, about + 4 + 2 * which)
+        return self._place + offset if offset else None
+
+    def byte(self, which: int) -> int:
+        place = self._field(which)
+        return 0 if place is None else _number("<B", self._data, place)
+
+    def table(self, which: int) -> _Table | None:
+        place = self._field(which)
+        return None if place is None else _Table(self._data, place + _number("<I", self._data, place))
+
+    def entries(self, which: int, size: int) -> list[bytes]:
+        """Return the entries of a list, each of so many bytes."""
+        place = self._field(which)
+        if place is None:
+            return []
+        begin = place + _number("<I", self._data, place)
+        n = _number("<I", self._data, begin)
+        if begin + 4 + n * size > len(self._data):
+            raise ValueError("a list in its description is longer than the description")
+        return [self._data[begin + 4 + i * size : begin + 4 + (i + 1) * size] for i in range(n)]
+
+
+def _number(form: str, data: bytes, place: int) -> int:
+    if not 0 <= place <= len(data) - struct.calcsize(form):
+        raise ValueError("its description points outside of itself")
+    number: int = struct.unpack_from(form, data, place)[0]
+    return number
