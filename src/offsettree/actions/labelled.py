@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -129,26 +130,17 @@ class LabelledActions(BaseEstimator, ActionPolicy):
             pairs[row[~lost[row]]] = hits[~lost[row]]
         return pairs
 
-    def decide(self, x: Any, actions: Any) -> Any:
-        """Return the id of the best action for one context.
-
-        Parameters
-        ----------
-        x : mapping of names to values, or sequence of numbers
-            The context.
-        actions : list of ids, list of mappings with an id, or ActionSets of one row
-            The eligible actions.
-        """
-        plain = isinstance(actions, list | tuple) and not any(hasattr(each, "keys") for each in actions)
+    def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
+        plain = isinstance(actions, list | tuple) and not any(isinstance(each, Mapping) for each in actions)
         labels = list(actions) if plain else labels_of(actions)
         if not labels:
             raise ActionError("actions must have ids, as this policy knows nothing else; and at least one of them.")
         known = set(self.policy_.actions_.tolist())
         eligible = [each for each in labels if each in known]
         if not eligible:
-            return labels[0]
+            return 0, labels
         row = x if self.encoder_ is None else self.encoder_.encode([x])[0]
-        return self.policy_.decide(row, available=eligible)
+        return labels.index(self.policy_.decide(row, available=eligible)), labels
 
 
 def _mask(sets: ActionSets, actions: NDArray[Any]) -> NDArray[np.bool_]:
