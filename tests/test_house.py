@@ -70,6 +70,18 @@ def test_public_names_are_sorted_and_documented(module: Any) -> None:
         assert inspect.getdoc(getattr(module, name)), name
 
 
+@pytest.mark.parametrize("folder", ["models", "registry"])
+def test_methods_have_the_docstring_of_the_class_they_come_from_or_their_own(folder: str) -> None:
+    files = (Path(offsettree.__file__).parent / folder).glob("[a-z]*.py")
+    modules = [importlib.import_module(f"offsettree.{folder}.{file.stem}") for file in files]
+    for cls in {each for module in modules for _, each in inspect.getmembers(module, inspect.isclass)}:
+        if cls.__module__.startswith("offsettree."):
+            for name in (name for name in vars(cls) if not name.startswith("_")):
+                member = inspect.getattr_static(cls, name)
+                if callable(member) or isinstance(member, property | classmethod):
+                    assert inspect.getdoc(getattr(cls, name)), f"{cls.__name__}.{name}"
+
+
 def test_the_drawn_layers_are_the_checked_ones() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     (contract,) = (each for each in settings["tool"]["importlinter"]["contracts"] if each["type"] == "layers")

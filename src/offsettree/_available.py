@@ -14,17 +14,6 @@ from offsettree._labels import check_actions, encode_actions, some_labels
 from offsettree._sparse import check_sparse
 from offsettree.exceptions import ActionError, FeatureError
 
-__all__ = [
-    "Available",
-    "best_of",
-    "certain",
-    "check_available",
-    "check_available_for_one",
-    "check_available_to_log",
-    "pieces",
-    "rank_by_choosing",
-]
-
 VALUES_AT_ONCE = 1 << 24  # entries of a dense mask held at a time
 
 

@@ -13,25 +13,6 @@ from offsettree._sparse import check_sparse
 from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
 from offsettree.exceptions import FeatureError, FeatureTypeError
 
-__all__ = [
-    "Features",
-    "append_indicator",
-    "as_floats",
-    "as_one_row",
-    "check_features",
-    "check_kind",
-    "check_numbers",
-    "count_rows",
-    "equal_column",
-    "is_finite",
-    "is_frame",
-    "is_sparse",
-    "numeric_columns",
-    "refuse_dates",
-    "take_rows",
-]
-
-
 # An array, a CSR matrix or a frame: no protocol covers the three, so the alias is for the reader.
 Features: TypeAlias = Any
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree._features import Features, as_floats, count_rows, is_frame, is_sparse, numeric_columns
 
-__all__ = ["Fingerprint", "remember_rows", "share_remembered"]
-
 N_KEPT = 1024  # hashes kept: 8 kB, and as much for their counts
 N_COLUMNS = 6
 N_LOOKED_AT, N_CANDIDATES = 512, 256  # rows and columns examined to find the columns to hash

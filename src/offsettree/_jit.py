@@ -25,15 +25,6 @@ from numba.core.types import unliteral
 
 from offsettree.exceptions import OffsetTreeWarning
 
-__all__ = [
-    "borrowing_kernel",
-    "forget_stale",
-    "kernel",
-    "kernel_reordering_sums",
-    "part",
-    "part_reordering_sums",
-]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # An undocumented option of numba: without it, parts are slower but equally correct.

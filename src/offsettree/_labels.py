@@ -10,16 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._validation import as_float, counted, lengths_differ, shown
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
-__all__ = [
-    "bad_whole_numbers",
-    "check_actions",
-    "check_positions",
-    "encode_actions",
-    "find_actions",
-    "some_labels",
-    "unique_labels",
-]
-
 LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["ModuleOnDemand", "names_on_demand"]
-
 
 def names_on_demand(package: str, files: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """Return a package's `__getattr__`, given its files and the names that each defines.

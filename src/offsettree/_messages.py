@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-__all__ = ["Message", "Parameter", "as_options"]
-
 
 class Parameter(NamedTuple):
     """A parameter within a message that is also an option of the command line.

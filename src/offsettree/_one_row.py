@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["label_function"]
-
 
 def label_function(one_row: Callable[[Any], int], n_features: int, labels: list[Any]) -> Callable[[Any], Any]:
     """Return the function from a context to its label; None stands for what must be looked at more closely.

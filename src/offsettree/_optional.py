@@ -7,8 +7,6 @@ from types import ModuleType
 
 from offsettree.exceptions import MissingExtraError
 
-__all__ = ["require"]
-
 
 def require(module: str, *, extra: str) -> ModuleType:
     """Import a module that an extra of this package installs.

@@ -7,8 +7,6 @@ import time
 from threading import Event, Lock, Thread
 from typing import Self, TextIO
 
-__all__ = ["Progress"]
-
 INTERVAL = 10.0  # seconds between lines if the stream is not a terminal
 FIRST_ESTIMATE = 0.05  # share of the work done before a time left is shown: first calls compile and read files
 

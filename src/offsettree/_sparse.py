@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree.exceptions import FeatureError
 
-__all__ = ["as_csr", "check_sparse"]
-
 INDICES = (np.dtype(np.int32), np.dtype(np.int64))  # the types that scipy's own code takes
 
 

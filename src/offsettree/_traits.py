@@ -9,17 +9,6 @@ from offsettree.exceptions import ParameterError
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = [
-    "check_learner",
-    "may_pick_columns",
-    "tags_of",
-    "take_over_input_tags",
-    "takes_categories",
-    "takes_missing",
-    "takes_nominal",
-    "weight_keyword",
-]
-
 
 def check_learner(learner: Any, kind: str, parameter: str) -> None:
     """Refuse anything but a learner of the kind wanted, "classifier" or "regressor"."""

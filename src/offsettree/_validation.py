@@ -22,28 +22,6 @@ from offsettree.exceptions import (
     RewardError,
 )
 
-__all__ = [
-    "LEAST_PROPENSITY",
-    "as_float",
-    "as_random_state",
-    "bad_propensities",
-    "bad_rewards",
-    "check_labels",
-    "check_n_jobs",
-    "check_propensity",
-    "check_range",
-    "check_reward",
-    "check_reward_within",
-    "check_weight",
-    "counted",
-    "is_number",
-    "lengths_differ",
-    "propensity_remedy",
-    "refuse_scoring_without_log",
-    "shown",
-    "warn_caller",
-]
-
 LEAST_PROPENSITY = 1e-300  # below, the weight 1 / propensity is infinite
 MOST_PROPENSITY = 1 + 1e-6  # probabilities are often float32, or were printed and read again
 DEEPEST_CALL = 12  # of a fit within scikit-learn's tools, such as that of a pipeline's last step

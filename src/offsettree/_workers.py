@@ -7,8 +7,6 @@ import os
 import threading
 import time
 
-__all__ = ["end_with_parent"]
-
 SECONDS = 1.0
 
 

@@ -199,8 +199,11 @@ class Policy(ABC):
         ready = self._ready()
         label_of: Callable[[Any], Any] = _nothing
         if ready is not None and ready.fast is not None:
-            one_row = ready.fast.one_row(ready.refused)
+            by_numpy = ready.fast.one_row_by_numpy(ready.refused)
+            one_row = by_numpy or ready.fast.one_row(ready.refused)
             label_of = label_function(one_row, self.n_features_in_, self.actions_.tolist())
+            if by_numpy is not None:
+                return label_of  # and not kept: one of the next is compiled
         elif ready is not None and ready.model is not None and ready.inputs.nominal is not None:
             fast, refused = ready.model.fast(ready.inputs.missing)
             of_numbers = label_function(fast.one_row(refused), ready.inputs.n_columns, self.actions_.tolist())

@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from offsettree import ActionTree
 from offsettree.learners import ConstantClassifier
 from offsettree.models import graph_from_tables
+from offsettree.models._by_numpy import by_most_walks
 from offsettree.models.graph import SplitGraph, round_down
 from tests.models.plain import NO_SETS, FlatClassifier, compile_contests, node_by_node, random_flat_tree
 from tests.strategies import nested_pairs, seeds
@@ -60,6 +61,8 @@ def test_graphs_decide_as_their_trees_do(
     if kind != "f2":
         one_row = compiled.one_row(refused=0)
         assert [one_row(row) for row in X] == expected.tolist()
+        by_numpy = by_most_walks(compiled, np.array([compiled.root], dtype=np.int32), refused=0)
+        assert [by_numpy(row) for row in X] == expected.tolist()
         np.testing.assert_array_equal(compiled.choose(sp.csr_matrix(X)), expected)
         np.testing.assert_array_equal(compiled.choose(sp.csr_array(X)), expected)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(compiled)).choose(X), expected)

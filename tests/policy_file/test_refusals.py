@@ -167,7 +167,8 @@ def test_a_file_larger_than_expected_is_refused(files: dict[str, Path]) -> None:
 def test_arrays_of_objects_are_refused(files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.BytesIO()
     np.save(file, np.array([Bomb(tmp_path / "trace")], dtype=object), allow_pickle=True)
-    monkeypatch.setattr(_archive, "_as_npy", lambda array: file.getvalue())
+    real = _archive._as_npy
+    monkeypatch.setattr(_archive, "_as_npy", lambda name, array: (file.getvalue(), real(name, array)[1]))
     forged = forge(files[TREE], lambda manifest, arrays: None, tmp_path / "forged")
     with pytest.raises(PolicyFileError, match=r"must have as many bytes|header differs"):
         load(forged)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from pathlib import Path
 from typing import Any
 
 from offsettree._optional import require
-from offsettree.cli._folders import make_folder
-from offsettree.cli._output import print_json
-from offsettree.exceptions import ParameterError
+from offsettree.cli._reproducing import add_output, add_seeds, check_runs, make_folder, print_results, stem_of
 from offsettree.experiments import banditron, banditron_report, streams
-from offsettree.experiments.seeds import splits_of
 
 __all__ = ["configure"]
-
-N_SEEDS = 5
 
 EXAMPLE = """examples:
   offsettree reproduce banditron --data synsep --rows 30000 --seeds 3
@@ -44,25 +36,14 @@ def configure(results: Any) -> None:
         "file (default: synsep)",
     )
     parser.add_argument("--rows", type=int, metavar="N", help="number of rows (default: all; a million if generated)")
-    parser.add_argument(
-        "--seeds",
-        type=int,
-        default=N_SEEDS,
-        metavar="S",
-        help=f"number of runs, each on its own rows (default: {N_SEEDS})",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="random seed of the runs (default: 0)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads (default: all cores)")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for records, table and figure")
-    parser.add_argument("--json", action="store_true", help="print the records as JSON")
+    add_seeds(parser)
+    add_output(parser, "threads", "records")
     parser.set_defaults(run=run_banditron)
 
 
 def run_banditron(options: argparse.Namespace) -> int:
     """Run what the records lack; write the table and the figure; print the table with a verdict."""
-    if options.seeds < 1 or options.jobs < 1:
-        raise ParameterError(f"--seeds and --jobs must be at least 1; got {options.seeds} and {options.jobs}.")
-    splits_of(options.seed, options.seeds)  # refuses what is not a seed before anything is made
+    check_runs(options, "seeds", "jobs")
     require("matplotlib", extra="plots")
     stream = streams.open_stream(options.data, options.rows)
     make_folder(options.out)
@@ -70,16 +51,9 @@ def run_banditron(options: argparse.Namespace) -> int:
     banditron.run(records, stream, n_seeds=options.seeds, seed=options.seed, n_jobs=options.jobs)
     done = banditron.select(records, stream.identity, stream.n_rows, options.seeds, options.seed)
     text = banditron_report.page(done, stream.name)
-    # Results on part of the rows, or of fewer runs, must not overwrite those of all.
-    stem = f"banditron-{stream.name}" + ("" if stream.whole else f"-{stream.n_rows}-rows")
-    stem += f"-{options.seeds}-runs" * (options.seeds != N_SEEDS)
-    stem += f"-seed-{options.seed}" * (options.seed != 0)
+    stem = stem_of(options, f"banditron-{stream.name}" + ("" if stream.whole else f"-{stream.n_rows}-rows"))
     path = options.out / f"{stem}.md"
     path.write_text(text, encoding="utf-8")
     figures = banditron_report.draw(done, stream.name, options.out, stem)
-    written = ", ".join(str(file) for file in (records.path, path, *figures))
-    if options.json:
-        print_json({"records": list(done), "written": [str(file) for file in (records.path, path, *figures)]})
-    else:
-        sys.stdout.write(f"{text}\nWritten: {written}\n")
+    print_results(options, text, {"records": list(done)}, [records.path, path, *figures])
     return 0

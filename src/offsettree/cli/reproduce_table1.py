@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 from offsettree import datasets
 from offsettree._optional import require
-from offsettree.cli._folders import make_folder
-from offsettree.cli._output import print_json
+from offsettree.cli._reproducing import add_output, make_folder, print_results
 from offsettree.exceptions import ParameterError
 from offsettree.experiments import figure1, report, table1
 from offsettree.experiments.seeds import splits_of
@@ -42,9 +38,7 @@ def configure(results: Any) -> None:
     table.add_argument("--readings", action="store_true", help="run the alternative readings of the paper's protocol")
     table.add_argument("--splits", type=int, default=10, help="number of random splits (default: 10)")
     table.add_argument("--seed", type=int, default=0, help="random seed of splits, draws and policies (default: 0)")
-    table.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
-    table.add_argument("--out", type=Path, default=Path("results"), help="folder for records, table and figure")
-    table.add_argument("--json", action="store_true", help="print the mean errors as JSON")
+    add_output(table, "processes", "mean errors")
     table.set_defaults(run=run_table1)
 
 
@@ -92,10 +86,7 @@ def run_table1(options: argparse.Namespace) -> int:
     if draws_figure:
         stem = f"figure1-{options.learners}{part}"
         written += figure1.draw(errors, options.out, regressions=regressions, trees=trees, stem=stem)
-    if options.json:
-        print_json({"mean_errors": _nested(errors), "written": [str(file) for file in written]})
-    else:
-        sys.stdout.write(f"{text}\nWritten: {', '.join(str(file) for file in written)}\n")
+    print_results(options, text, {"mean_errors": _nested(errors)}, written)
     return 0
 
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from offsettree.encoding.raw_columns import Column, Dates, Numbers, Texts
 from offsettree.encoding.spellings import as_text
 
-__all__ = ["Summary"]
-
 MOST_WORDS = 100_000  # that are counted of one column; beyond, the rarest half is forgotten
 PIECE = 1 << 16
 FEWEST_ROWS_OF_ID = 50  # below, that all values differ says little

@@ -19,8 +19,6 @@ from offsettree.encoding.encoded_column import LARGEST, EncodedColumn
 from offsettree.encoding.raw_columns import from_values
 from offsettree.encoding.spellings import TRUTH, as_text, read_number
 
-__all__ = ["RowEncoder"]
-
 Row = NDArray[np.float32]
 Write = Callable[[Any, Row], None]
 

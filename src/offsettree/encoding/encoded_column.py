@@ -116,25 +116,24 @@ class EncodedColumn:
 
     def as_numbers(self, column: Column, at: Callable[[int], str]) -> NDArray[np.float64]:
         """Return a raw column as numbers, NaN where missing; refuse what is none."""
+        if isinstance(column, Dates):
+            known = ~np.isnat(column.values)
+            if known.any():
+                raise FeatureError(
+                    f"column {self.name!r} must hold numbers, as in training; got dates, the first in "
+                    f"{at(int(known.argmax()))}."
+                )
+            return np.full(len(column.values), np.nan)
         if isinstance(column, Numbers):
-            return self._within_range(column.values, at)
-        if isinstance(column, Texts):
+            values = column.values
+        else:
             table, bad = _read_words(column, read_number, np.nan)
             if bad is not None:
                 raise FeatureError(
                     f"column {self.name!r} must hold numbers, as in training; got {column.words[column.codes[bad]]!r} "
                     f"in {at(bad)}. Leave missing values empty."
                 )
-            return self._within_range(np.asarray(table, dtype=np.float64)[column.codes], at)
-        known = ~np.isnat(column.values)
-        if known.any():
-            raise FeatureError(
-                f"column {self.name!r} must hold numbers, as in training; got dates, the first in "
-                f"{at(int(known.argmax()))}."
-            )
-        return np.full(len(column.values), np.nan)
-
-    def _within_range(self, values: NDArray[np.float64], at: Callable[[int], str]) -> NDArray[np.float64]:
+            values = np.asarray(table, dtype=np.float64)[column.codes]
         if not self.infinite and (odd := np.isinf(values)).any():
             row = int(odd.argmax())
             raise FeatureError(

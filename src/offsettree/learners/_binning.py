@@ -23,8 +23,6 @@ from offsettree._validation import warn_caller
 from offsettree.encoding.frame_indicators import factorise
 from offsettree.exceptions import FeatureError
 
-__all__ = ["Bins", "rows_looked_at", "tables"]
-
 N_VALUES = 63
 SAMPLE = 20_000  # rows from which quantiles are taken
 SORTED = 1 << 18  # values of the sample that are sorted at once

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from offsettree._features import Features, count_rows, is_frame, is_sparse
 from offsettree.exceptions import FeatureError
 
-__all__ = ["Columns", "read_columns"]
-
 LEVELS_OF_BOOL = ["False", "True"]
 
 

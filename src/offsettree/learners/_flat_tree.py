@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FIELDS", "FlatTree", "sets_of_words"]
-
 FIELDS = ("feature", "threshold", "left", "right", "missing_left", "category_set")  # one value per entry
 
 

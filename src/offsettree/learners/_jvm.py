@@ -20,8 +20,6 @@ from typing import Any
 from offsettree._optional import require
 from offsettree.exceptions import FeatureError, JavaError
 
-__all__ = ["explained", "java_class", "start_java"]
-
 OPTIONS = [
     "-Xrs",  # Ctrl-C stays Python's
     "-XX:+UseSerialGC",  # the other collectors bring a thread per core and take memory before they need it

@@ -14,27 +14,6 @@ from numpy.typing import NDArray
 
 from offsettree._jit import borrowing_kernel
 
-__all__ = [
-    "FEW_ROWS",
-    "MISSING",
-    "NONE",
-    "N_BINS",
-    "ONE",
-    "Entry",
-    "Room",
-    "Rows",
-    "Settings",
-    "count",
-    "count_block",
-    "count_column",
-    "draw_below",
-    "make_room",
-    "occurring",
-    "take_away",
-    "take_lane",
-    "tries_all",
-]
-
 N_BINS = 64
 MISSING = N_BINS - 1
 FEW_ROWS = 64  # up to which no histogram is kept for the entries below

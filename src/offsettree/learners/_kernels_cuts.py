@@ -20,8 +20,6 @@ from offsettree.learners._kernels_counts import (
     take_lane,
 )
 
-__all__ = ["count_values", "gain", "judge_cuts", "split_column", "split_lane", "sum_up_drawn"]
-
 trailing_zeros: Any = numbers.trailing_zeros
 
 

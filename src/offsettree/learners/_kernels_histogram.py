@@ -27,18 +27,6 @@ from offsettree.learners._kernels_counts import (
 from offsettree.learners._kernels_splits import find_split
 from offsettree.learners.scratch import Drawn, Entries, Scratch, Table
 
-__all__ = [
-    "bin_columns",
-    "emit",
-    "find_leaf",
-    "find_leaves",
-    "grow",
-    "held_out_error",
-    "judge",
-    "seeded",
-    "weight_wrong",
-]
-
 
 @borrowing_kernel
 def seeded(scratch: Scratch, seed: int) -> None:

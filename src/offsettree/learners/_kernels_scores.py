@@ -15,8 +15,6 @@ from numba.extending import intrinsic
 
 from offsettree._jit import borrowing_kernel, kernel, part
 
-__all__ = ["centre_row", "dot", "score_rows", "weigh"]
-
 LANES = 8  # sums side by side: what one vector instruction adds
 
 

@@ -24,8 +24,6 @@ from offsettree.learners._kernels_counts import (
 )
 from offsettree.learners._kernels_cuts import count_values, gain, judge_cuts, split_column, split_lane, sum_up_drawn
 
-__all__ = ["find_split"]
-
 
 @borrowing_kernel
 def find_split(rows: Rows, entry: Entry, settings: Settings, room: Room) -> Any:

@@ -7,8 +7,6 @@ from typing import Any
 
 from sklearn.base import clone
 
-__all__ = ["Template"]
-
 
 class Template:
     """An unfitted estimator, made ready once to be copied for every contest or draw.

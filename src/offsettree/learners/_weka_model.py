@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from offsettree.learners._columns import Columns
 from offsettree.learners._jvm import explained, java_class, start_java
 
-__all__ = ["WekaModel"]
-
 COMPRESSION_LEVEL = 6
 
 

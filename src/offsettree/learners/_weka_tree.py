@@ -17,8 +17,6 @@ from offsettree._validation import check_labels, check_weight
 from offsettree.learners._columns import read_columns
 from offsettree.learners._weka_model import WekaModel
 
-__all__ = ["WekaClassifier", "WekaRegressor", "WekaTree"]
-
 
 class WekaTree(BaseEstimator):
     """What Weka's trees have in common: tables in, distributions out, the tree as text."""

@@ -21,8 +21,6 @@ from offsettree.logs._written_out import (
     written_out_bytes,
 )
 
-__all__ = ["ArrowReader", "ParquetReader"]
-
 BATCH_ROWS = 1 << 16
 
 

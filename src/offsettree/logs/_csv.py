@@ -28,9 +28,7 @@ from offsettree.logs._csv_form import (
 )
 from offsettree.logs._reader import Chunk, Options, Reader
 from offsettree.logs._source import Source, open_stream, read_head, reading
-from offsettree.logs._tables import MISSING, on_the_wall, plain
-
-__all__ = ["CsvReader"]
+from offsettree.logs._tables import MISSING, local_times, plain
 
 BLOCK_SIZE = 1 << 20
 
@@ -188,7 +186,7 @@ class CsvReader(Reader):
                     table = pa.Table.from_batches([batch])
                     for name in set(zoned).intersection(table.column_names):
                         place = table.column_names.index(name)
-                        table = table.set_column(place, name, on_the_wall(table.column(place)))
+                        table = table.set_column(place, name, local_times(table.column(place)))
                     yield table
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             # The threaded reader does not number the rows: read again in order to find the first bad one.

@@ -17,17 +17,6 @@ from offsettree.logs._reader import Options
 from offsettree.logs._source import Source, read_head
 from offsettree.logs._tables import as_numerals
 
-__all__ = [
-    "ENCODING_REMEDY",
-    "UnlikeFirstError",
-    "converts",
-    "decoded",
-    "explained",
-    "is_numeral",
-    "refuse_value",
-    "sniff_delimiter",
-]
-
 DELIMITERS = (",", "\t", ";", "|")
 ENCODING_REMEDY = Message(
     "If the whole file is in another encoding, pass it: ",

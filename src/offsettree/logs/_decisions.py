@@ -14,8 +14,6 @@ from offsettree.logs._ndjson import parse_lines
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._vw import features_in, number_in
 
-__all__ = ["Decision", "dsjson_decisions", "vw_decisions"]
-
 Features = dict[str, float | str]
 
 

@@ -11,8 +11,6 @@ from offsettree.logs._ndjson import as_float, parse_lines
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._sparse import LARGEST_LABEL, Example, SparseReader, feature_name
 
-__all__ = ["DsjsonReader", "action_id", "features_of", "first_of", "number_of", "split_id"]
-
 
 class DsjsonReader(SparseReader):
     """A log as ``vw --dsjson --cb_explore_adf`` reads it.

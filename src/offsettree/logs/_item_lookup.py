@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._validation import counted, shown
 from offsettree.exceptions import ActionError, LogError
 
-__all__ = ["find_items"]
-
 
 def find_items(
     ids: NDArray[Any],

@@ -10,8 +10,6 @@ import numpy as np
 from offsettree._messages import Parameter
 from offsettree.exceptions import LogError, ParameterError
 
-__all__ = ["Limits"]
-
 LINE_BYTES = 1 << 24
 FREE_BYTES = 1 << 26  # any file may grow to this size
 STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')

@@ -16,8 +16,6 @@ from offsettree.exceptions import ActionError, LogError, PropensityError, Reward
 from offsettree.logs._reader import Chunk
 from offsettree.logs._tables import as_numerals
 
-__all__ = ["MOST_ACTIONS", "actions_of", "frame_of", "propensities_of", "refuse_ids", "rewards_of"]
-
 MOST_ACTIONS = 100_000
 FEW_ROWS = 100  # below, half as many actions as rows may well be meant
 COUNTED = "rows are counted from 1, without a header"

@@ -19,9 +19,7 @@ from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, line_blocks
-from offsettree.logs._tables import on_the_wall
-
-__all__ = ["NdjsonReader", "as_float", "parse_lines"]
+from offsettree.logs._tables import local_times
 
 PIECE = 1 << 16  # bytes parsed at a time in the first pass, so that rows with ever new keys are noticed early
 CELL_BYTES = 8
@@ -207,7 +205,7 @@ def _flattened(table: pa.Table, types: dict[Keys, pa.DataType]) -> pa.Table:
         column = table.column(keys[0])
         for key in keys[1:]:
             column = pc.struct_field(column, key)
-        columns[".".join(keys)] = on_the_wall(column) if pa.types.is_timestamp(kind) else column.cast(kind)
+        columns[".".join(keys)] = local_times(column) if pa.types.is_timestamp(kind) else column.cast(kind)
     return pa.table(columns)
 
 
@@ -236,7 +234,7 @@ def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
     convert: Callable[[Any], Any] = as_float if kind == pa.float64() else _text if kind == pa.string() else _unchanged
     found = [None if value is None else convert(value) for value in values]
-    return on_the_wall(pa.array(found, pa.string())) if pa.types.is_timestamp(kind) else pa.array(found, kind)
+    return local_times(pa.array(found, pa.string())) if pa.types.is_timestamp(kind) else pa.array(found, kind)
 
 
 def as_float(number: float) -> float | None:

@@ -11,17 +11,6 @@ from numpy.typing import NDArray
 from offsettree._messages import Message, Parameter
 from offsettree.logs.guess import looks_like
 
-__all__ = [
-    "alike_but_for_blanks",
-    "known_too_late",
-    "left_out_as_action",
-    "left_out_as_group",
-    "left_out_by_name",
-    "left_out_by_type",
-    "same_as_action",
-    "useless",
-]
-
 FEWEST_ROWS = 50  # below, that a column goes with the action may be chance
 FIRST_ROWS = 1000
 KEEP = Message("name all features, ", Parameter("features", [...]), ", to keep ")

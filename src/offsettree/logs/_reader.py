@@ -16,8 +16,6 @@ from offsettree.exceptions import LogError
 from offsettree.logs._source import Source
 from offsettree.logs._tables import in_chunks, plain, with_kinds
 
-__all__ = ["Chunk", "Options", "Reader", "check_columns"]
-
 
 @dataclass(frozen=True)
 class Options:

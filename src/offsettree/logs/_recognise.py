@@ -13,8 +13,6 @@ from offsettree.exceptions import LogError
 from offsettree.logs._source import Source, read_head
 from offsettree.registry import FORMATS, resolve
 
-__all__ = ["FileStart", "recognise"]
-
 OFTEN_CSV = ("csv", "ndjson", "vw", "dsjson")  # suffixes that CSV files have too
 FOREIGN = {
     b"PK\x03\x04": "a zip archive or an Excel workbook: unpack it, or save the sheet as CSV",

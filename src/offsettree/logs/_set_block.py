@@ -11,8 +11,6 @@ from offsettree._features import Features
 from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.checked_log import Columns
 
-__all__ = ["FileRows", "SetBlock"]
-
 
 class SetBlock(NamedTuple):
     """Consecutive rows of a file or of several.

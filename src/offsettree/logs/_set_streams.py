@@ -20,8 +20,6 @@ from offsettree.logs._vw import VwReader
 from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.checked_log import Columns, judge_columns
 
-__all__ = ["SetStream"]
-
 MOST_NAMES = 1024  # with more, names are hashed to the columns of a sparse matrix
 N_HASHED = 1 << 18
 

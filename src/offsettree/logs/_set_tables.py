@@ -21,8 +21,6 @@ from offsettree.logs.checked_log import Columns
 from offsettree.logs.log_file import LogFile
 from offsettree.logs.readers import open_reader
 
-__all__ = ["ActionTable", "SetTables", "ids_in"]
-
 SEPARATORS = re.compile(r"[|\s]+")
 ITEMS = Parameter("items", option="actions")
 ITEM_ID = Parameter("item_id", option="action-id")

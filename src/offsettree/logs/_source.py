@@ -18,8 +18,6 @@ from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._limits import Limits
 
-__all__ = ["Source", "find_sources", "line_blocks", "open_stream", "read_head", "reading"]
-
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
 BLOCK_SIZE = 1 << 22
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # of Hive, Spark and Arrow
@@ -48,7 +46,8 @@ def find_sources(path: str | os.PathLike[str]) -> list[Source]:
     if not root.exists():
         raise LogError(f"the log must be an existing file or folder; {root} does not exist. Check the path.")
     if not root.is_dir():
-        _refuse_empty(root)
+        if root.stat().st_size == 0:
+            raise LogError(f"a log must have rows; {root} is empty (0 bytes). Was it written to the end?")
         return [Source(root)]
     files = sorted(file for file in root.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(root)))
     files = [file for file in files if file.stat().st_size]
@@ -58,11 +57,6 @@ def find_sources(path: str | os.PathLike[str]) -> list[Source]:
             "files do not count). Give the folder that the files are in."
         )
     return _typed([Source(file, _partition(file.relative_to(root))) for file in files], root)
-
-
-def _refuse_empty(file: Path) -> None:
-    if file.is_file() and file.stat().st_size == 0:
-        raise LogError(f"a log must have rows; {file} is empty (0 bytes). Was it written to the end?")
 
 
 def _is_hidden(file: Path) -> bool:
@@ -96,7 +90,8 @@ def _typed(sources: list[Source], root: Path) -> list[Source]:
 def open_stream(source: Source) -> pa.NativeFile:
     """Open a file for reading from its beginning, decompressed according to its first bytes."""
     file = pa.OSFile(os.fsencode(source.file), "rb")
-    compression = _compression(file.read(4))
+    magic = file.read(4)
+    compression = next((name for start, name in COMPRESSED.items() if magic.startswith(start)), None)
     file.seek(0)
     return file if compression is None else pa.PythonFile(_Decompressed(source, file, compression), "r")
 
@@ -124,10 +119,6 @@ class _Decompressed(io.RawIOBase):
     def close(self) -> None:
         self._stream.close()
         super().close()
-
-
-def _compression(magic: bytes) -> str | None:
-    return next((name for start, name in COMPRESSED.items() if magic.startswith(start)), None)
 
 
 def read_head(source: Source, n_bytes: int = 1 << 16) -> bytes:

@@ -17,8 +17,6 @@ from offsettree.logs._reader import Chunk, Options, Reader, check_columns
 from offsettree.logs._source import Source
 from offsettree.logs._tables import with_kinds
 
-__all__ = ["LARGEST_LABEL", "Example", "SparseReader"]
-
 MOST_COLUMNS = 1024  # more features become a sparse matrix
 ROWS_AT_ONCE = 4096  # rows held as Python objects
 LARGEST_LABEL = 2**63 - 1  # of an integer array

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from offsettree.encoding.spellings import MISSING, OFFSET
 from offsettree.exceptions import LogError
 
-__all__ = ["MISSING", "as_numerals", "flat_names", "in_chunks", "on_the_wall", "plain", "plain_type", "with_kinds"]
+__all__ = ["MISSING", "as_numerals", "flat_names", "in_chunks", "local_times", "plain", "plain_type", "with_kinds"]
 
 
 SHORT_VIEW = 12  # bytes of text that Arrow keeps beside its length
@@ -118,7 +118,7 @@ def as_numerals(column: pa.ChunkedArray, decimal: str = ".") -> pa.ChunkedArray:
     return column if decimal == "." else pc.replace_substring(column, decimal, ".")
 
 
-def on_the_wall(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def local_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Read text as the times that clocks showed, whatever their offset: an hour of the day means that one."""
     return pc.replace_substring_regex(as_numerals(column), OFFSET, r"\1").cast(pa.timestamp("us"))
 

@@ -10,8 +10,6 @@ from offsettree.exceptions import LogError
 from offsettree.logs._source import Source, line_blocks
 from offsettree.logs._sparse import LARGEST_LABEL, Example, SparseReader, feature_name
 
-__all__ = ["VwReader", "features_in", "number_in"]
-
 
 class VwReader(SparseReader):
     """A log as ``vw --cb`` reads it; features of a namespace are named ``namespace.feature``, absent ones are 0."""

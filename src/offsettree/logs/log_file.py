@@ -249,15 +249,12 @@ def read_columns(path: Path, **arguments: Any) -> LogColumns:
         if 0 < len(same) < len(features):
             features = [name for name in features if name not in same]
             X, notes = X[features], (*notes, left_out_as_action(same, log.action))
-    return LogColumns(X, action, reward, propensity, features, notes, log.roles, _joined(extra))
+    beside = {}
+    if extra:
+        import pandas as pd
 
-
-def _joined(pieces: dict[str, list[Any]]) -> dict[str, Any]:
-    if not pieces:
-        return {}
-    import pandas as pd
-
-    return {name: pd.concat(parts, ignore_index=True) for name, parts in pieces.items()}
+        beside = {name: pd.concat(pieces, ignore_index=True) for name, pieces in extra.items()}
+    return LogColumns(X, action, reward, propensity, features, notes, log.roles, beside)
 
 
 def _checked_constant(propensity: Any) -> float:

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["choose_rows_by", "dense_blocks", "is_csr", "over_csr", "over_rows", "over_tables", "usable_threads"]
-
 ROWS_PER_THREAD = 10_000  # below, waking a thread costs more than it saves
 ROWS_PER_COPY = 4096
 VALUES_AT_ONCE = 1 << 22  # of a CSR matrix that are written out

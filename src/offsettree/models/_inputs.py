@@ -14,8 +14,6 @@ from offsettree.exceptions import FeatureError, PolicyFileError
 from offsettree.models._nominal import NominalColumns
 from offsettree.models.part import Part, is_text
 
-__all__ = ["Inputs"]
-
 MOST_UNNAMED = 1 << 24  # columns: a row of them is written out by some kernels, which must not take all memory
 SAME_ORDER = "Pass the columns that the policy was fitted on, in the same order."
 

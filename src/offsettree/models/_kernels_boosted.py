@@ -15,8 +15,6 @@ from offsettree.models._kernels_eights import add_to_four
 from offsettree.models.boosted import FLAG, MISSING
 from offsettree.models.layout import HAS_INFINITY, HAS_NAN
 
-__all__ = ["Linear", "Trees", "add_leaves", "choose_one", "choose_rows", "score_rows"]
-
 BLOCK = 256  # rows that go through a tree at once
 TREES_AT_ONCE = 16
 NO_NUMBER = np.uint8(MISSING)

@@ -12,9 +12,6 @@ from offsettree.models._kernels_graph import walk
 from offsettree.models._kernels_rows import load
 from offsettree.models.layout import BY_MARGIN, BY_SPLITS, HAS_NAN
 
-__all__ = ["choose_csr", "choose_rows"]
-
-
 NO_SCORES = np.empty((0, 0), np.float32)
 NOT_CENTRED = np.empty(0, np.float32)
 BLOCK = 512  # rows that are asked about at once: a tree comes from far off, and once for all that meet at a contest

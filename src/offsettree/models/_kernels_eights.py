@@ -15,8 +15,6 @@ from numba.extending import intrinsic, models, register_model
 
 from offsettree._jit import part
 
-__all__ = ["add_to_four"]
-
 VECTOR = ir.VectorType(ir.FloatType(), 8)  # LLVM splits it where the processor has shorter ones
 ALIGNMENT = 4  # in bytes: eights begin at any float32
 

@@ -16,8 +16,6 @@ from offsettree.models._kernels_graph import LANES, walk
 from offsettree.models._kernels_scored import answer_lanes, load_scored
 from offsettree.models.layout import HAS_NAN
 
-__all__ = ["vote_csr", "vote_one", "vote_rows"]
-
 BLOCK = 32 * LANES  # rows at a time: a tree comes from far off, and once for all of them
 
 

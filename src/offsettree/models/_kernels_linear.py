@@ -14,8 +14,6 @@ from offsettree._jit import kernel, part
 from offsettree.learners._kernels_scores import dot
 from offsettree.models._kernels_rows import load
 
-__all__ = ["choose_csr", "choose_one", "choose_rows"]
-
 BLOCK = 64  # rows that take turns
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from offsettree._jit import borrowing_kernel, kernel_reordering_sums
 from offsettree.models.layout import HAS_INFINITY, HAS_NAN
 
-__all__ = ["load", "scan"]
-
 
 @kernel_reordering_sums
 def load(values: Any, begin: Any, end: Any, rows: Any) -> Any:

@@ -17,8 +17,6 @@ from offsettree.models._kernels_graph import LANES, walk_lanes
 from offsettree.models._kernels_rows import load
 from offsettree.models.layout import BY_SCORE
 
-__all__ = ["answer_lanes", "find_stops", "load_scored"]
-
 
 @borrowing_kernel
 def find_stops(nodes: Any, flags: Any, known: Any, stops: Any) -> None:

@@ -9,8 +9,6 @@ import numpy as np
 from offsettree._jit import kernel
 from offsettree.learners._kernels_scores import dot
 
-__all__ = ["find_leaves", "linear_csr", "linear_rows", "sum_trees"]
-
 BLOCK = 512
 
 

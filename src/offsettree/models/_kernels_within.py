@@ -9,8 +9,6 @@ import numpy as np
 from offsettree._jit import kernel
 from offsettree.learners._kernels_scores import centre_row, weigh
 
-__all__ = ["choose_within"]
-
 
 @kernel
 def choose_within(nodes: Any, contests: Any, X: Any, mask: Any, out: Any) -> None:

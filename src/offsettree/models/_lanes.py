@@ -12,8 +12,6 @@ from offsettree.models.layout import BY_SCORE
 if TYPE_CHECKING:
     from offsettree.models.graph import SplitGraph
 
-__all__ = ["lanes_of", "loops_of"]
-
 
 def loops_of(nodes: NDArray[np.int32], n_ends: int) -> tuple[NDArray[np.uint32], int]:
     """Return the splits followed, from a power of two on, by entries that lead to themselves; and that power.

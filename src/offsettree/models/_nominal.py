@@ -14,8 +14,6 @@ from offsettree._features import as_floats
 from offsettree.exceptions import FeatureError, PolicyFileError
 from offsettree.models.part import Part
 
-__all__ = ["CODE", "MISSING", "NUMBER", "PLAIN", "NominalColumns", "is_missing", "level_key"]
-
 # What a column of the model takes from a column of the frame: its number, the position of its value among the levels
 # (NaN if it is none of them), 1 where it is missing; or, from 0 on, 1 where the value is the level of that position.
 NUMBER, CODE, MISSING = -1, -2, -3
@@ -123,7 +121,7 @@ class NominalColumns:
             )
         if missing := [name for name in self.names if name not in x]:
             raise FeatureError(f"a context given by name must have every feature; {', '.join(missing)} missing.")
-        return OneRow({name: x[name] for name in self.names}, {self.names[column] for column in self.levels})
+        return OneRowFrame({name: x[name] for name in self.names}, {self.names[column] for column in self.levels})
 
     def quick_row(self) -> Callable[[Any], NDArray[np.float64] | None]:
         """Return the function from a dictionary of floats, whole numbers and known words to numbers, as fast as can be.
@@ -178,7 +176,7 @@ class NominalColumns:
         )
 
 
-class OneRow:
+class OneRowFrame:
     """The little of a frame that it takes to encode one row."""
 
     def __init__(self, values: dict[str, Any], nominal: set[str]) -> None:
@@ -189,7 +187,7 @@ class OneRow:
 
     def __getitem__(self, name: Any) -> Any:
         if isinstance(name, list):
-            return OneRow({each: self._values[each] for each in name}, set())
+            return OneRowFrame({each: self._values[each] for each in name}, set())
         return [self._values[name]]
 
     def to_numpy(self) -> NDArray[np.float64]:

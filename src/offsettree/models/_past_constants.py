@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree.topology import ActionTree
 
-__all__ = ["way_past_constants"]
-
 
 def way_past_constants(
     tree: ActionTree, constant: Sequence[int | None]

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from offsettree.models.layout import BY_CATEGORY, MISSING_LEFT
 from offsettree.models.part import must_hold
 
-__all__ = ["check_entries", "check_nodes"]
-
 
 def check_entries(
     where: str, start: NDArray[np.int64], fields: Mapping[str, NDArray[Any]], n_columns: int, n_sets: int

@@ -35,16 +35,13 @@ class BoostedContests(Contests):
         return len(self.constant)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Contests`."""
         return {"constant": self.constant, "tree_start": self.tree_start, **self.sums.arrays()}
 
     def settings(self) -> dict[str, Any]:
-        """See `Contests`."""
         return {**super().settings(), **self.sums.settings()}
 
     @classmethod
     def read(cls, part: Part, n_contests: int, n_columns: int) -> Self:
-        """See `Contests`."""
         sums = TreeSums.read(part, n_contests, n_columns)
         tree_start = part.starts("tree_start", n_contests, len(sums.output))
         owner = np.repeat(np.arange(n_contests), np.diff(tree_start))
@@ -56,7 +53,6 @@ class BoostedContests(Contests):
         return
 
     def prefers_left(self, contest: int, X: Any) -> NDArray[np.bool_]:
-        """See `Contests`."""
         if self.constant[contest] >= 0:
             return np.full(X.shape[0], self.constant[contest] == 1)
         first, last = int(self.tree_start[contest]), int(self.tree_start[contest + 1])

@@ -29,17 +29,14 @@ class Boosted(Model):
         self.n_actions = scores.n_actions
 
     def settings(self) -> dict[str, Any]:
-        """See `Model`."""
         n_trees, n_tests = self.flat.arrays["feature"].shape
         return {"trees": n_trees, "depth": int(n_tests + 1).bit_length() - 1}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Model`."""
         return self.flat.arrays
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         n_trees = part.integer("trees", 0, 1 << 31)
         n_tests = 2 ** part.integer("depth", 1, DEEPEST) - 1
         tests = n_trees, n_tests
@@ -77,15 +74,12 @@ class Boosted(Model):
         return cls(BoostedScores({name: arrays[name] for name in FIELDS}))
 
     def choose(self, X: Any) -> NDArray[np.intp]:
-        """See `Model`."""
         return self.flat.choose(X)
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
         return self.flat.rank(X, 1, mask)[:, 0]
 
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        """See `Model`."""
         return self.flat.rank(X, n, mask)
 
     def _compile(self) -> CompiledTree:

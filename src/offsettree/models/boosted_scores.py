@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from offsettree._available import best_of, pieces
 from offsettree.models._batches import dense_blocks, over_rows
+from offsettree.models._by_numpy import by_boosted_trees, goes_without
 from offsettree.models.boosted import LINEAR_FIELDS, TREE_FIELDS
 from offsettree.models.layout import CompiledTree, OneRow
 
@@ -36,7 +37,6 @@ class BoostedScores(CompiledTree):
         return int(self.arrays["weights"].shape[1])
 
     def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
-        """See `CompiledTree`."""
         from offsettree.models._kernels_boosted import choose_rows
 
         out = np.empty(X.shape[0], dtype=np.intp)
@@ -60,8 +60,10 @@ class BoostedScores(CompiledTree):
             position[rows] = best_of(self.scores(X[rows]), n, None if mask is None else mask[rows])
         return position
 
+    def one_row_by_numpy(self, refused: int) -> OneRow | None:
+        return by_boosted_trees(self.arrays, refused) if goes_without("_kernels_boosted") else None
+
     def one_row(self, refused: int) -> OneRow:
-        """See `CompiledTree`."""
         from offsettree.models._kernels_boosted import choose_one
 
         trees, linear = self._tuples()

@@ -46,19 +46,16 @@ class CommitteeTree(CompiledTree):
     bias: NDArray[np.float64]
 
     def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
-        """See `CompiledTree`."""
         from offsettree.models import _kernels_committee as kernels
 
         return choose_rows_by(kernels, self._parts(), X, KINDS, refused, for_csr=(X.shape[1],))
 
     def with_actions(self, positions: NDArray[Any], n_actions: int) -> CommitteeTree:
-        """See `CompiledTree`."""
         root = int(renamed(np.array(self.root, dtype=np.int32), positions))
         left, right = renamed(self.left, positions), renamed(self.right, positions)
         return replace(self, left=left, right=right, root=root, n_actions=n_actions)
 
     def one_row(self, refused: int) -> OneRow:
-        """See `CompiledTree`."""
         from offsettree.models._kernels_committee import choose_rows
 
         parts = self._parts()

@@ -51,12 +51,10 @@ class CommitteeContests(Contests):
         return len(self.constant)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Contests`."""
         return {"constant": self.constant, **self.parts}
 
     @classmethod
     def read(cls, part: Part, n_contests: int, n_columns: int) -> Self:
-        """See `Contests`."""
         constant = read_constants(part, n_contests)
         n_real = int(np.count_nonzero(constant < 0))
         part_start = part.starts("part_start", n_real)
@@ -95,11 +93,9 @@ class CommitteeContests(Contests):
 
     @property
     def takes_missing(self) -> bool:
-        """See `Contests`."""
         return len(self.parts["bias"]) == 0
 
     def compile(self, tree: ActionTree, first: int) -> CommitteeTree:
-        """See `Contests`."""
         here = slice(first, first + tree.n_nodes)
         constant = [None if label < 0 else int(label) for label in self.constant[here].tolist()]
         _, left, right, root = way_past_constants(tree, constant)
@@ -108,7 +104,6 @@ class CommitteeContests(Contests):
         return self._tree(left, right, root, begin, tree.n_actions)
 
     def prefers_left(self, contest: int, X: Any) -> NDArray[np.bool_]:
-        """See `Contests`."""
         if self.constant[contest] >= 0:
             return np.full(X.shape[0], self.constant[contest] == 1)
         begin = int(np.count_nonzero(self.constant[:contest] < 0))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models._batches import is_csr, over_csr, over_tables
+from offsettree.models._by_numpy import by_most_walks, goes_without
 from offsettree.models._lanes import lanes_of
 from offsettree.models.graph import KINDS, SplitGraph
 from offsettree.models.layout import BY_CATEGORY, BY_SCORE, CompiledTree, OneRow, renamed
@@ -56,7 +57,6 @@ class CompiledForest(CompiledTree):
         return counts
 
     def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
-        """See `CompiledTree`."""
         if not self._others:
             return self._vote(X, np.empty((0, 0), dtype=np.int32), refused)
         # In pieces, so that there are never n_rows times n_trees answers.
@@ -69,8 +69,12 @@ class CompiledForest(CompiledTree):
             out[first : first + ROWS_AT_ONCE] = _most_common(np.array(answers))
         return out
 
+    def one_row_by_numpy(self, refused: int) -> OneRow | None:
+        if self._others or not goes_without("_kernels_forest"):
+            return None
+        return by_most_walks(self._graph, self._roots, refused)
+
     def one_row(self, refused: int) -> OneRow:
-        """See `CompiledTree`."""
         from offsettree.models._kernels_forest import vote_one
 
         graph, roots, n_actions = self._graph, self._roots, self.n_actions

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models._batches import is_csr, over_csr, over_tables
+from offsettree.models._by_numpy import are_loaded, by_most_walks, goes_without
 from offsettree.models._lanes import loops_of
+from offsettree.models._merge import merge_trees
 from offsettree.models.layout import BY_CATEGORY, BY_SCORE, MISSING_LEFT, CompiledTree, OneRow, renamed
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ __all__ = ["KINDS", "SplitGraph", "as_words", "graph_from_tables", "round_down"]
 
 # What kernels are compiled for; other numbers become the last of these.
 KINDS = (np.dtype(np.float64), np.dtype(np.float32))
+FEW_ENTRIES = 10_000  # of decision trees: to merge them as they are takes less than to load compiled code
 
 
 @cache
@@ -64,7 +67,6 @@ class SplitGraph(CompiledTree):
         return {name: value for name, value in self.__dict__.items() if name != "for_rows"}
 
     def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
-        """See `CompiledTree`."""
         kernels = _kernels()
         out = np.empty(X.shape[0], dtype=np.intp)
         parts = (self.nodes, self.flags, self.sets, self.scores, self.root)
@@ -92,13 +94,16 @@ class SplitGraph(CompiledTree):
         return None if found & refused else out
 
     def with_actions(self, positions: NDArray[Any], n_actions: int) -> SplitGraph:
-        """See `CompiledTree`."""
         nodes = np.column_stack([self.nodes[:, :2], renamed(self.nodes[:, 2:], positions)])
         root = int(renamed(np.array(self.root, dtype=np.int32), positions))
         return replace(self, nodes=nodes, root=root, n_actions=n_actions)
 
+    def one_row_by_numpy(self, refused: int) -> OneRow | None:
+        if not goes_without("_kernels_graph"):
+            return None
+        return by_most_walks(self, np.array([self.root], dtype=np.int32), refused)
+
     def one_row(self, refused: int) -> OneRow:
-        """See `CompiledTree`."""
         from offsettree.models._kernels_graph import choose_one
 
         nodes, flags, sets, scores, root = self.nodes, self.flags, self.sets, self.scores, self.root
@@ -127,8 +132,6 @@ def graph_from_tables(
     With `scores`, of shape (n_contests + 1, n_features), a contest has one column more than X: the sum of the columns,
     each less its value in row 0, weighted by row v + 1.
     """
-    from offsettree.models._kernels_graph import merge
-
     words, flags = as_words(threshold, missing_left, category_set)
     if scores is not None:
         by_score = np.asarray(feature) == scores.shape[1]
@@ -138,6 +141,7 @@ def graph_from_tables(
     room = int(len(leaf) - np.count_nonzero(leaf))
     nodes = np.empty((room, 4), dtype=np.int32)
     node_flags = np.empty(room, dtype=np.uint8)
+    merge = merge_trees if len(leaf) < FEW_ENTRIES and not are_loaded("_kernels_graph") else _kernels().merge
     root, n_splits = merge(
         tree.left.astype(np.int32),
         tree.right.astype(np.int32),

@@ -81,6 +81,10 @@ class CompiledTree(ABC):
         """Return the same with other actions: what was action a is now ``positions[a]``; None where it cannot be."""
         return None
 
+    def one_row_by_numpy(self, refused: int) -> OneRow | None:
+        """Return the same function as `one_row`, slow but without compiled code; None where that is to be used."""
+        return None
+
     @abstractmethod
     def one_row(self, refused: int) -> OneRow:
         """Return the function that decides on one contiguous row of float32, float64 or int64, with all else at hand.

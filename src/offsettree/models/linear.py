@@ -33,18 +33,15 @@ class LinearTree(CompiledTree):
     takes_missing = False
 
     def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
-        """See `CompiledTree`."""
         from offsettree.models import _kernels_linear as kernels
 
         return choose_rows_by(kernels, (self.planes.reshape(-1), self.ways, self.root), X, KINDS, refused)
 
     def with_actions(self, positions: NDArray[Any], n_actions: int) -> LinearTree:
-        """See `CompiledTree`."""
         root = int(renamed(np.array(self.root, dtype=np.int32), positions))
         return replace(self, ways=renamed(self.ways, positions), root=root, n_actions=n_actions)
 
     def one_row(self, refused: int) -> OneRow:
-        """See `CompiledTree`."""
         from offsettree.models._kernels_linear import choose_one
 
         planes, ways, root = self.planes.reshape(-1), self.ways, self.root

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,41 +12,23 @@ from offsettree._available import best_of, certain, rank_by_choosing
 from offsettree.models.forest import CompiledForest
 from offsettree.models.graph import SplitGraph
 from offsettree.models.layout import HAS_INFINITY, HAS_NAN, CompiledTree, OneRow
-from offsettree.models.part import Part, must_hold
+from offsettree.models.part import Part, Stored, must_hold
 
 __all__ = ["Constant", "Known", "Model", "Votes", "describe", "read_model"]
 
 
-class Model(ABC):
+class Model(Stored):
     """Chooses one of `n_actions` for every row of a checked array or CSR matrix.
 
     `n_columns` are those of the rows, once nominal columns have become numbers.
     """
 
-    kind: ClassVar[str]
     kinds: ClassVar[dict[str, type[Model]]] = {}  # every kind that a file may hold, by name
     n_actions: int
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
             Model.kinds[cls.kind] = cls
-
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it, besides its kind."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return its own arrays, by name."""
-        return {}
-
-    def parts(self) -> dict[str, Any]:
-        """Return the models and the like within, by name: one or a list."""
-        return {}
-
-    @classmethod
-    @abstractmethod
-    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """Read and check what was written."""
 
     @property
     def takes_missing(self) -> bool:
@@ -98,7 +80,6 @@ class _Whole(CompiledTree):
         self.n_actions = model.n_actions
 
     def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
-        """See `CompiledTree`."""
         if not np.isfinite(X).all():
             found = HAS_NAN * bool(np.isnan(X).any()) | HAS_INFINITY * bool(np.isinf(X).any())
             if found & refused:
@@ -106,8 +87,6 @@ class _Whole(CompiledTree):
         return self.model.choose(X)
 
     def one_row(self, refused: int) -> OneRow:
-        """See `CompiledTree`."""
-
         def choose_one(x: NDArray[Any]) -> int:
             position = self.choose_screening(x[np.newaxis], refused)
             return -1 if position is None else int(position[0])
@@ -127,16 +106,13 @@ class Constant(Model):
         self._full_order = np.append(answer, np.delete(np.arange(n_actions), answer)) if order is None else order
 
     def settings(self) -> dict[str, Any]:
-        """See `Model`."""
         return {"answer": self.answer}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Model`."""
         return {} if self.order is None else {"order": self.order}
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         answer, order = part.integer("answer", 0, n_actions - 1), None
         if part.has_array("order"):
             order = part.positions("order", np.int64, n_actions, n_actions)
@@ -145,15 +121,12 @@ class Constant(Model):
         return cls(answer, n_actions, order)
 
     def choose(self, X: Any) -> NDArray[np.intp]:
-        """See `Model`."""
         return np.full(X.shape[0], self.answer, dtype=np.intp)
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
         return self.rank(X, 1, mask)[:, 0]
 
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        """See `Model`."""
         if mask is None:
             return np.tile(self._full_order[:n].astype(np.intp), (X.shape[0], 1))
         score = np.empty(self.n_actions)
@@ -177,27 +150,22 @@ class Known(Model):
         self.n_actions = n_actions
 
     def settings(self) -> dict[str, Any]:
-        """See `Model`."""
         return {"count": len(self.known)}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Model`."""
         return {"positions": self.known}
 
     def parts(self) -> dict[str, Any]:
-        """See `Model`."""
         return {"model": self.model}
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         n_known = part.integer("count", 1, n_actions)
         known = part.positions("positions", np.int64, n_actions, n_known)
         return cls(known, read_model(part.part("model"), n_known, n_columns), n_actions)
 
     @property
     def takes_missing(self) -> bool:
-        """See `Model`."""
         return self.model.takes_missing
 
     def _compile(self) -> CompiledTree | None:
@@ -207,11 +175,9 @@ class Known(Model):
         return inner.with_actions(self.known, self.n_actions) if inner is not None and ascending else None
 
     def choose(self, X: Any) -> NDArray[np.intp]:
-        """See `Model`."""
         return np.asarray(self.known[self.model.choose(X)], dtype=np.intp)
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
         within = mask[:, self.known]
         some = within.any(axis=1)
         within[~some] = True  # whatever is answered there does not count
@@ -227,22 +193,15 @@ class Votes(Model):
         self.members = members
         self.n_actions = n_actions
 
-    def settings(self) -> dict[str, Any]:
-        """See `Model`."""
-        return {}
-
     def parts(self) -> dict[str, Any]:
-        """See `Model`."""
         return {"members": self.members}
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         return cls([read_model(member, n_actions, n_columns) for member in part.parts("members")], n_actions)
 
     @property
     def takes_missing(self) -> bool:
-        """See `Model`."""
         return all(member.takes_missing for member in self.members)
 
     def _compile(self) -> CompiledTree | None:
@@ -251,11 +210,9 @@ class Votes(Model):
         return CompiledForest(whole, self.n_actions) if len(whole) == len(trees) else None
 
     def choose(self, X: Any) -> NDArray[np.intp]:
-        """See `Model`."""
         return self._most([member.choose(X) for member in self.members], X.shape[0])
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
         return self._most([member.choose_within(X, mask) for member in self.members], X.shape[0])
 
     def _most(self, answers: list[NDArray[np.intp]], n_rows: int) -> NDArray[np.intp]:

@@ -31,23 +31,19 @@ class Pairs(Model):
         self.n_actions = n_actions
 
     def settings(self) -> dict[str, Any]:
-        """See `Model`."""
         return {"count": len(self.pairs), "contests": self.contests.settings()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Model`."""
         return {"pairs": self.pairs, **{f"contests.{name}": array for name, array in self.contests.arrays().items()}}
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         n_pairs = part.integer("count", 1, 1 << 31)
         pairs = part.positions("pairs", np.int32, n_actions, n_pairs, 2)
         return cls(pairs, read_contests(part.part("contests"), n_pairs, n_columns), n_actions)
 
     @property
     def takes_missing(self) -> bool:
-        """See `Model`."""
         return self.contests.takes_missing
 
     def _compile(self) -> CompiledTree | None:
@@ -62,14 +58,12 @@ class Pairs(Model):
         return CompiledForest(trees, self.n_actions)
 
     def choose(self, X: Any) -> NDArray[np.intp]:
-        """See `Model`."""
         compiled = self.compiled() if self.contests.takes(X) else None
         if compiled is not None:
             return compiled.choose(X)
         return np.asarray(self._wins(X, None).argmax(axis=1))
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
         return np.asarray(np.where(mask, self._wins(X, mask), -1).argmax(axis=1))
 
     def _wins(self, X: Any, mask: NDArray[np.bool_] | None) -> NDArray[np.int32]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.exceptions import OffsetTreeError, PolicyFileError
 
-__all__ = ["Part", "is_text", "must_hold", "refusing"]
+__all__ = ["Part", "Stored", "is_text", "must_hold", "refusing"]
 
 MOST_PARTS = 100_000
 DEEPEST = 8
@@ -152,3 +153,26 @@ class Part:
             f"ascending numbers from 0{'' if n_members is None else f' to {n_members}'}",
         )
         return array
+
+
+class Stored(ABC):
+    """What a policy file holds: settings in the manifest, arrays, and the like within."""
+
+    kind: ClassVar[str]
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the manifest says of it, besides its kind."""
+        return {}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return its own arrays, by name."""
+        return {}
+
+    def parts(self) -> dict[str, Any]:
+        """Return the models and the like within, by name: one or a list."""
+        return {}
+
+    @classmethod
+    @abstractmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        """Read and check what was written."""

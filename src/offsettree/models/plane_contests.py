@@ -34,16 +34,13 @@ class PlaneContests(Contests):
         return len(self.constant)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Contests`."""
         return {"constant": self.constant, **self.planes.arrays()}
 
     @classmethod
     def read(cls, part: Part, n_contests: int, n_columns: int) -> Self:
-        """See `Contests`."""
         return cls(Planes.read(part, n_contests, n_columns), read_constants(part, n_contests))
 
     def compile(self, tree: ActionTree, first: int) -> LinearTree:
-        """See `Contests`."""
         here = slice(first, first + tree.n_nodes)
         constant = [None if label < 0 else int(label) for label in self.constant[here].tolist()]
         real, left, right, root = way_past_constants(tree, constant)
@@ -53,16 +50,13 @@ class PlaneContests(Contests):
 
     @property
     def takes_missing(self) -> bool:
-        """See `Contests`."""
         return self.planes.at_missing is not None or bool((self.constant >= 0).all())
 
     def takes(self, X: Any) -> bool:
-        """See `Contests`."""
         values = X.data if is_csr(X) else X
         return self.planes.at_missing is None or not np.isnan(values).any()
 
     def prefers_left(self, contest: int, X: Any) -> NDArray[np.bool_]:
-        """See `Contests`."""
         if self.constant[contest] >= 0:
             return np.full(X.shape[0], self.constant[contest] == 1)
         return np.asarray(self.planes.only(contest).scores(X)[:, 0] > 0)

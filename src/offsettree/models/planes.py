@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models._batches import is_csr, over_csr, over_tables
+from offsettree.models._by_numpy import dot_in_lanes, goes_without
 from offsettree.models.part import Part
 
 __all__ = ["Planes"]
@@ -52,6 +53,8 @@ class Planes:
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the value of every function for every row, of shape (n_rows, n_functions)."""
+        if goes_without("_kernels_scores", X):
+            return self._scores_of_one(X[0].astype(np.float64))[np.newaxis]
         from offsettree.models import _kernels_scores as kernels
 
         n_functions, n_columns = self.weights.shape
@@ -72,3 +75,13 @@ class Planes:
         else:
             over_tables(walk, X, KINDS, n_walks=n_functions)
         return out
+
+    def _scores_of_one(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Do as `scores` for one row, by NumPy, with sums in the same order."""
+        if self.at_missing is None:
+            return np.asarray(dot_in_lanes(self.weights, row) + self.bias)
+        missing = np.isnan(row)
+        total = dot_in_lanes(self.weights, np.where(missing, 0.0, row))
+        for column in np.flatnonzero(missing):
+            total = total + self.at_missing[:, column]
+        return np.asarray(total + self.bias)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from offsettree._available import best_of, pieces
 from offsettree._features import is_sparse
 from offsettree.models._batches import dense_blocks
+from offsettree.models._by_numpy import goes_without, leaves_of
 from offsettree.models.boosted_model import Boosted
 from offsettree.models.graph import SplitGraph, as_words
 from offsettree.models.model import Model
-from offsettree.models.part import Part
+from offsettree.models.part import Part, Stored
 from offsettree.models.planes import Planes
 from offsettree.models.tree_sums import TreeSums
 from offsettree.models.tree_table import NO_SETS, TreeTable
@@ -25,27 +26,8 @@ from offsettree.models.tree_table import NO_SETS, TreeTable
 __all__ = ["BoostedRewardScores", "LeafMeans", "LinearScores", "Scores", "TreeScores"]
 
 
-class Summand(ABC):
+class Summand(Stored):
     """Numbers for every row and action, which are added to those of others."""
-
-    kind: ClassVar[str]
-
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it."""
-
-    @abstractmethod
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name."""
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within: nothing."""
-        return {}
-
-    @classmethod
-    @abstractmethod
-    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """Read and check what was written."""
 
     @abstractmethod
     def scores(self, X: Any) -> Any:
@@ -61,20 +43,16 @@ class LinearScores(Summand):
     clipped: bool = False  # to where rewards are, from 0 to 1
 
     def settings(self) -> dict[str, Any]:
-        """See `Summand`."""
         return {"clipped": self.clipped}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Summand`."""
         return self.planes.arrays()
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Summand`."""
         return cls(Planes.read(part, n_actions, n_columns), part.truth("clipped"))
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """See `Summand`."""
         scores = self.planes.scores(X)
         return np.clip(scores, 0, 1) if self.clipped else scores
 
@@ -88,20 +66,16 @@ class TreeScores(Summand):
     clipped: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """See `Summand`."""
         return {"clipped": self.clipped, **self.sums.settings()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Summand`."""
         return self.sums.arrays()
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Summand`."""
         return cls(TreeSums.read(part, n_actions, n_columns), part.truth("clipped"))
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """See `Summand`."""
         scores = self.sums.scores(X)
         return np.clip(scores, 0, 1) if self.clipped else scores
 
@@ -129,11 +103,9 @@ class LeafMeans(Summand):
     means: Any
 
     def settings(self) -> dict[str, Any]:
-        """See `Summand`."""
         return {"trees": self.trees.n_trees}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Summand`."""
         return {
             **self.trees.arrays(),
             "data": self.means.data,
@@ -143,7 +115,6 @@ class LeafMeans(Summand):
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Summand`."""
         trees = TreeTable.read(part, part.integer("trees", 1, 1 << 31), n_columns, np.float64)
         n_entries = len(trees.feature)
         data = part.finite("data", np.float64, None)
@@ -152,13 +123,17 @@ class LeafMeans(Summand):
         return cls(trees, sp.csr_array((data, indices, indptr), shape=(n_entries, n_actions)))
 
     def scores(self, X: Any) -> Any:
-        """See `Summand`."""
-        from offsettree.models._kernels_scores import find_leaves
-
         n_rows, n_trees = X.shape[0], self.trees.n_trees
         leaves = np.empty((n_rows, n_trees), dtype=np.int64)
+        without_kernels = goes_without("_kernels_scores", X)
         for first, table in dense_blocks(X):
-            narrow = np.ascontiguousarray(table, dtype=np.float32)
+            with np.errstate(over="ignore"):  # too large for float32 is infinite to a threshold as well
+                narrow = np.ascontiguousarray(table, dtype=np.float32)
+            if without_kernels:
+                leaves[0] = leaves_of(*self.trees.for_sums(), narrow[0].astype(np.float64))
+                continue
+            from offsettree.models._kernels_scores import find_leaves
+
             find_leaves(*self.trees.for_sums(), narrow, True, leaves[first : first + len(narrow)])
         # The same product as the policy that was saved takes, so that sums are rounded alike.
         where = sp.csr_array(
@@ -178,21 +153,17 @@ class BoostedRewardScores(Summand):
     unit: float
 
     def settings(self) -> dict[str, Any]:
-        """See `Summand`."""
         return {"logistic": self.logistic, "unit": self.unit, **self.model.settings()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Summand`."""
         return self.model.arrays()
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Summand`."""
         model = Boosted.read(part, n_actions, n_columns)
         return cls(model, part.truth("logistic"), part.number("unit", 0, 1))
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """See `Summand`."""
         score = self.model.flat.scores(X)
         if self.logistic:
             return np.asarray(1 / (1 + np.exp(-np.clip(score, -500, 500))))
@@ -213,17 +184,11 @@ class Scores(Model):
         self.summands = summands
         self.n_actions = n_actions
 
-    def settings(self) -> dict[str, Any]:
-        """See `Model`."""
-        return {}
-
     def parts(self) -> dict[str, Any]:
-        """See `Model`."""
         return {"summands": list(self.summands)}
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         parts = part.parts("summands")
         return cls(
             [SCORES[each.choice("kind", tuple(SCORES))].read(each, n_actions, n_columns) for each in parts], n_actions
@@ -242,11 +207,9 @@ class Scores(Model):
 
     @property
     def takes_missing(self) -> bool:
-        """See `Model`."""
         return all(not isinstance(each, LinearScores) or each.planes.at_missing is not None for each in self.summands)
 
     def choose(self, X: Any) -> NDArray[np.intp]:
-        """See `Model`."""
         graph = self.compiled()
         if graph is not None:
             return graph.choose(X)
@@ -256,9 +219,7 @@ class Scores(Model):
         return position
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
         return self.rank(X, 1, mask)[:, 0]
 
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        """See `Model`."""
         return best_of(self.scores(X), n, mask)

@@ -41,7 +41,6 @@ class SplitContests(Contests):
         return self.trees.n_trees
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Contests`."""
         arrays = {**self.trees.arrays(), "answer": self.answer}
         if self.centre is None or self.weights is None:
             return arrays
@@ -49,7 +48,6 @@ class SplitContests(Contests):
 
     @classmethod
     def read(cls, part: Part, n_contests: int, n_columns: int) -> Self:
-        """See `Contests`."""
         scored = part.has_array("weights")
         trees = TreeTable.read(part, n_contests, n_columns + scored, np.float32, categories=True)
         return cls(
@@ -60,12 +58,10 @@ class SplitContests(Contests):
         )
 
     def compile(self, tree: ActionTree, first: int) -> SplitGraph:
-        """See `Contests`."""
         trees, answer, scores = self._of(tree, first)
         return graph_from_tables(tree, **trees.arrays(), answer_left=answer, scores=scores)
 
     def prefers_left(self, contest: int, X: Any) -> NDArray[np.bool_]:
-        """See `Contests`."""
         graph = self.compile(ActionTree([-1], [-2]), contest)
         return np.asarray(graph.choose(X) == 0)
 

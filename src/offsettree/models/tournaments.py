@@ -40,11 +40,9 @@ class Tournaments(Model):
         self.n_actions = trees[0].n_actions
 
     def settings(self) -> dict[str, Any]:
-        """See `Model`."""
         return {"trees": len(self.trees), "voting": self.voting, "contests": self.contests.settings()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Model`."""
         shape = {
             name: np.stack([getattr(tree, name) for tree in self.trees]).astype(np.int32) for name in ("left", "right")
         }
@@ -52,7 +50,6 @@ class Tournaments(Model):
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         n_trees, n_nodes = part.integer("trees", 1, 1 << 31), n_actions - 1
         left, right = (part.array(name, np.int32, n_trees, n_nodes) for name in ("left", "right"))
         with refusing(f"{part.where}.left.npy and right.npy"):
@@ -73,16 +70,13 @@ class Tournaments(Model):
 
     @property
     def takes_missing(self) -> bool:
-        """See `Model`."""
         return self.contests.takes_missing
 
     def choose(self, X: Any) -> NDArray[np.intp]:
-        """See `Model`."""
         compiled = self.compiled() if self.contests.takes(X) else None
         return self._choose(X, None) if compiled is None else compiled.choose(X)
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
         return self._choose(X, mask)
 
     def _choose(self, X: Any, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:

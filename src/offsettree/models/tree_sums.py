@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models._batches import dense_blocks, over_tables
+from offsettree.models._by_numpy import goes_without, leaves_of
 from offsettree.models.part import Part, must_hold
 from offsettree.models.tree_table import TreeTable
 
@@ -81,9 +82,15 @@ class TreeSums:
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs for every row, of shape (n_rows, n_outputs)."""
+        out = np.repeat(self.base[np.newaxis], X.shape[0], axis=0)
+        if (self.output >= 0).all() and goes_without("_kernels_scores", X):
+            with np.errstate(over="ignore"):
+                row = X[0].astype(np.float32 if self.narrow else np.float64).astype(np.float64)
+            for leaf, first in zip(leaves_of(*self.trees.for_sums(), row), self.output, strict=True):
+                out[0, first : first + self.values.shape[1]] += self.values[self.value_of[leaf]]
+            return np.asarray(out / self.divisor)
         from offsettree.models._kernels_scores import sum_trees
 
-        out = np.repeat(self.base[np.newaxis], X.shape[0], axis=0)
         trees, rest = self.trees.for_sums(), (self.values, self.value_of, self.output, self.which)
 
         for begin, table in dense_blocks(X):

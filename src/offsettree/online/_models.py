@@ -70,11 +70,9 @@ class _Online(Model):
 
     @property
     def takes_missing(self) -> bool:
-        """See `Model`."""
         return False
 
     def choose(self, X: Any) -> NDArray[np.intp]:
-        """See `Model`."""
         refuse_huge(X)
         kernels, model, layout = self._kernels(), self._for_choosing(), self.layout
         n_features = int(layout[N_FEATURES])
@@ -97,7 +95,6 @@ class _Online(Model):
         return out
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """See `Model`."""
         refuse_huge(X)
         out = np.empty(len(mask), dtype=np.intp)
         self._kernels().choose_within(*self._for_choosing(), *table_of(self.layout, X), np.ascontiguousarray(mask), out)
@@ -132,13 +129,11 @@ class OnlineTree(_Online):
         self._links = links_of(tree)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Model`."""
         sides = {"left": self.tree.left.astype(np.int32), "right": self.tree.right.astype(np.int32)}
         return {"weights": self.weights, **sides, **({} if self.scales is None else {"scales": self.scales})}
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         left, right = (part.array(name, np.int32, n_actions - 1) for name in ("left", "right"))
         with refusing(f"{part.where}.left.npy and right.npy"):
             tree = ActionTree(left, right)
@@ -169,20 +164,16 @@ class OnlineBanditron(_Online):
         self.gamma = gamma
 
     def settings(self) -> dict[str, Any]:
-        """See `Model`."""
         return {**super().settings(), "gamma": self.gamma}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Model`."""
         return {"weights": self.weights}
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         return cls(*cls.read_weights(part, n_actions, n_columns), n_actions, part.number("gamma", 0, 1))
 
     def probabilities(self, X: Any, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-        """See `Model`."""
         if mask is not None:
             raise ParameterError("an explorer chooses among all actions: available must be None.")
         greedy = super().probabilities(X, mask)
@@ -218,11 +209,9 @@ class OnlineRegression(_Online):
         self.scales = scales
 
     def settings(self) -> dict[str, Any]:
-        """See `Model`."""
         return {**super().settings(), "mean": self.mean}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Model`."""
         seen = ~np.isnan(self.starts)
         return {
             "weights": self.weights,
@@ -233,7 +222,6 @@ class OnlineRegression(_Online):
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        """See `Model`."""
         layout, weights, n_bits = cls.read_weights(part, n_actions, n_columns)
         seen, starts = part.array("seen", np.int32, n_actions), part.finite("starts", np.float64, n_actions)
         scales = part.finite("scales", np.float32, int(layout[N_SCALES])) if part.has_array("scales") else None

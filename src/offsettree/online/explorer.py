@@ -19,7 +19,7 @@ from offsettree.actions import labels_of, without
 from offsettree.exceptions import ParameterError
 from offsettree.logs import ActionSets, judge_columns
 
-__all__ = ["Explorer", "Explores", "check_probability"]
+__all__ = ["Explorer", "Explores", "check_probability", "eligible_labels"]
 
 
 RATES_AT_ONCE = 256
@@ -135,10 +135,9 @@ class Explorer(Explores, BaseEstimator):
             The actions there are to choose from, of a policy whose actions are labels. By default all.
         """
         self._check_policy()
+        self._check_among(actions, available)
         if self.takes_action_sets:
-            return self._choose_eligible(x, actions, available)
-        if actions is not None:
-            raise ParameterError(_no_sets(self.policy))
+            return self._choose_eligible(x, actions)
         labels, position_of = self._positions_by_label()
         eligible = None
         if available is not None:
@@ -156,13 +155,8 @@ class Explorer(Explores, BaseEstimator):
         place, propensity = self._draw(None if greedy is None else eligible.index(greedy), len(eligible))
         return labels[eligible[place]], propensity
 
-    def _choose_eligible(self, x: Any, actions: Any, available: Any) -> tuple[Any, float]:
-        if actions is None or available is not None:
-            raise ParameterError(
-                f"{type(self.policy).__name__} chooses among actions with features: pass actions=[...], the eligible "
-                "ones, and no available."
-            )
-        labels = _eligible_labels(actions)
+    def _choose_eligible(self, x: Any, actions: Any) -> tuple[Any, float]:
+        labels = eligible_labels(actions)
         try:
             greedy = labels.index(self.policy.decide(x, actions))
         except NotFittedError:
@@ -187,7 +181,7 @@ class Explorer(Explores, BaseEstimator):
         n : int
             The number of slots.
         """
-        labels, left = labels_of(actions), _eligible_labels(actions)
+        labels, left = labels_of(actions), eligible_labels(actions)
         n_actions = len(left)
         if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= n_actions:
             raise ParameterError(f"n must be a whole number from 1 to the {n_actions} eligible actions; got {n!r}.")
@@ -223,10 +217,7 @@ class Explorer(Explores, BaseEstimator):
         elif hasattr(self.policy, "learn"):
             self.policy.learn(x, action, reward, propensity)
         elif hasattr(self.policy, "partial_fit"):
-            row = as_one_row(
-                x, getattr(self.policy, "feature_names_in_", None), getattr(self.policy, "_frame_like", None)
-            )
-            self.policy.partial_fit(row, [action], reward=[reward], propensity=[propensity])
+            self.policy.partial_fit(self._one_row(x), [action], reward=[reward], propensity=[propensity])
         else:
             raise ParameterError(
                 f"the policy must have learn or partial_fit to learn from single rows; {type(self.policy).__name__} "
@@ -282,11 +273,26 @@ class Explorer(Explores, BaseEstimator):
         row = judge_columns(1, [action], [reward], [propensity])
         if hasattr(self.policy, "reward_range"):
             check_reward_within(row.reward, self.policy.reward_range)
-        labels = self.actions_ if actions is None else check_actions(_eligible_labels(actions), what="actions")
+        labels = self.actions_ if actions is None else check_actions(eligible_labels(actions), what="actions")
         encode_actions(row.action, labels)
         with contextlib.suppress(NotFittedError):
             self.policy.decide(x) if actions is None else self.policy.decide(x, actions)  # checks the context
         return float(row.propensity[0]), len(labels)
+
+    def _one_row(self, x: Any) -> Features:
+        """Return a context as a table of one row, as the policy takes it."""
+        policy = self.policy
+        return as_one_row(x, getattr(policy, "feature_names_in_", None), getattr(policy, "_frame_like", None))
+
+    def _check_among(self, actions: Any, available: Any) -> None:
+        """Refuse eligible actions of a policy over labels, and labels of a policy over actions with features."""
+        if self.takes_action_sets and (actions is None or available is not None):
+            raise ParameterError(
+                f"{type(self.policy).__name__} chooses among actions with features: pass actions=[...], the eligible "
+                "ones, and no available."
+            )
+        if not self.takes_action_sets and actions is not None:
+            raise ParameterError(_no_sets(self.policy))
 
     def _check_policy(self) -> None:
         if not hasattr(self.policy, "decide"):
@@ -295,7 +301,7 @@ class Explorer(Explores, BaseEstimator):
             )
 
 
-def _eligible_labels(actions: Any) -> list[Any]:
+def eligible_labels(actions: Any) -> list[Any]:
     """Return the ids of eligible actions, or their positions where they have none."""
     ids = labels_of(actions)
     return list(range(len(actions.ids if isinstance(actions, ActionSets) else actions))) if ids is None else ids

@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from offsettree._available import check_available, check_available_for_one
-from offsettree._features import Features, as_one_row, count_rows
+from offsettree._features import Features, count_rows
 from offsettree._validation import check_range, is_number
-from offsettree.actions import labels_of
 from offsettree.exceptions import ParameterError
-from offsettree.logs import ActionSets
-from offsettree.online.explorer import Explorer
+from offsettree.online.explorer import Explorer, eligible_labels
 
 __all__ = ["SquareCB"]
 
@@ -88,20 +86,9 @@ class SquareCB(Explorer):
         return self.gamma_scale, self.exponent
 
     def choose(self, x: Any, actions: Any = None, available: Any = None) -> tuple[Any, float]:
-        """Return an action for one context, and the probability with which it was chosen.
-
-        If the policy is not fitted yet, the action is uniform.
-
-        Parameters
-        ----------
-        x : sequence of numbers, or mapping of names to values
-            The context.
-        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row, optional
-            The eligible actions, of a policy over actions with features.
-        available : labels, or truth values in the order of `actions_`, optional
-            The actions there are to choose from, of a policy whose actions are labels. By default all.
-        """
+        """Return an action for one context, and the probability with which it was chosen; see `Explorer.choose`."""
         self._check_policy()
+        self._check_among(actions, available)
         labels, rewards = self._predicted(x, actions, available)
         probability = inverse_gap_weights(rewards, np.array([0, len(labels)]), self._next_rate())
         whether = float(self._next_draws(1)[0, 0])
@@ -111,46 +98,23 @@ class SquareCB(Explorer):
     def _predicted(self, x: Any, actions: Any, available: Any) -> tuple[list[Any], NDArray[np.float64]]:
         """Return the actions to choose from and their predicted rewards, all equal before the first row."""
         if self.takes_action_sets:
-            if actions is None or available is not None:
-                raise ParameterError("pass actions=[...], the eligible actions with their features, and no available.")
-            ids = labels_of(actions)
-            n = len(actions.ids if isinstance(actions, ActionSets) else actions)
-            labels = list(range(n)) if ids is None else ids
+            labels = eligible_labels(actions)
             try:
                 return labels, self._scaled(self.policy.rewards(x, actions))
             except NotFittedError:
-                return labels, np.zeros(n)
-        if actions is not None:
-            raise ParameterError("actions are for policies over actions with features; pass available=[...] instead.")
+                return labels, np.zeros(len(labels))
         labels = self.actions_.tolist()
         kept = np.ones(len(labels), dtype=bool)
         if available is not None:
             kept = check_available_for_one(available, self.actions_).dense()[0]
         try:
-            row = as_one_row(
-                x, getattr(self.policy, "feature_names_in_", None), getattr(self.policy, "_frame_like", None)
-            )
-            rewards = self._scaled(np.asarray(self.policy.predict_rewards(row))[0])
+            rewards = self._scaled(np.asarray(self.policy.predict_rewards(self._one_row(x)))[0])
         except NotFittedError:
             rewards = np.zeros(len(labels))
         return [label for label, keep in zip(labels, kept, strict=True) if keep], rewards[kept]
 
     def predict_proba(self, X: Features, available: Any = None, action_sets: Any = None) -> NDArray[np.float64]:
-        """Return the probability with which `choose` would now take each action for each row.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or frame
-            The contexts.
-        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            Which actions there are to choose from; by default all.
-        action_sets : ActionSets, optional
-            The eligible actions of each row, of a policy over such sets.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_actions), or (n_pairs,) with action sets
-        """
+        """Return the probability with which `choose` would now take each action; see `Explorer.predict_proba`."""
         gamma = float(self._rates(self.n_chosen_ + 1, 1)[0])
         if action_sets is not None:
             rewards = self._scaled(self.policy.predict_rewards(X, action_sets))

@@ -13,15 +13,13 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.exceptions import PolicyFileError
 from offsettree.policy_file._json import read_json
-
-__all__ = ["DTYPES", "LARGEST_MANIFEST", "MANIFEST", "Archive", "read_archive", "replacing", "write_archive"]
 
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 1 << 28
@@ -35,32 +33,30 @@ END_OF_ZIP = 22  # bytes of the record at the end of a zip, before its comment
 CHUNK = 1 << 20
 
 
-class Archive:
+class Archive(NamedTuple):
     """A file that was read: the manifest, arrays by name, and what was written by other means as bytes."""
 
-    def __init__(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]], others: dict[str, bytes]) -> None:
-        self.manifest = manifest
-        self.arrays = arrays
-        self.others = others
+    manifest: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    others: dict[str, bytes]
 
 
 def write_archive(
     path: Path, manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], others: Mapping[str, bytes]
 ) -> None:
     """Write a file, whole or not at all: beside its place first, then put there in one step."""
-    described: dict[str, Any] = {}
+    members: dict[str, dict[str, Any]] = {}
     with replacing(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
             for name, array in arrays.items():
-                array = _as_written(name, array)
-                data = _as_npy(array)
-                described[f"{name}.npy"] = _described(data, dtype=array.dtype.str, shape=list(array.shape))
-                archive.writestr(_entry(f"{name}.npy"), data)
+                data, kind = _as_npy(name, array)
+                members[f"{name}.npy"] = {**kind, "sha256": hashlib.sha256(data).hexdigest()}
+                archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data)  # of 1980: the same policy gives the same file
             for name, data in others.items():
-                described[name] = _described(data)
-                archive.writestr(_entry(name), data)
-            text = json.dumps({**manifest, "members": described}, indent=1, allow_nan=False).encode()
-            archive.writestr(_entry(MANIFEST), text)
+                members[name] = {"sha256": hashlib.sha256(data).hexdigest()}
+                archive.writestr(zipfile.ZipInfo(name), data)
+            text = json.dumps({**manifest, "members": members}, indent=1, allow_nan=False).encode()
+            archive.writestr(zipfile.ZipInfo(MANIFEST), text)
             archive.comment = b"sha256=" + b"0" * 64
         _seal(file)
 
@@ -68,9 +64,8 @@ def write_archive(
 def read_archive(path: Path, max_bytes: int) -> Archive:
     """Read and check a file; nothing in it is trusted, nor read before its size is known."""
     try:
-        with _open_file(path) as file:
+        with _open_file(path, max_bytes) as file:
             size = os.fstat(file.fileno()).st_size
-            _check_size(path, size, max_bytes)
             with _open_zip(path, file) as archive:
                 _check_seal(path, file, archive, size)
                 return _read_members(path, archive, size)
@@ -80,27 +75,25 @@ def read_archive(path: Path, max_bytes: int) -> Archive:
         raise PolicyFileError(f"{path} is damaged: {error}. Get the file again, or save the policy again.") from error
 
 
-def _open_file(path: Path) -> IO[bytes]:
-    """Open a file; a pipe, of which nobody may ever write the other end, is refused and not waited for."""
+def _open_file(path: Path, max_bytes: int) -> IO[bytes]:
+    """Open a file of a size; a pipe, of which nobody may ever write the other end, is refused and not waited for."""
 
     def at_once(name: str, flags: int) -> int:
         return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
     file = open(path, "rb", opener=at_once)  # noqa: SIM115 - closed by the caller
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    found = os.fstat(file.fileno())
+    if stat.S_ISREG(found.st_mode) and found.st_size <= max_bytes:
         return file
     file.close()
+    if stat.S_ISREG(found.st_mode):
+        raise PolicyFileError(
+            f"{path} must not be larger than max_bytes={max_bytes:,}; it has {found.st_size:,}. If you expect a policy "
+            "of that size, raise max_bytes."
+        )
     raise PolicyFileError(
         f"{path} must be a file; it is a pipe or a device, which cannot be read from its end. Write it to a file first."
     )
-
-
-def _check_size(path: Path, size: int, max_bytes: int) -> None:
-    if size > max_bytes:
-        raise PolicyFileError(
-            f"{path} must not be larger than max_bytes={max_bytes:,}; it has {size:,}. If you expect a policy of that "
-            "size, raise max_bytes."
-        )
 
 
 def _read_members(path: Path, archive: zipfile.ZipFile, size: int) -> Archive:
@@ -206,26 +199,15 @@ def _as_array(where: str, data: bytes, dtype: np.dtype[Any], shape: tuple[int, .
     return np.frombuffer(data, dtype=dtype, offset=file.tell()).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def _as_written(name: str, array: NDArray[Any]) -> NDArray[Any]:
+def _as_npy(name: str, array: NDArray[Any]) -> tuple[bytes, dict[str, Any]]:
+    """Return an array as a .npy file, and what the manifest says of it."""
     array = np.ascontiguousarray(array)
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
     if array.dtype.str not in DTYPES:
         raise TypeError(f"{name} cannot be written: {array.dtype}")
-    return array
-
-
-def _as_npy(array: NDArray[Any]) -> bytes:
     file = io.BytesIO()
     np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
-    return file.getvalue()
-
-
-def _described(data: bytes, **more: Any) -> dict[str, Any]:
-    return {**more, "sha256": hashlib.sha256(data).hexdigest()}
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(name)  # of 1980: the same policy gives the same file
+    return file.getvalue(), {"dtype": array.dtype.str, "shape": list(array.shape)}
 
 
 def _seal(file: IO[bytes]) -> None:

@@ -15,8 +15,6 @@ from offsettree.policy_file._archive import Archive
 from offsettree.policy_file._manifest import actions_of, read_encoder
 from offsettree.policy_file.saved import SavedPolicy
 
-__all__ = ["read_other", "write_other"]
-
 SKOPS, PICKLE = "policy.skops", "policy.pickle"
 
 

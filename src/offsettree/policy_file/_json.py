@@ -13,8 +13,6 @@ import numpy as np
 from offsettree.exceptions import PolicyFileError
 from offsettree.models.part import is_text
 
-__all__ = ["as_facts", "read_json"]
-
 DEEPEST = 32
 DEEPEST_READ = 200  # policies nest as well as facts; whoever walks what was read must not run out of stack
 HALF_NAMED = re.compile(r"\\u[dD][89a-fA-F]")

@@ -16,8 +16,6 @@ from offsettree.online import OnlineBanditron, OnlineRegression, OnlineTree  # n
 from offsettree.policy_file._json import as_facts
 from offsettree.policy_file.saved import SavedPolicy
 
-__all__ = ["FORMAT", "VERSION", "actions_of", "check_version", "read_policy", "write_manifest"]
-
 FORMAT = "offsettree policy"
 VERSION = 1
 # An array pads every label to the longest: neither may a short file become a large one.

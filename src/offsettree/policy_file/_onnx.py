@@ -20,8 +20,6 @@ from offsettree.policy_file._onnx_trees import ensemble_of_contests, ensemble_of
 from offsettree.reading.cannot_flatten import CannotFlatten
 from offsettree.topology import ActionTree
 
-__all__ = ["Graph", "as_onnx"]
-
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 
 

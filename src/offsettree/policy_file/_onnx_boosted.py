@@ -13,8 +13,6 @@ from offsettree.models.tree_table import TreeTable
 from offsettree.policy_file._onnx_trees import ensemble
 from offsettree.reading.cannot_flatten import CannotFlatten
 
-__all__ = ["boosted_scores"]
-
 ALL = 255
 FARTHEST = np.finfo(np.float32).max
 

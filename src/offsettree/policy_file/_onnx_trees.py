@@ -15,8 +15,6 @@ from offsettree.models.tree_sums import TreeSums
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading.cannot_flatten import CannotFlatten
 
-__all__ = ["ensemble", "ensemble_of_contests", "ensemble_of_means", "ensemble_of_sums"]
-
 
 def ensemble_of_contests(contests: SplitContests) -> dict[str, Any]:
     """Return the trees of all contests: contest c has 1 in output c where the left side wins."""

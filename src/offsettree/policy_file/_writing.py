@@ -25,14 +25,12 @@ from offsettree.reading.cannot_flatten import CannotFlatten
 from offsettree.reading.flat import flatten, inputs_of
 from offsettree.selection import PolicySearch
 
-__all__ = ["Prepared", "prepare"]
-
 # A subclass that has its own of these would decide otherwise once it is loaded.
 DECIDES_BY = ("_positions", "predict", "predict_proba", "decide")
 
 
 @dataclass(frozen=True)
-class Prepared:
+class FileParts:
     """All parts of a file."""
 
     model: Model | None
@@ -46,7 +44,7 @@ class Prepared:
 
 def prepare(
     policy: Any, encoder: Any, facts: Facts | Mapping[str, Any] | None, estimate: Any, fallback: str | None
-) -> Prepared:
+) -> FileParts:
     """Flatten a policy, or have it written by the means that the caller allows, and gather what is known of it."""
     if isinstance(facts, Facts):
         facts = facts.as_dict()
@@ -87,12 +85,12 @@ def prepare(
             raise PolicyFileError(_no_arrays(core, reason)) from None
         inputs = inputs_of(core)
         _check_encoder(encoder, inputs)
-        return Prepared(None, inputs, actions, about, encoder, trained_on, write_other(core, fallback))
+        return FileParts(None, inputs, actions, about, encoder, trained_on, write_other(core, fallback))
     _check_encoder(encoder, flat.inputs)
-    return Prepared(flat.model, flat.inputs, actions, about, encoder, trained_on)
+    return FileParts(flat.model, flat.inputs, actions, about, encoder, trained_on)
 
 
-def _again(policy: SavedPolicy, encoder: Any, facts: Mapping[str, Any] | None, estimate: Any) -> Prepared:
+def _again(policy: SavedPolicy, encoder: Any, facts: Mapping[str, Any] | None, estimate: Any) -> FileParts:
     if policy._original is not None:
         raise PolicyFileError("a policy loaded by skops or pickle must be saved from where it was learned.")
     about = {name: policy.manifest.get(name) for name in ("written_by", "learner", "training", "facts", "estimate")}
@@ -102,7 +100,7 @@ def _again(policy: SavedPolicy, encoder: Any, facts: Mapping[str, Any] | None, e
         about["estimate"] = estimate
     encoder = policy.encoder if encoder is None else encoder
     _check_encoder(encoder, policy._inputs)
-    return Prepared(policy._model, policy._inputs, policy.actions_, about, encoder, policy._trained_on)
+    return FileParts(policy._model, policy._inputs, policy.actions_, about, encoder, policy._trained_on)
 
 
 def _check_encoder(encoder: Any, inputs: Inputs) -> None:

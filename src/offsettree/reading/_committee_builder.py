@@ -11,8 +11,6 @@ from offsettree.models.layout import BY_LEAF, BY_LOGISTIC, BY_MARGIN, BY_SPLITS
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading.members import Committee, Constant, Member, Plane, Table
 
-__all__ = ["CommitteeBuilder"]
-
 
 class CommitteeBuilder:
     """Takes one committee after the other, then makes the arrays."""

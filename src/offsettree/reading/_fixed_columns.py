@@ -9,8 +9,6 @@ import numpy as np
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading.members import Plane, Splits, Table
 
-__all__ = ["TableMember", "fixed_plane", "fixed_table"]
-
 
 class TableMember(Splits):
     """A decision tree whose table is at hand."""

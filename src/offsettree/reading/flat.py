@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from offsettree._features import is_frame, numeric_columns
+from offsettree._features import numeric_columns
 from offsettree._traits import takes_missing
 from offsettree.models import Inputs
 from offsettree.models.model import Model
@@ -34,20 +34,14 @@ def flatten(policy: Any, *, also_alike: tuple[str, ...] = ()) -> Flat:
     knows = next(each for each in kind.__mro__ if "_as_model" in each.__dict__)
     if any(getattr(kind, name, None) is not getattr(knows, name, None) for name in (*CHOOSES_BY, *also_alike)):
         raise CannotFlatten(name_of(policy))
-    space = _space_of(policy)
+    names, frame = getattr(policy, "feature_names_in_", None), policy._frame_like
+    nominal = [] if frame is None else [name for name in frame.columns if name not in set(numeric_columns(frame))]
+    space = ColumnSpace(policy.n_features_in_, None if names is None else names.tolist(), nominal)
     try:
         model = policy._as_model(space)
     except AttributeError as error:  # learners of another version may keep what they learned elsewhere
         raise CannotFlatten(f"{name_of(policy)} ({error})") from error
     return Flat(model, inputs_of(policy, space, model))
-
-
-def _space_of(policy: Any) -> ColumnSpace:
-    names = getattr(policy, "feature_names_in_", None)
-    frame = policy._frame_like
-    nominal = [] if frame is None else [name for name in frame.columns if name not in set(numeric_columns(frame))]
-    listed = None if names is None else names.tolist()
-    return ColumnSpace(policy.n_features_in_, listed, nominal if is_frame(frame) else [])
 
 
 def inputs_of(policy: Any, space: ColumnSpace | None = None, model: Model | None = None) -> Inputs:

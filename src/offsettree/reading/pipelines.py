@@ -113,7 +113,7 @@ def _after(step: Any, before: Preprocessing, space: ColumnSpace) -> Preprocessin
         if isinstance(step.encoder_, FrameIndicators):
             raise CannotFlatten("a NominalEncoder of frames that is not the first step")
         return _after(step.encoder_, before, space)
-    if type(step) is SimpleImputer and _fills_numbers(step):
+    if type(step) is SimpleImputer:
         return _after_imputer(step, before)
     if type(step) is StandardScaler:
         slope = 1.0 if step.scale_ is None else 1 / step.scale_
@@ -127,17 +127,15 @@ def _after(step: Any, before: Preprocessing, space: ColumnSpace) -> Preprocessin
 
 
 def _after_imputer(step: Any, before: Preprocessing) -> Preprocessing:
+    is_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
+    if not is_nan or step.add_indicator or np.asarray(step.statistics_).dtype.kind not in "iuf":
+        raise CannotFlatten(f"{name_of(step)} in a pipeline")
     fill = np.asarray(step.statistics_, dtype=np.float64)
     if step.keep_empty_features:
         fill = np.where(np.isnan(fill), 0.0, fill)
     before = before.selected(np.flatnonzero(~np.isnan(fill)))
     fill = fill[~np.isnan(fill)]
     return replace(before, filled=np.where(np.isnan(before.filled), fill, before.filled))
-
-
-def _fills_numbers(step: Any) -> bool:
-    is_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
-    return is_nan and not step.add_indicator and np.asarray(step.statistics_).dtype.kind in "iuf"
 
 
 def _after_frame(encoder: FrameIndicators, space: ColumnSpace) -> Preprocessing:

@@ -46,13 +46,18 @@ def read_regressor(model: Any, space: ColumnSpace, n_more: int = 0) -> Piece:
     """Read a fitted regressor of one or several targets, that may see `n_more` columns after those of X."""
     if type(model) is ConstantRegressor:
         return LinearPiece(np.zeros((1, 0)), np.array([float(model.value)]), None, constant=True)
-    core, before = _unwrapped(model, space, n_more)
+    if n_more:
+        space_with_more = space.with_more(n_more, "action")
+        unwrap(model, space_with_more)  # what is read twice is right the second time
+        core, before = unwrap(model, space_with_more)
+    else:
+        core, before = unwrap(model, space)
     return _on_columns(_read(core), core, before, space.n_columns + n_more)
 
 
 def read_classes(model: Any, space: ColumnSpace) -> Piece:
     """Read a fitted classifier of two or more classes: the larger its number, the better a class."""
-    core, before = _unwrapped(model, space, 0)
+    core, before = unwrap(model, space)
     piece = _read(core)
     if isinstance(piece, LinearPiece) and len(piece.weights) == 1:
         # Of two classes, the second where the one number is above zero.
@@ -173,11 +178,3 @@ def _as_planes(pieces: Sequence[LinearPiece], space: ColumnSpace) -> Planes:
         np.concatenate([piece.bias for piece in pieces]),
         np.concatenate(missing) if fills else None,
     )
-
-
-def _unwrapped(model: Any, space: ColumnSpace, n_more: int) -> tuple[Any, Preprocessing]:
-    if not n_more:
-        return unwrap(model, space)
-    wider = space.with_more(n_more, "action")
-    unwrap(model, wider)
-    return unwrap(model, wider)

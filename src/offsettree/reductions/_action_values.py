@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["shrunken_from_sums", "shrunken_values"]
-
 NO_NOISE = 1e-12  # the least variance, of rewards within 0 and 1
 
 

@@ -18,8 +18,6 @@ from offsettree.reductions._native import Grown
 from offsettree.reductions._sides import LeafRanges
 from offsettree.topology import ActionTree, RewardModels
 
-__all__ = ["BinnedLog", "Training", "seeds_of"]
-
 
 def _read_only(numbers: NDArray[Any]) -> NDArray[Any]:
     """Return a view of X that cannot be written to, as some that we are given: kernels are compiled for one kind."""

@@ -14,8 +14,6 @@ from offsettree.logs import CheckedLog
 from offsettree.reductions._reward_models import RewardModel
 from offsettree.reductions.reward_boosting import RewardBoosting
 
-__all__ = ["BoostedRewards"]
-
 N_FOLDS = 3  # of a model that is itself fitted in several folds, and whose errors are corrected
 
 
@@ -33,14 +31,12 @@ class BoostedRewards(RewardModel):
             self.policy._fit_checked(CheckedLog(X, action, reward, certain, np.arange(n_actions)))
 
     def predict(self, X: Features, actions: NDArray[np.intp]) -> NDArray[np.float64]:
-        """See `RewardModel`."""
         predicted = np.empty((count_rows(X), len(actions)))
         for rows in pieces(len(predicted), len(self.policy.actions_)):
             predicted[rows] = self._rewards(_part(X, rows))[:, actions]
         return predicted
 
     def predict_own(self, X: Features, action: NDArray[np.intp]) -> NDArray[np.float64]:
-        """See `RewardModel`."""
         predicted = np.empty(len(action))
         for rows in pieces(len(predicted), len(self.policy.actions_)):
             every = self._rewards(_part(X, rows))

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from offsettree._features import Features, is_frame, is_sparse
 from offsettree._optional import require
 
-__all__ = ["append_nominal"]
-
 
 def append_nominal(X: Features, index: NDArray[np.intp], n_values: int, name: str) -> Features:
     """Append `index` as one nominal column, of the categories "0", "1", ...: a frame, for learners that split them.

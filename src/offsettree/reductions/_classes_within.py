@@ -14,8 +14,6 @@ from offsettree.learners import ConstantClassifier, Costing
 from offsettree.reductions._nodes import prefers_left
 from offsettree.reductions.all_pairs import AllPairs
 
-__all__ = ["answers_within"]
-
 
 def answers_within(classifier: Any, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return each row's class, one that its mask leaves; classes are the columns of the mask.

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree.learners.scratch import Scratch, Settings, make_scratch
 
-__all__ = ["Climb", "Contests", "Open", "Scores", "Workspace", "make_workspace"]
-
 
 class Scores(NamedTuple):
     """What it takes to give every contest one more column; without, `weights` is empty."""

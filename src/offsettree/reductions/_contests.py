@@ -25,8 +25,6 @@ from offsettree.reductions._nodes import (
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
-__all__ = ["TASKS_PER_WORKER", "Trained", "Trainer", "descend", "share_out", "train_nodes", "train_separately"]
-
 Trained: TypeAlias = tuple[int, Any, int, float]  # a node, its classifier, its rows, and what these weighed
 
 TASKS_PER_WORKER = 4  # subtrees differ in their rows and in the time these take
@@ -53,7 +51,7 @@ class Trainer:
         # A contest that all rows reach, as with two actions, needs no copy of them.
         X = self.X if len(rows) == len(self.votes.weight) else take_rows(self.X, rows)
         label = self.votes.for_left(rows, contest.from_left)
-        weight, total = self.votes.loudness(rows, contest.standing)
+        weight, total = self.votes.scaled_weights(rows, contest.standing)
         is_root = contest.node == 0  # from where nobody climbs further
         sent_left: NDArray[np.bool_] | None
         if self.folds is None and not is_root:

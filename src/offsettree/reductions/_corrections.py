@@ -19,8 +19,6 @@ from offsettree._traits import tags_of
 from offsettree.learners import NominalEncoder, Template
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 
-__all__ = ["CorrectionForest", "Corrections", "Errors", "fit_corrections"]
-
 MOST_TARGETS = 8  # with 32 the values are the same, and it takes twice as long
 VALUES_AT_ONCE = 1 << 24
 LEAST_ROWS, LEAST_COLUMNS = 5, 4
@@ -93,7 +91,6 @@ class ForestCorrections(Corrections):
         self._means = sp.vstack(means, format="csr")
 
     def predict(self, X: Features) -> Any:
-        """See `Corrections`."""
         X = X if self._before is None else self._before.transform(X)
         n_rows, n_trees = count_rows(X), len(self._forest.estimators_)
         leaves = np.stack([self._leaves(X, place) for place in range(n_trees)], axis=1) + self._offset[:-1]
@@ -144,7 +141,6 @@ class RegressedCorrections(Corrections):
         )
 
     def predict(self, X: Features) -> Any:
-        """See `Corrections`."""
         n_rows = count_rows(X)
         return np.hstack([np.asarray(model.predict(X), dtype=np.float64).reshape(n_rows, -1) for model in self._models])
 

@@ -16,8 +16,6 @@ from offsettree.reductions._fit_rewards import fit_rewards
 from offsettree.reductions._nodes import random_folds
 from offsettree.reductions._reward_models import RewardModel
 
-__all__ = ["CrossFit"]
-
 
 @dataclass(frozen=True)
 class CrossFit:

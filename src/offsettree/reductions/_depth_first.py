@@ -14,8 +14,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from offsettree.reductions._contests import TASKS_PER_WORKER, share_out
 from offsettree.topology import ActionTree
 
-__all__ = ["Contests", "lead_all_up", "rows_below"]
-
 PART_ROWS = 1 << 16  # a subtree of no more rows is read and trained in one go
 
 Standing = TypeVar("Standing")

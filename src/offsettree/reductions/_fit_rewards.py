@@ -11,8 +11,6 @@ from offsettree._features import Features
 from offsettree.reductions._boosted_rewards import BoostedRewards
 from offsettree.reductions._reward_models import LinearRewards, RegressedRewards, RewardModel
 
-__all__ = ["fit_rewards"]
-
 
 def fit_rewards(
     reward_model: Any,

@@ -17,8 +17,6 @@ from offsettree.reading.contests import read_contests
 from offsettree.reading.scores import join_pieces, read_classes
 from offsettree.reductions.all_pairs import AllPairs
 
-__all__ = ["flatten_classifier"]
-
 
 def flatten_classifier(classifier: Any, space: ColumnSpace, n_classes: int) -> Model:
     """Flatten a classifier whose labels are positions among `n_classes`."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from offsettree.reductions.doubly_robust import DoublyRobust
     from offsettree.reductions.reward_regression import RewardRegression
 
-__all__ = ["flatten_doubly_robust", "flatten_reward_regression"]
-
 
 def flatten_reward_regression(policy: RewardRegression, space: ColumnSpace) -> Scores:
     """Flatten one regressor per action, or one for all of them."""

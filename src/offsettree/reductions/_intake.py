@@ -15,8 +15,6 @@ from offsettree.exceptions import FeatureError, LogError
 from offsettree.logs import CheckedLog, LoggedData, judge_columns
 from offsettree.reductions._nodes import may_assume_finite
 
-__all__ = ["Intake"]
-
 FEW_ROWS = 64  # too short to tell a slip from an accident
 
 

@@ -18,8 +18,6 @@ from offsettree.learners._kernels_scores import centre_row, weigh
 from offsettree.learners.scratch import Drawn, Scratch, Table
 from offsettree.reductions._contest_room import Climb, Contests, Open, Workspace
 
-__all__ = ["directions", "held_out_error", "order_by_leaf", "train"]
-
 
 @kernel
 def order_by_leaf(rows: Any, position: Any, place: Any) -> Any:

@@ -15,8 +15,6 @@ from offsettree.exceptions import ParameterError
 from offsettree.reductions._sides import Sides
 from offsettree.topology import ActionTree
 
-__all__ = ["Contest", "Ladder", "climb", "share_kept"]
-
 PIECE = 1 << 16  # rows of a long log sorted at once
 
 

@@ -12,8 +12,6 @@ from offsettree.learners.histogram_tree import LEAF_SCALES
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.topology import ActionTree
 
-__all__ = ["choose_leaf_scale"]
-
 PILOT_ROUNDS = 2
 PILOT_ACTIONS = 16
 PILOT_ROWS = 20_000

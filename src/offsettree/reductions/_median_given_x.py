@@ -13,8 +13,6 @@ from offsettree.exceptions import LogError
 from offsettree.learners import NominalEncoder
 from offsettree.reductions._weighted_median import weighted_median
 
-__all__ = ["median_given_x"]
-
 N_FOLDS = 5
 # A median needs more rows than a mean: of few rewards of 0 and 1 it is a coin.
 LEAF_ROWS, MAX_DEPTH = 100, 6

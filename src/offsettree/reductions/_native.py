@@ -14,8 +14,6 @@ from offsettree.models import SplitContests
 from offsettree.models.tree_table import TreeTable
 from offsettree.reading import CannotFlatten, ColumnSpace
 
-__all__ = ["Grown", "NativeContests", "is_native"]
-
 
 def is_native(estimator: Any, path_filter: Any) -> bool:
     """Tell whether all contests can be trained at once: with our own learner and the paper's filter, also called 0."""

@@ -22,19 +22,6 @@ from offsettree._validation import warn_caller
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, Template
 
-__all__ = [
-    "LEFT",
-    "NodeLearner",
-    "ask_out_of_fold",
-    "checked_answers",
-    "may_assume_finite",
-    "node_settings",
-    "prefers_left",
-    "random_folds",
-    "releases_the_interpreter",
-    "train_and_ask",
-]
-
 FEW_ROWS = 50
 N_FOLDS = 3
 # Read without their predict, which spends most of its time on checks where rows are few. The very classes only.
@@ -119,12 +106,12 @@ def ask_out_of_fold(
     sent_left = np.empty(len(label), dtype=bool)
     for held_out in np.flatnonzero(np.bincount(fold)).tolist():
         asked, learned_from = np.flatnonzero(fold == held_out), np.flatnonzero(fold != held_out)
-        loudness = weight[learned_from]
+        chosen_weight = weight[learned_from]
         _, sent_left[asked] = train_and_ask(
             learner,
             take_rows(X, learned_from),
             label[learned_from],
-            loudness / loudness.mean() if len(loudness) else loudness,
+            chosen_weight / chosen_weight.mean() if len(chosen_weight) else chosen_weight,
             seed ^ (1 + held_out),  # not the seed of the contest itself, nor of the other folds
             f"{where} without fold {held_out}",
             take_rows(X, asked),

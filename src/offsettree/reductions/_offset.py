@@ -19,18 +19,6 @@ from offsettree.learners import Template
 from offsettree.reductions._median_given_x import median_given_x
 from offsettree.reductions._weighted_median import weighted_median
 
-__all__ = [
-    "ROUNDING",
-    "Tally",
-    "Votes",
-    "is_median_given_x",
-    "is_per_row",
-    "mean_rewards",
-    "resolve_offset",
-    "warn_if_one_sided",
-    "warn_of_unlogged",
-]
-
 MEDIAN_GIVEN_X = "median_given_x"
 N_FOLDS = 5
 DROWNED = 1.5  # as many times their spread as the mean reward may be away from the offset
@@ -68,7 +56,7 @@ class Votes:
         """Label the rows of a contest: true where the left side gets the vote."""
         return np.equal(from_left, self.for_own_side.take(rows))
 
-    def loudness(
+    def scaled_weights(
         self, rows: NDArray[np.intp], standing: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.float64], float]:
         """Weigh the rows of a contest, with mean 1, and all together; those below may have left them a part of it.

@@ -21,8 +21,6 @@ from offsettree.reductions._nodes import LEFT, checked_answers, may_assume_finit
 from offsettree.reductions._offset import Votes, is_per_row
 from offsettree.topology import ActionTree
 
-__all__ = ["Memory", "check_growing", "teach_chunk", "teaches_chunks", "warn_of_short_start"]
-
 FEW_ROWS = 100
 SIDES = np.array([0, 1])  # the labels, named to every learner, which need not hear both in its first chunk
 

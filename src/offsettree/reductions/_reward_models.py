@@ -16,8 +16,6 @@ from offsettree.reductions._nodes import may_assume_finite, node_settings
 from offsettree.topology import Design
 from offsettree.topology.reward_models import fit_shrunken
 
-__all__ = ["LinearRewards", "RegressedRewards", "RewardModel", "check_reward_model", "rows_by_action"]
-
 ROWS_AT_ONCE = 1 << 14
 BY_NAME = ("linear", "boosting")
 
@@ -59,13 +57,11 @@ class LinearRewards(RewardModel):
         self._design = design.of(None)
 
     def predict(self, X: Features, actions: NDArray[np.intp]) -> NDArray[np.float64]:
-        """See `RewardModel`."""
         weights = self._weights[actions]
         parts = [weights[:, 0] + columns @ weights[:, 1:].T for _, columns in self._pieces(X)]
         return np.clip(self._mean + self._scale * np.concatenate(parts), 0, 1)
 
     def predict_own(self, X: Features, action: NDArray[np.intp]) -> NDArray[np.float64]:
-        """See `RewardModel`."""
         parts = []
         for rows, columns in self._pieces(X):
             weights = self._weights[action[rows]]
@@ -106,11 +102,9 @@ class RegressedRewards(RewardModel):
                     self._models.append(template.copy(own_seed).fit(take_rows(X, rows), reward[rows]))
 
     def predict(self, X: Features, actions: NDArray[np.intp]) -> NDArray[np.float64]:
-        """See `RewardModel`."""
         return np.stack([self._of(action, X) for action in actions.tolist()], axis=1)
 
     def predict_own(self, X: Features, action: NDArray[np.intp]) -> NDArray[np.float64]:
-        """See `RewardModel`."""
         predicted = np.empty(len(action))
         for position, rows in enumerate(rows_by_action(action, len(self._models))):
             if len(rows):

@@ -17,8 +17,6 @@ from offsettree.reductions._offset import ROUNDING
 from offsettree.reductions._sides import Sides
 from offsettree.topology import ActionTree
 
-__all__ = ["RowEstimates", "check_robust", "train_robustly"]
-
 ACTIONS_AT_ONCE = 16
 
 

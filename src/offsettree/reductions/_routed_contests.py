@@ -17,8 +17,6 @@ from offsettree.reductions._offset import Votes
 from offsettree.reductions._routed_log import RoutedLog
 from offsettree.topology import ActionTree
 
-__all__ = ["RoutedContests", "leaves_below"]
-
 
 class Standing(NamedTuple):
     """Rows that have won every contest so far, in the order of the log."""

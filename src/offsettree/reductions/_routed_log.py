@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ROW_BYTES", "RoutedLog", "Rows", "Run"]
-
 ROW_BYTES = 4 + 8 + 8  # of a row beside its columns: its place in the run, reward, propensity
 READ_WHOLE = 16  # a run is read in one go where at least one in so many of its rows is wanted
 

@@ -17,8 +17,6 @@ from offsettree.reductions._routed_contests import leaves_below
 from offsettree.reductions._routed_log import RoutedLog, Rows
 from offsettree.topology import ActionTree
 
-__all__ = ["RoutedNative", "bins_of", "joined"]
-
 
 class Standing(NamedTuple):
     """Rows that have won every contest so far, in the order in which the last one left them."""

@@ -12,8 +12,6 @@ from offsettree.reductions._offset import Tally, Votes
 from offsettree.reductions._routed_log import RoutedLog, Rows
 from offsettree.reductions._weighted_median import HALVES, Side
 
-__all__ = ["count_votes", "mean_reward", "mean_rewards", "mean_weight", "median_reward", "sample_rows"]
-
 SUMMED = 1 << 18  # numbers added up by numpy in one go
 DIGIT = 16  # bits of a number that are looked at in one pass
 SAMPLE_ROWS, SAMPLE_BYTES = 1 << 18, 1 << 27

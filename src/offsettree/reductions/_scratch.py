@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from offsettree.exceptions import ScratchError
 from offsettree.reductions._routed_log import ROW_BYTES, RoutedLog, Run
 
-__all__ = ["ScratchWriter", "check_room"]
-
 RUN_BYTES = 1 << 26
 PIECE_BYTES = 1 << 22  # of a run that are put in order at once
 MOST_ROWS = 1 << 24  # of a run, however short its rows are

@@ -14,8 +14,6 @@ from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_se
 from offsettree.reductions._offset import Votes
 from offsettree.topology import ActionTree
 
-__all__ = ["train_shared"]
-
 View = SharedContest | ConstantClassifier
 
 
@@ -57,7 +55,7 @@ def _train_level(
     node = np.repeat([contest.node for contest in known], [len(contest.rows) for contest in known])
     label = np.concatenate([votes.for_left(contest.rows, contest.from_left) for contest in known])
     union = append_indicator(take_rows(X, rows), node, n_nodes, "node")
-    classifier = learner.fit(union, label, votes.loudness(rows)[0], seed)
+    classifier = learner.fit(union, label, votes.scaled_weights(rows)[0], seed)
     n_rows = np.bincount(node, minlength=n_nodes)
     n_left = np.bincount(node, weights=label, minlength=n_nodes)
     # As with separate classifiers, a contest without rows, or with one label only, gets a constant answer.

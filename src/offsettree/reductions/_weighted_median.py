@@ -7,8 +7,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HALVES", "Side", "weighted_median"]
-
 Side = Literal["left", "right"]
 
 # Half of all weight, from either side: what is just that but for rounding is in between.

@@ -103,7 +103,7 @@ class BinaryOffset(BasePolicy):
         label = votes.for_left(rows, action[rows] == 0)
         seed = int(random.randint(np.iinfo(np.int32).max))
         with node_settings(assume_finite=may_assume_finite(learner.estimator, X)):
-            self.estimator_ = learner.fit(take_rows(X, rows), label, votes.loudness(rows)[0], seed)
+            self.estimator_ = learner.fit(take_rows(X, rows), label, votes.scaled_weights(rows)[0], seed)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

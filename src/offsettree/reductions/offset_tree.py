@@ -129,7 +129,6 @@ class OffsetTree(BasePolicy):
     a penalty mean the same whatever the propensities.
 
     Where the estimator has `partial_fit`, so has the policy: it learns from a log that grows.
-
     An estimator that memorises its rows lets all of them climb to the next node: regularise it, or let
     ``path_filter="out_of_fold"`` judge them.
 
@@ -152,12 +151,7 @@ class OffsetTree(BasePolicy):
 
     _default_learner = staticmethod(default_classifier)
 
-    __metadata_request__partial_fit = {  # noqa: RUF012
-        "action": UNUSED,
-        "reward": True,
-        "propensity": True,
-        "available": True,
-    }
+    __metadata_request__partial_fit = {"action": UNUSED, "reward": True, "propensity": True, "available": True}  # noqa: RUF012
 
     tree_: ActionTree
     estimators_: Sequence[Any]
@@ -201,10 +195,16 @@ class OffsetTree(BasePolicy):
         random = as_random_state(self.random_state)
         learner = NodeLearner(self._learner())
         if self.reward_model is not None:
-            self._fit_robustly(log, random)
-            return
+            check_robust(self.node_models, self.path_filter)
+            check_reward_model(self.reward_model)
         offset = self._settle(log, random)
         X, action, reward, propensity, available = log.parts()
+        if self.reward_model is not None:
+            models = CrossFit.make(
+                self.reward_model, X, action, reward, propensity, len(self.actions_), random, self.n_jobs
+            )
+            self._fit_to(models, random, available)
+            return
         del log  # here and below: what is used up makes room
         votes = Votes.cast(reward, propensity, offset)
         del reward, propensity, offset  # which may be as large as the votes
@@ -236,15 +236,6 @@ class OffsetTree(BasePolicy):
                 self.tree_, learner, X, action, votes, int(seeds[0]), available
             )
 
-    def _fit_robustly(self, log: CheckedLog, random: np.random.RandomState) -> None:
-        check_robust(self.node_models, self.path_filter)
-        check_reward_model(self.reward_model)
-        self._settle(log, random)
-        X, action, reward, propensity, available = log.parts()
-        n_actions = len(self.actions_)
-        estimates = CrossFit.make(self.reward_model, X, action, reward, propensity, n_actions, random, self.n_jobs)
-        self._fit_to(estimates, random, available)
-
     def _fit_to(
         self, estimates: RowEstimates, random: np.random.RandomState, available: Available | None = None
     ) -> None:
@@ -252,13 +243,9 @@ class OffsetTree(BasePolicy):
         folds = random_folds(count_rows(estimates.X), random) if self.path_filter == "out_of_fold" else None
         self._memory = None
         self.n_rounds_, self.offset_ = 1, getattr(self, "offset_", 0.5)
+        learner, seeds = NodeLearner(self._learner()), self._node_seeds(random)
         self.estimators_, self.node_rows_ = train_robustly(
-            self.tree_,
-            NodeLearner(self._learner()),
-            estimates,
-            self._node_seeds(random),
-            folds=folds,
-            available=available,
+            self.tree_, learner, estimates, seeds, folds=folds, available=available
         )
 
     def fit_log(self, chunks: Iterable[LoggedData], *, folder: Any = None, verbose: bool | None = None) -> Self:
@@ -326,17 +313,9 @@ class OffsetTree(BasePolicy):
 
         Parameters
         ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            What was known when each decision was taken; the same columns in every chunk.
-        action : array of shape (n_rows,)
-            What was chosen. Name all actions up front, by `actions`: else they are those of the first chunk, and
-            later ones are refused. Must be given.
-        reward : array of shape (n_rows,)
-            What the chosen action earned, within `reward_range`. Must be given.
-        propensity : array of shape (n_rows,) or float
-            The probability with which the logging policy chose it, in (0, 1]. Must be given.
-        available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
-            Which actions there were to choose from in each row, as in `fit`.
+        X, action, reward, propensity, available
+            As in `fit`, with the same columns in every chunk. Name all actions up front, by `actions`: else they are
+            those of the first chunk, and later ones are refused.
 
         Notes
         -----
@@ -379,16 +358,11 @@ class OffsetTree(BasePolicy):
         """Settle the tree and the offset by the rows of a log; return the offset, or that of each row."""
         X, action, reward, propensity, _ = log.parts()
         n_actions = len(self.actions_)
-        self.tree_ = tree_from(
-            self.tree,
-            self.actions_,
-            partial(mean_rewards, action, reward, propensity, n_actions),
-            partial(RewardModels.fit, X, action, reward, n_actions, propensity=propensity, random_state=random),
-            random,
-        )
+        means = partial(mean_rewards, action, reward, propensity, n_actions)
+        models = partial(RewardModels.fit, X, action, reward, n_actions, propensity=propensity, random_state=random)
+        self.tree_ = tree_from(self.tree, self.actions_, means, models, random)
         offset = resolve_offset(self.offset, X, reward, random, propensity)
-        self.offset_ = float(np.mean(offset))
-        self.n_rounds_ = 1
+        self.offset_, self.n_rounds_ = float(np.mean(offset)), 1
         return offset
 
     def _node_seeds(self, random: np.random.RandomState) -> NDArray[np.int64]:
@@ -399,14 +373,8 @@ class OffsetTree(BasePolicy):
         cls, forest: Any, tree: ActionTree, estimators: Sequence[Any], node_rows: NDArray[np.int64]
     ) -> OffsetTree:
         """Return a tree of a forest, whose contests have been trained already."""
-        policy = cls(
-            forest._learner(),
-            tree=tree,
-            offset=forest.offset_,
-            reward_range=forest.reward_range,
-            path_filter=forest.path_filter,
-            actions=forest.actions,
-        )
+        settings = {name: getattr(forest, name) for name in ("reward_range", "path_filter", "actions")}
+        policy = cls(forest._learner(), tree=tree, offset=forest.offset_, **settings)
         policy.tree_, policy.estimators_, policy.node_rows_ = tree, estimators, node_rows
         policy.offset_, policy.n_rounds_ = forest.offset_, 1
         policy._take_over(forest)

@@ -174,7 +174,6 @@ class LearnerRegistry(Registry[LearnerEntry]):
         self.kinds.append(self)
 
     def beside(self) -> list[str]:
-        """See `Registry`."""
         return [name for name in super().beside() if not any(name in each._known for each in self.kinds)]
 
     def __iter__(self) -> Iterator[str]:

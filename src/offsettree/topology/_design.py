@@ -13,8 +13,6 @@ from sklearn.preprocessing import StandardScaler
 from offsettree._features import Features, is_sparse, take_rows
 from offsettree.topology._numbers import as_numbers
 
-__all__ = ["BLOCK_ROWS", "MAX_COLUMNS", "Design"]
-
 MAX_COLUMNS = 64
 BLOCK_ROWS = 16_384
 _SAMPLE_ROWS = 10_000

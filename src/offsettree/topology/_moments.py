@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from offsettree.topology._design import BLOCK_ROWS, Design
 
-__all__ = ["ActionSums", "RowsByAction", "row_weights"]
-
 MAX_WEIGHT = 10.0
 _BLOCK_ACTIONS = 256
 

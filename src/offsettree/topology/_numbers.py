@@ -12,8 +12,6 @@ from sklearn.utils import check_array
 from offsettree._features import Features, as_floats, count_rows, is_frame, numeric_columns
 from offsettree.exceptions import FeatureError
 
-__all__ = ["MAX_VALUES", "as_numbers"]
-
 MAX_VALUES = 32
 
 

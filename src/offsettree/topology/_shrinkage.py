@@ -8,8 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Shrinkage"]
-
 _ROUNDS = 25
 
 

@@ -13,8 +13,6 @@ from offsettree.reading.columns import ColumnSpace
 from offsettree.reading.trees import TreeList
 from offsettree.reductions.rules._rule import Rule
 
-__all__ = ["rules_as_scores"]
-
 BEYOND_CODES = 256.0
 BIGGEST = float(np.finfo(np.float32).max)
 

@@ -13,8 +13,6 @@ from offsettree.learners import MISSING, Bins
 from offsettree.reductions.rules._rule import Rule
 from offsettree.reductions.rules._search import Split, Table
 
-__all__ = ["RewardEstimates", "grow_rules"]
-
 
 class RewardEstimates(NamedTuple):
     """The estimated reward of every action in every row: the row's mean, and each action's advantage over it."""

@@ -16,8 +16,6 @@ import numpy as np
 from offsettree._jit import kernel, part
 from offsettree.learners._kernels_counts import MISSING, N_BINS
 
-__all__ = ["best_pairs", "best_splits"]
-
 
 @part
 def _largest(total: Any) -> Any:

@@ -11,8 +11,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from offsettree.learners import MISSING, N_BINS, Bins
 from offsettree.reductions.rules._kernels_rules import best_pairs, best_splits
 
-__all__ = ["Limits", "Split", "Table", "decisions", "find_depth", "find_tree"]
-
 SPLIT_COST = 1e-10  # as a share of the sum of absolute scores: breaks ties in favour of smaller trees
 
 
