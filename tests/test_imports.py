@@ -21,6 +21,7 @@ HEAVY = {
     *("numpy", "scipy", "sklearn", "numba", "joblib", "pandas", "polars", "pyarrow", "skops", "onnx", "matplotlib"),
     *("msgspec", "starlette", "uvicorn", "prometheus_client", "psycopg", "httpx"),  # of the service and its client
     "importlib.metadata",  # parses e-mail headers
+    "IPython",  # only a notebook has it
 }
 
 

@@ -7,7 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from offsettree.actions import ActionOffsetTree, ActionRegression, OnlineActionRegression, PopularAction
+    from offsettree.actions import (
+        ActionOffsetTree,
+        ActionRegression,
+        OnlineActionOffsetTree,
+        OnlineActionRegression,
+        PopularAction,
+    )
     from offsettree.evaluation import Estimate, PropensityEstimate, estimate_propensity, evaluate, make_policy_scorer
     from offsettree.learners import Costing, HistogramTree
     from offsettree.logs import ActionSets, LoggedData, TableEncoder, simulate_catalogue, simulate_log
@@ -59,6 +65,7 @@ __all__ = [
     "LoggedData",
     "OffsetForest",
     "OffsetTree",
+    "OnlineActionOffsetTree",
     "OnlineActionRegression",
     "OnlineOffsetTree",
     "OnlineRewardRegression",
@@ -89,12 +96,18 @@ __all__ = [
     "simulate_log",
 ]
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 # Where each public name is. Imported when first asked for: the command line answers at once, and a saved policy
 # decides without scikit-learn.
 _HOMES = {
-    "actions": ("ActionOffsetTree", "ActionRegression", "OnlineActionRegression", "PopularAction"),
+    "actions": (
+        "ActionOffsetTree",
+        "ActionRegression",
+        "OnlineActionOffsetTree",
+        "OnlineActionRegression",
+        "PopularAction",
+    ),
     "evaluation": ("Estimate", "PropensityEstimate", "estimate_propensity", "evaluate", "make_policy_scorer"),
     "learners": ("Costing", "HistogramTree"),
     "logs": ("ActionSets", "LoggedData", "TableEncoder", "simulate_catalogue", "simulate_log"),

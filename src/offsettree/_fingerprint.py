@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +51,7 @@ class Fingerprint:
 
 def remember_rows(X: Features, reward: NDArray[np.float64], before: Fingerprint | None = None) -> Fingerprint:
     """Return the fingerprint of a log, added to that of the logs `before`."""
-    kept = before or Fingerprint(np.empty(0, np.uint64), np.empty(0, np.int64), _columns_to_hash(X))
+    kept = before or empty_fingerprint(X)
     n_rows = len(reward)
     for start in range(0, n_rows, BLOCK):
         number = _row_hashes(X, reward, kept.columns, start, min(start + BLOCK, n_rows))
@@ -59,6 +60,20 @@ def remember_rows(X: Features, reward: NDArray[np.float64], before: Fingerprint 
         counts = np.bincount(where, np.concatenate([kept.counts, np.ones(len(number), np.int64)])).astype(np.int64)
         kept = Fingerprint(numbers[:N_KEPT], counts[:N_KEPT], kept.columns)
     return kept
+
+
+def joined_fingerprint(parts: Sequence[Fingerprint]) -> Fingerprint:
+    """Return the fingerprint of a log from those of its parts, in which the same columns were hashed."""
+    if len(parts) == 1:
+        return parts[0]
+    numbers, where = np.unique(np.concatenate([part.numbers for part in parts]), return_inverse=True)
+    counts = np.bincount(where, np.concatenate([part.counts for part in parts])).astype(np.int64)
+    return Fingerprint(numbers[:N_KEPT], counts[:N_KEPT], parts[0].columns)
+
+
+def empty_fingerprint(X: Features) -> Fingerprint:
+    """Return the fingerprint of no rows, with the columns chosen that the first rows of a log suggest."""
+    return Fingerprint(np.empty(0, np.uint64), np.empty(0, np.int64), _columns_to_hash(X))
 
 
 def share_remembered(fingerprint: Fingerprint, X: Features, reward: NDArray[np.float64]) -> float:

@@ -1,4 +1,4 @@
-"""Compilation of kernels by numba, with a cache on disk if possible; kernels release the interpreter's lock.
+"""Compilation of kernels by numba, with a cache on disk if possible; all but brief ones release the interpreter's lock.
 
 What a kernel calls is compiled as a part of it: optimised and translated once, with it, and not by itself.
 
@@ -134,6 +134,11 @@ def kernel_reordering_sums(function: Function) -> Function:
     return _compiled(function, fastmath={"reassoc"})
 
 
+def brief_kernel(function: Function) -> Function:
+    """Compile a kernel that keeps the interpreter's lock: of a few microseconds, less than handing it over takes."""
+    return _compiled(function, nogil=False)
+
+
 def borrowing_kernel(function: Function) -> Function:
     """Compile a kernel whose arrays are its caller's: without reference counts, which are half of a kernel's code.
 
@@ -153,7 +158,8 @@ def part_reordering_sums(function: Function) -> Function:
 
 
 def _compiled(function: Function, **options: Any) -> Function:
-    options |= {"nogil": True, "boundscheck": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+    usual: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+    options = usual | options
     try:
         compiled: Any = numba.njit(cache=KEEPS, pipeline_class=KernelCompiler, **options)(function)
     except RuntimeError:

@@ -1,11 +1,12 @@
-"""Progress with an estimate of the time left: one changing line on a terminal, a line at intervals elsewhere."""
+"""Progress with an estimate of the time left: a changing line on a terminal, a bar in a notebook, else lines."""
 
 from __future__ import annotations
 
+import html
 import sys
 import time
 from threading import Event, Lock, Thread
-from typing import Self, TextIO
+from typing import Any, Self, TextIO
 
 INTERVAL = 10.0  # seconds between lines if the stream is not a terminal
 FIRST_ESTIMATE = 0.05  # share of the work done before a time left is shown: first calls compile and read files
@@ -14,8 +15,9 @@ FIRST_ESTIMATE = 0.05  # share of the work done before a time left is shown: fir
 class Progress:
     """Shows the share of work done, and estimates the time left.
 
-    A terminal shows one changing line. A pipe or a file gets a line after every `interval`, also during a single long
-    task; work that ends before the first interval gets none, unless progress was asked for.
+    A terminal shows one changing line, a notebook a bar that goes when the work is done. A pipe or a file gets a line
+    after every `interval`, also during a single long task; work that ends before the first interval gets none, unless
+    progress was asked for.
 
     Parameters
     ----------
@@ -34,7 +36,8 @@ class Progress:
     ) -> None:
         self.total = total
         self._stream = sys.stderr if stream is None else stream
-        self._live = self._stream.isatty()
+        self._bar = notebook_bar() if stream is None and total else None
+        self._live = self._bar is not None or self._stream.isatty()
         self._interval = INTERVAL if interval is None else interval
         self._started = time.monotonic()
         self.done = 0.0
@@ -66,7 +69,10 @@ class Progress:
     def close(self) -> None:
         """Stop, and clear the line of a terminal."""
         self._closed.set()
-        if self._live:
+        if self._bar is not None:
+            with self._lock:
+                self._bar.update({"text/html": "", "text/plain": ""}, raw=True)
+        elif self._live:
             self._write("\r\x1b[K")
 
     def _show_at_intervals(self) -> None:
@@ -75,6 +81,13 @@ class Progress:
 
     def _show(self) -> None:
         line = self._line(time.monotonic())
+        if self._bar is not None:
+            share = min(self.done / self.total, 1.0)
+            text = f"<progress max='1' value='{share:.4f}'></progress> {html.escape(line)}"
+            with self._lock:
+                if not self._closed.is_set():
+                    self._bar.update({"text/html": text, "text/plain": line}, raw=True)
+            return
         self._write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
 
     def _write(self, text: str) -> None:
@@ -88,6 +101,17 @@ class Progress:
         left = f", about {clock(elapsed / share - elapsed)} left" if share >= FIRST_ESTIMATE else ""
         done = "under 1 %" if share < 0.01 else f"{100 * share:3.0f} %"
         return f"{done}  {clock(elapsed)} gone{left}  ({self._what})"
+
+
+def notebook_bar() -> Any:
+    """Return a display of the notebook that this runs in, to be updated; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None or not getattr(shell, "kernel", None):
+        return None
+    from IPython.display import display
+
+    return display({"text/html": "", "text/plain": ""}, raw=True, display_id=True)
 
 
 def clock(seconds: float) -> str:

@@ -8,6 +8,7 @@
     │   ├── ActionError                    labels of the wrong kind, unknown, or too few
     │   ├── RewardError                    rewards missing, not finite, or outside ``reward_range``
     │   └── PropensityError                propensities missing or outside (0, 1]
+    ├── EngineError         (RuntimeError) an engine that cannot be reached, or whose workers keep dying
     ├── FeatureError        (ValueError)   X of the wrong shape, names or content
     │   └── FeatureTypeError (TypeError)   X that is not numeric
     ├── JavaError           (RuntimeError) Java is missing or failed while running Weka
@@ -29,6 +30,7 @@ from offsettree._messages import Message, Parameter
 __all__ = [
     "ActionError",
     "DatasetError",
+    "EngineError",
     "FeatureError",
     "FeatureTypeError",
     "JavaError",
@@ -115,6 +117,10 @@ class ScratchError(OffsetTreeError, OSError):
 
 class TopologyError(OffsetTreeError, ValueError):
     """The structure is not a binary tree with every action at exactly one leaf."""
+
+
+class EngineError(OffsetTreeError, RuntimeError):
+    """An engine of workers cannot be reached, or its workers keep dying."""
 
 
 class JavaError(OffsetTreeError, RuntimeError):

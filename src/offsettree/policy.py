@@ -66,18 +66,32 @@ class Policy(ABC):
 
         Parameters
         ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts; raw rows where a policy was loaded with an encoder.
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame, Dask dataframe
+            The contexts; raw rows where a policy was loaded with an encoder. A Dask dataframe is decided on lazily:
+            the result is a series of Dask.
         available : boolean array or CSR matrix of shape (n_rows, n_actions), optional
             Which actions there are to choose from, in the order of `actions_`: at least one in every row. By default
             all, which is faster.
         """
+        if type(X) is not np.ndarray and _is_of_dask(X):
+            lazy: NDArray[Any] = self._predict_lazily(X, available)  # of Dask, but used alike
+            return lazy
         position = self._positions(X) if available is None else self._positions_among(X, available)
         prepared = self.__dict__.get("_prepared")
         # To look up 0 as the label of 0 is a tenth of the time that a thousand decisions take.
         if prepared is not None and prepared.labels_are_positions:
             return position
         return np.asarray(self.actions_[position])
+
+    def _predict_lazily(self, X: Any, available: Any) -> Any:
+        """Return the decisions on a Dask dataframe, to be made where its partitions are."""
+        if available is not None:
+            raise ParameterError(
+                "available must be None for a Dask dataframe, whose partitions are decided on by themselves; call "
+                "map_partitions with a function that has its own."
+            )
+        kind = self.actions_.dtype if self.actions_.dtype.kind in "iu" else np.dtype(object)
+        return X.map_partitions(_decided_part, self, meta=("decision", kind), enforce_metadata=False)
 
     def predict_proba(self, X: Features, available: Any = None) -> NDArray[np.float64]:
         """Return the probability with which each action is taken, in the order of `actions_`.
@@ -250,3 +264,13 @@ def _part(X: Features, rows: slice) -> Features:
     if rows.stop - rows.start == count_rows(X):
         return X
     return take_rows(X, np.arange(rows.start, rows.stop)) if is_frame(X) else X[rows]
+
+
+def _is_of_dask(X: Any) -> bool:
+    return type(X).__module__.startswith("dask") and hasattr(X, "map_partitions")
+
+
+def _decided_part(frame: Any, policy: Policy) -> Any:
+    """Return a series of the decisions on one partition."""
+    chosen = policy.predict(frame) if len(frame) else np.empty(0, dtype=policy.actions_.dtype)
+    return type(frame.iloc[:, 0])(chosen, index=frame.index, name="decision")

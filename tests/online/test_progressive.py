@@ -9,8 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_wine
 
-from offsettree import Banditron, EpochGreedy, EpsilonGreedy, OnlineOffsetTree, progressive_validation
+from offsettree import (
+    Banditron,
+    EpochGreedy,
+    EpsilonGreedy,
+    OnlineOffsetTree,
+    OnlineRewardRegression,
+    SquareCB,
+    progressive_validation,
+)
 from offsettree.exceptions import ActionError, FeatureError, LogError, ParameterError, RewardError
 from offsettree.online import progressive
 from offsettree.online._layout import MOST_COLUMNS
@@ -165,3 +174,10 @@ def test_the_result_says_what_it_is() -> None:
     result = progressive_validation(LEARNERS["banditron"](), X, y)
     assert repr(result) == f"<ProgressiveResult: 600 rows, error {result.error:.4f}, value {result.value:.4f}>"
     assert result.curve[-1].tolist() == pytest.approx([600, result.error])
+
+
+def test_squarecb_around_an_online_policy_has_its_own_probabilities() -> None:
+    X, y = load_wine(return_X_y=True)
+    result = progressive_validation(SquareCB(OnlineRewardRegression(actions=[0, 1, 2]), random_state=0), X, y)
+    assert result.records.propensity.max() <= 1
+    assert len(set(result.records.propensity.round(6).tolist())) > 10  # they follow the predictions

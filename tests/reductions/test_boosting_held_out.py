@@ -19,7 +19,7 @@ from offsettree.reductions.boosting._final_regression import (
     fit_final,
     fit_final_without_folds,
 )
-from offsettree.reductions.boosting._regressions import Source, gain_of, log_ratio_of, nonnegative_sum
+from offsettree.reductions.boosting._regressions import Regressions, Source, gain_of, log_ratio_of, nonnegative_sum
 from offsettree.reductions.boosting._stacking import _held_out_linear
 
 
@@ -129,3 +129,24 @@ def test_likelihood_counts_only_on_short_logs_in_which_few_rows_earned(monkeypat
     assert gain(600, 5, FOREST) == 1.0
     monkeypatch.setattr(_final_regression, "LIKELIER", 1e6)
     assert gain(150, 5, FOREST) == 1.0
+
+
+@pytest.mark.parametrize("logistic", [True, False])
+def test_a_regression_from_models_of_nearly_the_same_rows_ends_where_it_would_have(logistic: bool) -> None:
+    random = np.random.default_rng(3)
+    design = np.column_stack([np.ones(1200), random.standard_normal((1200, 3))])
+    action = random.integers(4, size=1200).astype(np.int32)
+    score = np.einsum("ip,ip->i", design, random.standard_normal((4, 4))[action])
+    reward = (
+        (random.random(1200) < 1 / (1 + np.exp(-score))).astype(float) if logistic else score + random.normal(size=1200)
+    )
+    log = make_log(design, action, reward)._replace(n_actions=4, logistic=logistic)
+    groups, regressions = [slice(0, 1), slice(1, 4)], Regressions()
+    rows = np.arange(200, 1200)
+
+    regressions.fit("x", log, design, groups, np.zeros(1200))
+    near = regressions.fit("x", log.take(rows), design[rows], groups, np.zeros(1000))
+    cold = Regressions().fit("x", log.take(rows), design[rows], groups, np.zeros(1000))
+
+    np.testing.assert_allclose(near.weights, cold.weights, atol=0.02)
+    np.testing.assert_allclose(near.left_out, cold.left_out, atol=0.05)

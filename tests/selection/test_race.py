@@ -26,11 +26,12 @@ from offsettree import (
     simulate_log,
 )
 from offsettree.exceptions import LogError, OffsetTreeWarning
+from offsettree.learners import make_learner
 from offsettree.selection import _race, _timing
 from offsettree.selection._race import plan_race
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Scoring, _clip_outliers, stratified_folds
-from offsettree.selection.candidates import cost_ratio, light_copy
+from offsettree.selection.candidates import cost_ratio, early_copy, light_copy
 from tests.selection.scripted import Scripted, make_log
 
 Learned = dict[str, list[int]]
@@ -361,6 +362,36 @@ def test_a_forest_is_foretold_to_take_as_long_as_all_of_its_trees() -> None:
         light = light_copy(policy)
         assert cost_ratio(policy, light) == pytest.approx(3.0 if isinstance(policy, OffsetForest) else 2.5)
     assert cost_ratio(OffsetTree(), light_copy(OffsetTree())) == 1
+
+
+def test_a_light_copy_of_logistic_regressions_finds_the_same_optimum() -> None:
+    X, y = load_iris(return_X_y=True)
+    log = simulate_log(X + 50, y, random_state=0)  # far from zero, where L-BFGS takes long
+    policy = OffsetTree(make_learner("logistic"), actions=[0, 1, 2])
+
+    light = light_copy(policy)
+    assert light.estimator.steps[-1][1].solver == "newton-cg"
+    assert policy.estimator.steps[-1][1].solver == "lbfgs"
+    decided = [each.fit(**log.arrays()).predict(X + 50) for each in (policy, light)]
+    assert (decided[0] == decided[1]).mean() > 0.98
+
+
+def test_only_small_parts_are_learned_by_reward_boosting_of_fewer_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_race, "SHORT", 100)
+    folds = []
+    plain = RewardBoosting._fit
+
+    def spy(self: RewardBoosting, log: Any) -> None:
+        folds.append((len(log.position), self.n_folds))
+        plain(self, log)
+
+    monkeypatch.setattr(RewardBoosting, "_fit", spy)
+    log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+    PolicySearch([ConstantPolicy(), RewardBoosting(n_trees=2)], nested=False, random_state=0).fit(**log.arrays())
+
+    assert [n_folds for n_rows, n_folds in folds if n_rows < 150] == [3, 3]
+    assert [n_folds for n_rows, n_folds in folds if n_rows == 150] == ["auto"]
+    assert early_copy(RewardBoosting(n_folds=4)).n_folds == 4
 
 
 def test_clean_rewards_need_less_to_trust_predictions_than_rare_ones() -> None:

@@ -243,7 +243,7 @@ def test_a_model_that_fails_gives_the_baseline_and_says_so(tmp_path: Path) -> No
     learning = engine.loops["shop"].learning
 
     class Broken:
-        slow = False
+        is_bounded = True
 
         def choose(self, context: Any, actions: Any) -> Any:
             raise ZeroDivisionError("a broken model")

@@ -80,7 +80,7 @@ def test_a_formula_without_a_value_says_so() -> None:
 class Broken:
     """A model that always fails."""
 
-    slow = False
+    is_bounded = True
 
     def choose(self, context: dict[str, Any], actions: list[Action]) -> tuple[int, list[float] | None]:
         raise RuntimeError("no model")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,12 @@ from starlette.testclient import TestClient
 
 from offsettree.service import Engine, GroupWriter, LoopSettings, Settings, SqliteStore
 from offsettree.service.app import make_app
+from offsettree.service.asking import THREADS
+from offsettree.service.candidates import Candidate
+from offsettree.service.connections import JoinedWrites
 from offsettree.service.http import Gate
 from offsettree.service.keys import Keys
-from offsettree.service.requests import RequestError
+from offsettree.service.requests import Answer, DecideRequest, RequestError
 from offsettree.service.settings import KeySettings, PersonalizerSettings, ServerSettings
 from offsettree.service.store import StoreError
 
@@ -174,23 +179,109 @@ def test_a_store_that_cannot_write_is_a_503_and_the_health_says_so(
     assert client.get("/health/ready").json()["status"] == "ready"
 
 
-def test_a_slow_model_gives_the_baseline(tmp_path: Path) -> None:
-    import time
+class Stuck:
+    """A model that answers when it is let go."""
 
-    class Slow:
-        slow = False
+    is_bounded = False
 
-        def choose(self, context: Any, actions: Any) -> Any:
-            time.sleep(0.1)
-            return 0, None
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.asked = 0
 
+    def choose(self, context: Any, actions: Any) -> Any:
+        self.asked += 1
+        self.go.wait(30)
+        return 0, None
+
+
+def test_a_stuck_model_gives_the_baseline_and_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("offsettree.service.asking.LEFT_ALONE", 600.0)
     with client_of(tmp_path, timeout=0.02, baseline="b") as client:
-        learning = engine_of(client).loops["shop"].learning
-        learning.running = learning.running._replace(decider=Slow())
-        for _ in range(3):
+        engine, stuck = engine_of(client), Stuck()
+        loop = engine.loops["shop"]
+        loop.learning.running = loop.learning.running._replace(decider=stuck)
+
+        async def ask() -> tuple[list[Answer], list[str]]:
+            """Ask the loop of the stuck model twelve times and another one as often, all at once."""
+            order: list[str] = []
+
+            async def of(name: str, **request: Any) -> Answer:
+                answer = await engine.decide_soon(name, DecideRequest(**request))
+                order.append(name)
+                return answer
+
+            two = msgspec.Raw(b'["x", "y"]')
+            asked = [of("shop") for _ in range(12)] + [of("other", actions=two) for _ in range(12)]
+            return (await asyncio.gather(*asked))[:12], order
+
+        answers, order = client.portal.call(ask)  # type: ignore[union-attr]
+        assert {(each.action, each.baseline, each.probability) for each in answers} == {("b", True, 1.0)}
+        assert order == ["other"] * 12 + ["shop"] * 12
+        assert loop.last_fault == "time-out"
+        asked = stuck.asked
+        assert asked <= THREADS
+        batch = {"requests": [{"event_id": f"e{i}"} for i in range(50)]}
+        answered = client.post("/v1/loops/shop/decide/batch", json=batch).json()["answers"]
+        assert {(each["action"], each["baseline"]) for each in answered} == {("b", True)}
+        answer = client.post("/v1/loops/shop/decide").json()
+        assert (answer["action"], answer["baseline"]) == ("b", True)
+        assert "5 times in a row" in str(loop.last_fault)
+        assert stuck.asked == asked  # left alone
+        assert loop.faults == 63
+        assert client.get(f"/v1/loops/shop/events/{answer['event_id']}").json()["exploration"] == {"by": "fault"}
+        stuck.go.set()
+
+
+def test_a_model_that_was_slow_is_asked_again_and_counts_when_it_is_quick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("offsettree.service.asking.LEFT_ALONE", 0.0)
+    with client_of(tmp_path, timeout=0.05, baseline="b", epsilon=0.0) as client:
+        loop, stuck = engine_of(client).loops["shop"], Stuck()
+        loop.learning.running = loop.learning.running._replace(decider=stuck)
+        assert client.post("/v1/loops/shop/decide").json()["baseline"] is True
+        stuck.go.set()
+        for _ in range(100):
             answer = client.post("/v1/loops/shop/decide").json()
-            assert (answer["action"], answer["baseline"]) == ("b", True)
-        assert "time-out" in str(engine_of(client).loops["shop"].last_fault)
+            if "baseline" not in answer:
+                break
+        assert (answer["action"], answer["probability"]) == ("a", 1.0)
+
+
+def test_a_candidate_that_is_stuck_is_none_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("offsettree.service.learning.CANDIDATES_WAIT", 0.02)
+    with client_of(tmp_path, waiting_time=0.0) as client:
+        engine, stuck = engine_of(client), Stuck()
+        learning = engine.loops["shop"].learning
+        learning.candidate = Candidate(2, 1, 0, stuck, learning.limits)
+        engine.decide_all("shop", [DecideRequest() for _ in range(20)])
+        assert client.portal.call(engine.step_soon) == 20  # type: ignore[union-attr]
+        assert "TimedOutError" in str(learning.candidate.fault)
+        assert not learning.candidate.is_better(0.05)
+        assert stuck.asked == 1
+        stuck.go.set()
+
+
+def test_what_a_small_request_may_store_and_compute_is_bounded(client: TestClient) -> None:
+    actions = [f"action-{i}" for i in range(200)]
+    large = {"context": {"text": "x" * 20_000}, "actions": actions}
+    assert client.post("/v1/loops/other/decide", json=large | {"slots": 5}).status_code == 200
+    refused = client.post("/v1/loops/other/decide", json=large | {"slots": 100})
+    assert refused.status_code == 422
+    assert "max_stored" in refused.json()["error"]["message"]
+    batch = {"requests": [{"actions": actions, "slots": 100}] * 11}
+    assert client.post("/v1/loops/other/decide/batch", json=batch).status_code == 413
+    wide = {"context": {f"f{i}": 1 for i in range(1001)}, "actions": [{"id": str(i)} for i in range(1000)]}
+    refused = client.post("/v1/loops/other/decide", json=wide)
+    assert (refused.status_code, "pairs" in refused.json()["error"]["message"]) == (422, True)
+    slots = {
+        "contextFeatures": [{"text": "x" * 20_000}],
+        "actions": [{"id": each, "features": []} for each in actions],
+        "slots": [{"id": f"slot-{i}", "features": [], "baselineAction": "action-0"} for i in range(100)],
+    }
+    assert client.post("/personalizer/v1.1-preview.3/multislot/rank", json=slots).status_code == 422
+    slots["slots"] = slots["slots"][:5]  # type: ignore[index]
+    assert client.post("/personalizer/v1.1-preview.3/multislot/rank", json=slots).status_code == 201
 
 
 def keys_in(folder: Path) -> KeySettings:
@@ -460,3 +551,50 @@ def test_an_id_that_no_store_can_keep_is_refused_on_every_path(wrong: str, clien
     batch = client.post("/v1/loops/shop/events/reward", json={"rewards": [{"event_id": wrong, "reward": 1}]})
     assert batch.status_code == 422 or batch.json()["answers"][0]["error"]["code"] == 422
     assert [getattr(each, "event_id", None) for each in seen] == ["e"]
+
+
+class Recorded:
+    """A transport that notes what is done to it."""
+
+    def __init__(self) -> None:
+        self.done: list[Any] = []
+
+    def write(self, data: bytes) -> None:
+        self.done.append(data)
+
+    def close(self) -> None:
+        self.done.append("closed")
+
+    def is_closing(self) -> bool:
+        return "closed" in self.done
+
+
+def test_what_is_written_in_one_turn_is_sent_at_once_in_its_order() -> None:
+    async def write() -> list[Any]:
+        recorded = Recorded()
+        joined = JoinedWrites(recorded, asyncio.get_running_loop())  # type: ignore[arg-type]
+        joined.write(b"head ")
+        joined.write(b"body")
+        assert recorded.done == []
+        await asyncio.sleep(0)
+        joined.write(b"next")
+        joined.close()
+        joined.write(b"lost")
+        await asyncio.sleep(0)
+        return recorded.done
+
+    assert asyncio.run(write()) == [b"head body", b"next", "closed"]
+
+
+def test_direct_paths_answer_as_others_do_with_origins_and_methods(tmp_path: Path) -> None:
+    with client_of(tmp_path, ServerSettings(allow_origins=("http://shop.example",))) as client:
+        page = {"origin": "http://shop.example", "host": "localhost"}
+        for path in ("/v1/loops/shop/decide", "/v1/loops/shop/events/e/reward"):
+            answer = client.post(path, json={"reward": 1} if "reward" in path else {}, headers=page)
+            assert answer.status_code == 200
+            assert answer.headers["access-control-allow-origin"] == "http://shop.example"
+        asked = page | {"access-control-request-method": "POST"}
+        assert client.options("/v1/loops/shop/decide", headers=asked).status_code == 200
+        assert client.get("/v1/loops/shop/decide").status_code == 405
+        assert client.post("/v1/loops/unknown/decide").status_code == 404
+        assert client.post("/v1/loops/shop/decide", headers={"origin": "http://evil.example"}).status_code == 403

@@ -99,7 +99,7 @@ def test_the_policy_beats_the_logging_policy_and_the_best_constant_within_5000_v
     assert value > UNIFORM + 0.05
     facts = shop_engine.loops["demo"].learning.values.facts()
     assert facts["policy"] > max(facts["baseline"], facts["best_constant_value"])
-    assert facts["gain_over_baseline"][1] > -facts["gain_over_baseline"][0]
+    assert facts["gain_over_baseline"][0] > 0  # shown by the log alone
     low, high = facts["policy_interval"]
     assert low < facts["policy"] < high
     assert shop_engine.store.summary(1)["late"] > 0
@@ -113,12 +113,12 @@ def test_the_exported_log_learned_offline_gives_a_policy_at_least_as_good(
 
     monkeypatch.chdir(tmp_path)
     for form, suffix in (("parquet", "parquet"), ("ndjson", "ndjson"), ("dsjson", "dsjson")):
-        n_rows = write_log(shop_engine.store.scan(1), tmp_path / f"log.{suffix}", form)
+        n_rows = write_log(lambda: shop_engine.store.scan(1), tmp_path / f"log.{suffix}", form)
         assert n_rows == N_VISITORS
     assert main(["learn", "log.parquet", *RIDGE, "--out", "policy.ot", "--json"]) == 0
     policy = load("policy.ot")
     assert set(policy.encoder.names_in) <= {"segment", "device", "source", "hour", "visits"}
-    noise = 0.01
+    noise = 0.003  # of one log; over several logs, test_offline.py allows none
     assert true_value(policy.decide) + noise >= true_value(policy_of(shop_engine)) > BEST_CONSTANT
     for log in ("log.parquet", "log.ndjson", "log.dsjson"):
         assert main(["evaluate", "policy.ot", log, "--json"]) == 0
@@ -160,7 +160,7 @@ def test_an_apprentice_overtakes_its_teacher_and_is_valued_honestly(tmp_path: Pa
 class Fixed:
     """A policy by a table of two contexts."""
 
-    slow = False
+    is_bounded = True
 
     def __init__(self, choices: list[int]) -> None:
         self.choices = choices

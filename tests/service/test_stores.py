@@ -286,3 +286,27 @@ def test_slots_are_those_of_the_event_and_of_no_other_whatever_the_order_of_word
     assert {row.event_id for row in store.scan(loop) if row.activated is not None} == {"e", "e#1", "e#2", "e#z"}
     assert store.apply([Delete(loop, event_id="e")]) == [4]
     assert sorted(row.event_id for row in store.scan(loop)) == sorted(others)
+
+
+def test_no_change_looks_at_every_row(tmp_path: Path) -> None:
+    """Every statement of every kind of change, but for what deletes old rows, goes by an index."""
+    store = SqliteStore(tmp_path / "decisions.db")
+    asked: list[str] = []
+    loop = make_loop(store)
+    store._writer.set_trace_callback(asked.append)
+    add(store, *(decision(loop, f"e{i}") for i in range(3)))
+    add(store, decision(loop, "e1"), decision(loop, "e4#1"))
+    store.apply([AddReward(loop, "e1", 1.0, 1.0, None, "r"), AddReward(loop, "unknown", 1.0, 1.0)])
+    store.apply([Activate(loop, "e2", 1.0, 10.0), Settle(loop, 20.0, 10, sum)])
+    store.apply([AddVersion(Version(loop, 0, 0.0, "online", None, "", 0)), PutState(loop, "key", b"")])
+    store.apply([Delete(loop, "e1"), Delete(loop, None, "customer")])
+    store._writer.set_trace_callback(None)
+    statements = [each for each in asked if each.split()[0] in ("SELECT", "UPDATE", "DELETE", "WITH", "INSERT")]
+    assert len(statements) > 15
+    for statement in statements:
+        plan = [row[3] for row in store._writer.execute(f"EXPLAIN QUERY PLAN {statement}")]
+        assert not [step for step in plan if step.startswith(("SCAN decisions", "SCAN rewards"))], (
+            statement,
+            plan,
+        )
+    store.close()

@@ -6,7 +6,9 @@ from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
     from offsettree.actions.eligible import labels_of, without
+    from offsettree.actions.labelled import LabelledActions
     from offsettree.actions.offset_tree import ActionOffsetTree
+    from offsettree.actions.online_offset_tree import OnlineActionOffsetTree
     from offsettree.actions.online_regression import OnlineActionRegression
     from offsettree.actions.policy import ActionPolicy
     from offsettree.actions.popular import PopularAction
@@ -17,6 +19,8 @@ __all__ = [
     "ActionOffsetTree",
     "ActionPolicy",
     "ActionRegression",
+    "LabelledActions",
+    "OnlineActionOffsetTree",
     "OnlineActionRegression",
     "PopularAction",
     "SavedActionPolicy",
@@ -31,7 +35,9 @@ __getattr__ = names_on_demand(
     __name__,
     {
         "eligible": ("labels_of", "without"),
+        "labelled": ("LabelledActions",),
         "offset_tree": ("ActionOffsetTree",),
+        "online_offset_tree": ("OnlineActionOffsetTree",),
         "online_regression": ("OnlineActionRegression",),
         "policy": ("ActionPolicy",),
         "popular": ("PopularAction",),

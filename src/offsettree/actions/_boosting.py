@@ -16,6 +16,7 @@ from offsettree.reductions.boosting import BoostedLog, BoostedModel, BoostingSet
 __all__ = ["as_products", "boost_folds", "fit_boosted_pairs"]
 
 MOST_PRODUCTS = 1500
+MOST_CHOICES = 400  # columns, for which several scales are tried
 N_DIRECTIONS = 4
 FEWEST_ROWS = 200  # below, trees would learn noise
 PRIOR = 5.0  # rows that shrink the value of a leaf
@@ -37,7 +38,7 @@ def fit_boosted_pairs(
     n_x, n_a = x.shape[1], a.shape[1]
     with_products = n_x + n_products(n_x, n_a) <= MOST_PRODUCTS
     table, fold = design(x, a, with_products), folds_of(ids, seed)
-    ridge = GroupedRidge().fit(table, reward, weight, fold)
+    ridge = GroupedRidge().fit(table, reward, weight, fold, _scales(n_x, n_a, table.shape[1]))
     linear = as_products(ridge.coef, n_x, n_a, with_products=with_products)
     level = float(ridge.level - ridge.center @ ridge.coef)
     n_columns = n_x + n_a + 4 * linear["to_x"].shape[1] + 1
@@ -52,6 +53,20 @@ def fit_boosted_pairs(
     held_out = [fold == each for each in range(min(n_boosted, N_FOLDS))]
     nobody = np.zeros(len(reward), dtype=np.int32)
     return BoostedPairs(linear, level, boost_folds(columns, start, nobody, 1, reward, weight, held_out, settings, seed))
+
+
+def _scales(n_x: int, n_a: int, n_columns: int) -> list[Column]:
+    """Return what factors of the columns are tried.
+
+    Few items tell little about the features of an action by themselves, and less about their squares and products,
+    whatever the number of rows; how context and action meet, every row tells.
+    """
+    if not n_x + n_a + n_x * n_a < n_columns <= MOST_CHOICES:
+        return [np.ones(n_columns)]
+    widths = [n_x, n_a, n_x * n_a, n_columns - n_x - n_a - n_x * n_a]
+    return [
+        np.repeat([1.0, own, 1.0, own * squares], widths) for own in (1.0, 0.3) for squares in (1.0, 0.3, 0.0)
+    ]  # fmt: skip
 
 
 def boost_folds(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from offsettree.actions._contest_models import ContestModel, read_contest
 from offsettree.actions._encoding import ActionEncoding, n_products, row_blocks, some_rows
 from offsettree.actions._id_model import IdModel
 from offsettree.actions._pair_scores import BoostedPairs, PairScores, read_pair_scores
-from offsettree.actions._tournament import Contests, leaves_in_order, play
+from offsettree.actions._tournament import Contests, leaves_in_order, play, seeded_order
 from offsettree.logs import ActionSets
 from offsettree.models import Part
 
@@ -94,10 +93,7 @@ class TreeOrder:
             for column in range(a.shape[1]):  # in one order, whatever the number of pairs
                 place += a[:, column] * self.direction[column]
             return leaves_in_order(sets, place)
-        labels, code = np.unique(sets.ids, return_inverse=True)
-        names = [f"{label}".encode(errors="surrogatepass") for label in labels.tolist()]
-        drawn = np.array([zlib.crc32(name, self.seed) for name in names])
-        return leaves_in_order(sets, drawn[code])
+        return leaves_in_order(sets, seeded_order(sets.ids, self.seed)[0])
 
 
 class PairTournament:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -25,27 +26,29 @@ def folds_of(ids: NDArray[Any], seed: int) -> NDArray[np.intp]:
 
 
 class GroupedRidge:
-    """Least squares with a penalty on all coefficients but the intercept."""
+    """Least squares with a penalty on all coefficients but the intercept.
+
+    `scales` are the factors of the columns to choose among: the smaller, the more a coefficient is penalised.
+    """
 
     def fit(
-        self,
-        table: Matrix,
-        reward: Column,
-        weight: Column,
-        fold: NDArray[np.intp],
-        penalties: Column = PENALTIES,
+        self, table: Matrix, reward: Column, weight: Column, fold: NDArray[np.intp], scales: Sequence[Column]
     ) -> Self:
-        """Choose the penalty with the least squared error over all folds, then learn from all rows."""
+        """Choose scales and penalty with the least squared error over all folds, then learn from all rows."""
         total = weight.sum()
         self.center, self.level = weight @ table / total, float(weight @ reward / total)
         moments = _Moments(table - self.center, reward - self.level, weight, fold)
-        losses = np.zeros(len(penalties))
-        for each in range(N_FOLDS):
-            rows = fold == each
-            if len(penalties) > 1 and rows.any() and not rows.all():
-                losses += weight[rows] @ (moments.target[rows, np.newaxis] - moments.left_out(each, penalties)) ** 2
-        self.penalty = float(penalties[int(losses.argmin())])
-        self.coef = _solve(moments.gram, moments.product, np.array([self.penalty]))[:, 0]
+        best = np.inf
+        for scale in scales:
+            losses = np.zeros(len(PENALTIES))
+            for each in range(N_FOLDS):
+                rows = fold == each
+                if rows.any() and not rows.all():
+                    error = moments.target[rows, np.newaxis] - moments.left_out(each, scale, PENALTIES)
+                    losses += weight[rows] @ error**2
+            if losses.min() < best:
+                best, self.scale, self.penalty = losses.min(), scale, float(PENALTIES[int(losses.argmin())])
+        self.coef = _solve(moments.gram, moments.product, self.scale, np.array([self.penalty]))[:, 0]
         return self
 
     def left_out(self, table: Matrix, reward: Column, weight: Column, fold: NDArray[np.intp]) -> Column:
@@ -53,12 +56,8 @@ class GroupedRidge:
         moments = _Moments(table - self.center, reward - self.level, weight, fold)
         found = np.empty(len(reward))
         for each in range(N_FOLDS):
-            found[fold == each] = moments.left_out(each, np.array([self.penalty]))[:, 0]
+            found[fold == each] = moments.left_out(each, self.scale, np.array([self.penalty]))[:, 0]
         return self.level + found
-
-    def predict(self, table: Matrix) -> Column:
-        """Predict the reward of each row."""
-        return np.asarray(self.level + (table - self.center) @ self.coef)
 
 
 class _Moments:
@@ -74,14 +73,15 @@ class _Moments:
             self.sums.append(weighted.T @ target[rows])
         self.gram, self.product = np.sum(self.grams, axis=0), np.sum(self.sums, axis=0)
 
-    def left_out(self, fold: int, penalties: Column) -> Matrix:
+    def left_out(self, fold: int, scale: Column, penalties: Column) -> Matrix:
         """Return what models of the other folds, one per penalty, predict for a fold."""
-        coef = _solve(self.gram - self.grams[fold], self.product - self.sums[fold], penalties)
+        coef = _solve(self.gram - self.grams[fold], self.product - self.sums[fold], scale, penalties)
         return np.asarray(self.table[self.fold == fold] @ coef)
 
 
-def _solve(gram: Matrix, product: Column, penalties: Column) -> Matrix:
+def _solve(gram: Matrix, product: Column, scale: Column, penalties: Column) -> Matrix:
     """Return the coefficients for each penalty, in columns."""
-    values, vectors = np.linalg.eigh(gram)
-    rotated = vectors.T @ product
-    return np.asarray(vectors @ (rotated[:, np.newaxis] / (np.maximum(values, 0)[:, np.newaxis] + penalties)))
+    values, vectors = np.linalg.eigh(gram * scale * scale[:, np.newaxis])
+    rotated = vectors.T @ (product * scale)
+    shrunken = rotated[:, np.newaxis] / (np.maximum(values, 0)[:, np.newaxis] + penalties)
+    return np.asarray((vectors @ shrunken) * scale[:, np.newaxis])

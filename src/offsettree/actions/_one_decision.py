@@ -16,7 +16,7 @@ from offsettree.actions.eligible import labels_of
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
 
-__all__ = ["OneDecision", "one_decision", "one_taken"]
+__all__ = ["OneDecision", "one_decision", "one_taken", "place_of"]
 
 
 class OneDecision:
@@ -48,7 +48,7 @@ def one_taken(x: Any, actions: Any, chosen: Any) -> tuple[OneDecision, int]:
     """Return one decision with the action that was taken alone, and how many it was taken from."""
     labels = labels_of(actions)
     n = len(actions.ids if isinstance(actions, ActionSets) else actions)
-    place = _place_of(chosen, labels, n)
+    place = place_of(chosen, labels, n)
     own = None if labels is None else [labels[place]]
     if isinstance(actions, ActionSets):
         actions = actions.only(np.array([place]))
@@ -58,7 +58,8 @@ def one_taken(x: Any, actions: Any, chosen: Any) -> tuple[OneDecision, int]:
     return OneDecision(made.x, made.pairs, own), n
 
 
-def _place_of(label: Any, labels: list[Any] | None, n: int) -> int:
+def place_of(label: Any, labels: list[Any] | None, n: int) -> int:
+    """Return the position of an action, by its id, or by its position where there are no ids."""
     known = list(range(n)) if labels is None else labels
     label = getattr(label, "item", lambda: label)()
     if isinstance(label, bool) or label not in known:

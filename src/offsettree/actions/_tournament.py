@@ -6,6 +6,7 @@ neighbours meet, and the last of an odd number goes on without a contest.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from offsettree.logs import ActionSets
 
-__all__ = ["Contests", "Decide", "climb", "leaves_in_order", "n_rounds", "play"]
+__all__ = ["Contests", "Decide", "climb", "leaves_in_order", "n_rounds", "play", "seeded_order"]
 
 Pairs = NDArray[np.intp]
 
@@ -105,3 +106,12 @@ def leaves_in_order(sets: ActionSets, key: NDArray[Any]) -> Pairs:
     """Return the pairs of each row sorted by a key per pair: the leaves of its tree from left to right."""
     row = np.repeat(np.arange(len(sets)), sets.sizes)
     return np.asarray(np.lexsort((key, row)), dtype=np.intp)
+
+
+def seeded_order(ids: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Return a number drawn for each id, the same in every row, and the rank of each id among all."""
+    labels, code = np.unique(ids, return_inverse=True)
+    drawn = np.array(
+        [zlib.crc32(f"{label}".encode(errors="surrogatepass"), seed) for label in labels.tolist()], dtype=np.int64
+    )
+    return drawn[code], np.asarray(code, dtype=np.intp)

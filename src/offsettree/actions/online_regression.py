@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from offsettree._features import Features
-from offsettree._validation import check_range, is_number
 from offsettree.actions import _kernels_bilinear as kernels
-from offsettree.actions._hashing import Hashed, hash_ids, hash_table
+from offsettree.actions._hashed_policy import NO_IDS, NOTHING, HashedActionPolicy, Interactions, item_of, most
+from offsettree.actions._hashing import Hashed
 from offsettree.actions._one_decision import OneDecision, one_decision, one_taken
-from offsettree.actions.base import BaseActionPolicy
-from offsettree.actions.policy import ActionLog, RewardPredictor, check_choice, judge_log
-from offsettree.exceptions import ParameterError, PropensityError, RewardError
+from offsettree.actions.policy import ActionLog, RewardPredictor, check_choice
 from offsettree.logs import ActionSets
 
 __all__ = ["OnlineActionRegression"]
 
-NO_IDS = np.empty(0, dtype=np.uint64)
-NOTHING = Hashed(np.empty(0, np.uint64), np.empty(0, np.float32), np.zeros(2, np.int64))
-MOST_BITS = 30
 MOST_TIMES = 1000.0  # a row counts at most as so many
-Interactions = Literal["all", "context-action"]
 
 
-class OnlineActionRegression(RewardPredictor, BaseActionPolicy):
+class OnlineActionRegression(RewardPredictor, HashedActionPolicy):
     """Predicts the reward of any action from its features, and takes the best of those that a row may choose from.
 
     A linear model of the features of context and action and of products of two of them, as ``vw --cb_adf --cb_type mtr
@@ -69,9 +63,6 @@ class OnlineActionRegression(RewardPredictor, BaseActionPolicy):
     'n4'
     """
 
-    _learned = "weights_"
-    _learns_by = "fit, partial_fit or learn"
-
     def __init__(
         self,
         *,
@@ -91,58 +82,19 @@ class OnlineActionRegression(RewardPredictor, BaseActionPolicy):
         self.n_bits = n_bits
         self.reward_range = reward_range
 
-    def _fit(self, log: ActionLog) -> None:
-        self._start()
-        self._learn_log(log)
-
-    def partial_fit(
-        self,
-        X: Features,
-        action: ArrayLike,
-        *,
-        reward: ArrayLike | None = None,
-        propensity: ArrayLike | None = None,
-        action_sets: ActionSets | None = None,
-    ) -> Self:
-        """Learn from further rows; the parameters are those of `fit`."""
-        self._learn_log(judge_log(X, action, reward, propensity, action_sets, self.reward_range))
-        return self
-
     def _learn_log(self, log: ActionLog) -> None:
         # Only what was taken is looked at: one pair per row.
         sets = log.sets.only(log.pair)
         x, items, pairs, id_keys = self._hashed(log.X, sets)
-        self._learn(x, items, _item(sets), pairs, id_keys, 2 * log.reward - 1, log.propensity, log.sets.sizes)
+        self._learn(x, items, item_of(sets), pairs, id_keys, 2 * log.reward - 1, log.propensity, log.sets.sizes)
 
-    def learn(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> Self:
-        """Learn from one decision.
-
-        Parameters
-        ----------
-        x : mapping of names to values, or sequence of numbers
-            The context.
-        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
-            The eligible actions; a mapping's ``"id"`` is its id.
-        chosen : int or str
-            The id of the action taken; its position where actions have no ids.
-        reward : float
-            What it earned.
-        propensity : float
-            The probability with which it was chosen.
-        """
+    def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
         one, n_eligible = one_taken(x, actions, chosen)
-        low, high = check_range(self.reward_range)
-        if not is_number(reward) or not low <= reward <= high:
-            raise RewardError(f"reward must be a number from {low:g} to {high:g}; got {reward!r}.")
-        if not is_number(propensity) or not 0 < propensity <= 1:
-            raise PropensityError(f"propensity must be a number in (0, 1]; got {propensity!r}.")
         id_keys = one.id_keys() if self.id_effects else NO_IDS
-        target = np.array([2 * (reward - low) / (high - low) - 1])
         self._learn(
-            one.x, NOTHING, np.zeros(1, np.intp), one.pairs, id_keys, target, np.array([float(propensity)]),
-            np.array([n_eligible]),
+            one.x, NOTHING, np.zeros(1, np.intp), one.pairs, id_keys, np.array([2 * reward - 1]),
+            np.array([propensity]), np.array([n_eligible]),
         )  # fmt: skip
-        return self
 
     def _learn(
         self,
@@ -162,7 +114,7 @@ class OnlineActionRegression(RewardPredictor, BaseActionPolicy):
         if check_choice("importance", self.importance, ("inverse_propensity", "none")) == "inverse_propensity":
             # Of a uniform logging policy all weights are 1.
             weight = np.minimum(1 / (propensity * n_eligible), MOST_TIMES)
-        size = _most(x) + _most(items) + _most(pairs) + 2
+        size = most(x, items, pairs)
         kernels.learn_rows(
             self.weights_, self.scales_, self.totals_, settings, x, items, item, pairs, id_keys,
             np.arange(len(target) + 1, dtype=np.intp), size, target, weight,
@@ -193,9 +145,9 @@ class OnlineActionRegression(RewardPredictor, BaseActionPolicy):
     def _asked(self, X: Features, sets: ActionSets, out: NDArray[Any]) -> tuple[Any, ...]:
         self._check_fitted()
         x, items, pairs, id_keys = self._hashed(X, sets)
-        size = _most(x) + _most(items) + _most(pairs) + 2
+        size = most(x, items, pairs)
         return (
-            self.weights_, self.scales_, self.totals_, self._settings(), x, items, _item(sets), pairs, id_keys,
+            self.weights_, self.scales_, self.totals_, self._settings(), x, items, item_of(sets), pairs, id_keys,
             sets.starts, size, out,
         )  # fmt: skip
 
@@ -208,39 +160,7 @@ class OnlineActionRegression(RewardPredictor, BaseActionPolicy):
             one.pairs, id_keys, np.array([0, n], dtype=np.intp), size, out,
         )  # fmt: skip
 
-    def _hashed(self, X: Features, sets: ActionSets) -> tuple[Hashed, Hashed, Hashed, NDArray[np.uint64]]:
-        x, items = hash_table(X, "X"), hash_table(sets.items, "items")
-        pairs = hash_table(sets.pairs, "pairs", sets.n_item_features)
-        id_keys = hash_ids(sets.ids) if self.id_effects else NO_IDS
-        empty = Hashed(NOTHING.keys, NOTHING.values, np.zeros(len(sets.ids) + 1, np.int64))
-        return x, items or NOTHING, pairs or empty, id_keys  # type: ignore[return-value]
-
-    def _settings(self) -> tuple[float, bool, float]:
-        rate, prior = self.learning_rate, self.id_prior
-        if not is_number(rate) or not 0 < rate < np.inf:
-            raise ParameterError(f"learning_rate must be a number above 0; got {rate!r}.")
-        if not is_number(prior) or not 0 <= prior < np.inf:
-            raise ParameterError(f"id_prior must be a number of at least 0; got {prior!r}.")
-        is_quadratic = check_choice("interactions", self.interactions, ("all", "context-action")) == "all"
-        return float(rate), is_quadratic, float(prior)
-
-    def _start(self) -> None:
-        if type(self.n_bits) is not int or not 1 <= self.n_bits <= MOST_BITS:
-            raise ParameterError(f"n_bits must be a whole number from 1 to {MOST_BITS}; got {self.n_bits!r}.")
-        n_places = 1 << self.n_bits
-        self.weights_ = np.zeros((2, n_places), dtype=np.float32)
-        self.scales_ = np.zeros(n_places, dtype=np.float32)
-        self.totals_ = np.zeros(4)
-
     @property
     def n_rows_(self) -> int:
         """The number of rows learned from."""
         return int(self.totals_[kernels.N_ROWS])
-
-
-def _item(sets: ActionSets) -> NDArray[np.intp]:
-    return np.zeros(len(sets.ids), dtype=np.intp) if sets.item is None else sets.item
-
-
-def _most(hashed: Hashed) -> int:
-    return int(np.diff(hashed.starts).max(initial=0))

@@ -27,6 +27,7 @@ COMMANDS = {
     "simulate": "write a log with known true rewards",
     "serve": "decide over HTTP, log, join rewards, and learn",
     "reproduce": "run the paper's experiments again",
+    "completion": "print a script that completes commands in bash, zsh or fish",
 }
 # An interrupted run of these commands can be resumed; all others write a file whole or not at all.
 RESUMABLE = ("reproduce",)
@@ -86,7 +87,17 @@ def read_options(given: Sequence[str]) -> argparse.Namespace:
             command.epilog = f"example:\n  {module.EXAMPLE}"
     options = parser.parse_args(given)
     options.arguments = list(given)
+    options.parsers = _parsers
     return options
+
+
+def _parsers() -> dict[str, tuple[str, argparse.ArgumentParser]]:
+    """Return the purpose and the parser of every command."""
+    found = {}
+    for name, purpose in COMMANDS.items():
+        found[name] = (purpose, argparse.ArgumentParser(prog=f"offsettree {name}"))
+        import_module(f"offsettree.cli.{name}").configure(found[name][1])
+    return found
 
 
 def _show_only_our_warnings() -> None:

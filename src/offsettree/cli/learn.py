@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offsettree._messages import as_options
+from offsettree.cli._learn_large import add_engine_options, is_for_files, is_pattern, learn_large
 from offsettree.cli._learn_online import learn_online
 from offsettree.cli._learned_text import print_learned
 from offsettree.cli._options import (
@@ -36,7 +38,7 @@ TEST_SIZE = 0.3
 
 def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files")
+    command.add_argument("log", type=Path, metavar="LOG", help="a file, a folder of files, or a pattern in quotes")
     add_log_options(command)
     _add_learning_options(command.add_argument_group("learning"))
     _add_evaluation_options(command.add_argument_group("evaluation"))
@@ -93,6 +95,7 @@ def _add_learning_options(group: Any) -> None:
         help="smallest and largest possible reward (default: 0 1 if all are within, else those of the log)",
     )
     group.add_argument("--time-budget", type=float, metavar="SECONDS", help="start no candidate after this time")
+    add_engine_options(group)
 
 
 def _names(**wanted: Any) -> str:
@@ -135,17 +138,29 @@ def _add_evaluation_options(group: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read the log; learn, evaluate and save a policy; print the result."""
-    require_files(options.log)
+    if not is_pattern(options.log):
+        require_files(options.log)
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
         raise ParameterError("give either --propensity or --propensity-estimated, not both.")
-    learn = learn_online if POLICIES[options.learner].online else _learn_in_memory
-    facts = _write(*learn(options), options)
+    facts = _write(*_way(options)(options), options)
     if options.json:
         print_json(facts)
     else:
         print_learned(facts, options)
     return exit_code(options, is_better=facts.is_better is True)
+
+
+def _way(options: argparse.Namespace) -> Callable[[argparse.Namespace], tuple[Any, Any, Facts, Any]]:
+    """Return how to learn: online, from files, or in memory."""
+    if not POLICIES[options.learner].online:
+        return learn_large if is_for_files(options) else _learn_in_memory
+    if options.engine is not None or options.storage is not None or options.out_of_core:
+        raise ParameterError(
+            f"--engine, --storage and --out-of-core cannot be used with --learner {options.learner}, which takes one "
+            "pass over a log of any size as it is: leave them out."
+        )
+    return learn_online
 
 
 def _learn_in_memory(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:

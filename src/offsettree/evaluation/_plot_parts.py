@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._optional import require
+from offsettree._plotting import INK, OTHER, SHADE
 from offsettree.evaluation.estimate import Estimate
 
-__all__ = ["INK", "OTHER", "SHADE", "draw_baselines", "draw_prefixes", "draw_unknown_ends", "new_axes"]
-
-INK, SHADE, OTHER = "#1f4e79", "#9dc3e6", "0.55"
+__all__ = ["draw_baselines", "draw_prefixes", "draw_unknown_ends"]
 
 
 def draw_baselines(axes: Any, found: list[Estimate]) -> None:
@@ -68,12 +66,3 @@ def draw_prefixes(axes: Any, ends: NDArray[np.int64], found: list[Estimate]) -> 
     axes.set_xlabel("rows of the log")
     axes.set_ylabel(f"value ({found[-1].method}), with {100 * found[-1].level:g} % intervals")
     return axes
-
-
-def new_axes(axes: Any, height: float = 4.0) -> Any:
-    """Return the axes given, or those of a new figure."""
-    if axes is not None:
-        return axes
-    # Not pyplot: it would open windows and keep every figure in memory.
-    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(6.4, height), layout="constrained")
-    return figure.subplots()

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
+
+from offsettree._notebook import interval_bar, paragraph, table
+from offsettree._plotting import OTHER, draw_intervals, new_axes
 
 __all__ = ["DEFAULT_INTERVAL", "Estimate", "Interval"]
 
@@ -119,3 +123,46 @@ class Estimate(Interval):
         )
         lines += [f"warning: {text}" for text in self.warnings]
         return "<Estimate: " + "\n  ".join(lines) + ">"
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """Draw the value and the baseline with their intervals (extra ``plots``).
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib axes
+            Save it by ``axes.figure.savefig(...)``. The title has the difference.
+        """
+        rows = self._named()
+        axes = new_axes(axes, height=1.3 + 0.45 * len(rows))
+        draw_intervals(axes, [(name, each.value, each.low, each.high) for name, each in rows], first_is_ours=True)
+        if self.baseline is not None and self.difference is not None:
+            axes.axvline(self.baseline.value, color=OTHER, linestyle="--")
+            axes.set_title(f"difference {self.difference}")
+        axes.set_xlabel(f"value ({self.method}), with {100 * self.level:g} % intervals")
+        return axes
+
+    def _named(self) -> list[tuple[str, Interval]]:
+        return [("policy", self)] + ([] if self.baseline is None else [("baseline", self.baseline)])
+
+    def _repr_html_(self) -> str:
+        rows = self._named()
+        ends = [end for _, each in rows for end in (each.low, each.high) if math.isfinite(end)]
+        span = (min(ends), max(ends)) if ends else (0.0, 0.0)
+        mark = None if self.baseline is None else self.baseline.value
+        cells = [(name, f"{each.value:.4g}", each.ends) for name, each in rows]
+        bars = [interval_bar(each.value, each.low, each.high, span, mark=mark) for _, each in rows]
+        if self.difference is not None:
+            cells.append(("difference", f"{self.difference.value:+.4g}", self.difference.ends))
+            bars.append("")
+        matched = (
+            f"{self.n_matched:,} of {self.n_rows:,} rows matched, worth {self.effective_rows:,.0f} rows of equal "
+            f"weight; largest weight {self.max_weight:.4g} ({self.method}, {self.interval})."
+        )
+        notes = [matched, *(f"Warning: {text}" for text in self.warnings)]
+        head = ["", "value", f"{100 * self.level:g} % interval"]
+        return table(head, cells, bars=bars) + "".join(map(paragraph, notes))

@@ -90,7 +90,7 @@ def evaluate(
     action_sets : ActionSets, optional
         The eligible actions of each row, with their features, for policies over such sets; in the place of `actions`
         and `available`. A reward model then learns from the features of context and action: a regressor, by default
-        that of `ActionRegression`.
+        that of `ActionRegression`; an array holds your own predictions, one per pair of row and action.
     reward_range : (float, float), optional
         Smallest and largest possible reward: estimates and the ends of most intervals stay within. By default the
         policy's `reward_range`; else (0, 1) if all rewards are within, and not all equal. "bernstein" and "betting"
@@ -235,7 +235,8 @@ def _predicted(
     prior = scale.low + 0.5 * scale.width if scale is not None else 0.0
     if sets is not None:
         pair, rewards = sets.find(log.space[log.logged]), settings.rewards
-        found = predict_set_rewards(reward_model, log.X, sets, pair, rewards, targets, folds, random, prior)
+        model = np.divide(reward_model, log.unit) if log.unit != 1 and is_table(reward_model) else reward_model
+        found = predict_set_rewards(model, log.X, sets, pair, rewards, targets, folds, random, prior)
         return [*found] if scale is None else [scale.clipped(each) for each in found]
     model = reward_model
     if is_table(reward_model):

@@ -1,6 +1,7 @@
 """Parts of an evaluation that the folders above build on: targets, terms, reward models, intervals, diagnostics."""
 
 from offsettree.evaluation import _diagnostics as diagnostics
+from offsettree.evaluation._action_sets import mask_of, predict_pairs, predict_set_rewards
 from offsettree.evaluation._claims import RewardLimits
 from offsettree.evaluation._diagnostics import FEW_DIFFERING, FEW_EFFECTIVE_ROWS, FEW_ROWS, WeightSums
 from offsettree.evaluation._groups import check_group, folds_by_group, sum_by_group
@@ -27,9 +28,12 @@ __all__ = [
     "estimate_terms",
     "folds_by_group",
     "known_positions",
+    "mask_of",
     "mid_p_intervals",
     "normal_intervals",
+    "predict_pairs",
     "predict_rewards",
+    "predict_set_rewards",
     "row_blocks",
     "separate_mid_p_intervals",
     "sum_by_group",

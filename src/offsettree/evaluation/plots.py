@@ -12,19 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._available import Available, check_available
 from offsettree._features import Features, take_rows
 from offsettree._labels import check_actions
+from offsettree._plotting import INK, OTHER, SHADE, new_axes
 from offsettree._validation import check_propensity
 from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._inputs import Log, is_table, rows_of
 from offsettree.evaluation._labels import find_space, table_columns
-from offsettree.evaluation._plot_parts import (
-    INK,
-    OTHER,
-    SHADE,
-    draw_baselines,
-    draw_prefixes,
-    draw_unknown_ends,
-    new_axes,
-)
+from offsettree.evaluation._plot_parts import draw_baselines, draw_prefixes, draw_unknown_ends
 from offsettree.evaluation._reward_models import check_predictions
 from offsettree.evaluation._targets import Target, find_target
 from offsettree.evaluation._terms import MODEL_METHODS

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
 from offsettree._messages import Parameter
+from offsettree._notebook import paragraph, table
+from offsettree._plotting import OTHER, draw_intervals, new_axes
 from offsettree._sparse import as_csr
 from offsettree.exceptions import FeatureError, LogError
 from offsettree.logs.action_files import ActionLogScan
@@ -20,6 +22,8 @@ from offsettree.logs.log_scan import LogScan
 from offsettree.logs.readers import CHUNK_ROWS, Path
 
 __all__ = ["LoggedData"]
+
+SHOWN = 12  # actions in a notebook's table
 
 
 class LoggedData:
@@ -285,6 +289,53 @@ class LoggedData:
     def actions(self) -> NDArray[Any]:
         """The labels that occur, sorted."""
         return np.unique(self.action)
+
+    def plot(self, *, max_actions: int = 30, axes: Any = None) -> Any:
+        """Draw what each action earned, weighted by 1 / propensity, and how often it was taken (extra ``plots``).
+
+        Bars are two standard errors to either side. They are for a first look; `evaluate` has intervals that hold.
+
+        Parameters
+        ----------
+        max_actions : int, default=30
+            How many actions are drawn: those taken most often.
+        axes : matplotlib axes, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib axes
+            Save it by ``axes.figure.savefig(...)``.
+        """
+        drawn = self._by_action()[:max_actions]
+        axes = new_axes(axes, height=1.3 + 0.35 * len(drawn))
+        named = [
+            (f"{label}  ({count:,})", mean, mean - 2 * error, mean + 2 * error) for label, count, mean, error in drawn
+        ]
+        draw_intervals(axes, named)
+        axes.axvline(self.reward.mean(), color=OTHER, linestyle="--", label="as logged")
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, frameon=False)
+        axes.set_xlabel("mean reward if always taken")
+        return axes
+
+    def _by_action(self) -> list[tuple[str, int, float, float]]:
+        """Return label, rows, weighted mean reward and its standard error of each action, the most frequent first."""
+        labels, place, count = np.unique(self.action, return_inverse=True, return_counts=True)
+        weight = 1 / self.propensity
+        total = np.bincount(place, weights=weight)
+        mean = np.bincount(place, weights=weight * self.reward) / total
+        error = np.sqrt(np.bincount(place, weights=(weight * (self.reward - mean[place])) ** 2)) / total
+        order = np.argsort(-count, kind="stable")
+        return [(str(labels[i]), int(count[i]), float(mean[i]), float(error[i])) for i in order.tolist()]
+
+    def _repr_html_(self) -> str:
+        found = self._by_action()
+        rows = [
+            (label, f"{count:,}", f"{100 * count / len(self):.1f} %", f"{mean:.4g}") for label, count, mean, _ in found
+        ]
+        more = [] if len(rows) <= SHOWN else [paragraph(f"and {len(rows) - SHOWN:,} more actions")]
+        head = ["action", "rows", "share", "mean reward, weighted by 1 / propensity"]
+        return "".join([paragraph(repr(self)[1:-1]), table(head, rows[:SHOWN]), *more])
 
     def __repr__(self) -> str:
         n_features, n_actions = self.X.shape[1], len(set(self.action.tolist()))

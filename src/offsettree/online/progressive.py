@@ -21,6 +21,7 @@ from offsettree.logs import LoggedData
 from offsettree.online._policy import OnlinePolicy
 from offsettree.online.exploration import EpochGreedy
 from offsettree.online.explorer import Explorer, Explores
+from offsettree.online.square_cb import SquareCB
 
 __all__ = ["ProgressiveResult", "progressive_validation"]
 
@@ -105,7 +106,9 @@ def progressive_validation(
         X = _checked(policy, X)
         labels = _actions_of(learner)
         truth = _Truth.of(y, rewards, labels, count_rows(X), getattr(policy, "reward_range", (0.0, 1.0)))
-    step = _compiled_step if isinstance(policy, OnlinePolicy) else _plain_step
+    # The kernels draw with fixed rates; those of SquareCB depend on what is predicted.
+    compiled = isinstance(policy, OnlinePolicy) and not isinstance(learner, SquareCB)
+    step = _compiled_step if compiled else _plain_step
     n_rows = count_rows(X)
     shown = sys.stderr.isatty() if progress is None else progress
     parts = []

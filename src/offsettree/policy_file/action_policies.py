@@ -18,7 +18,7 @@ from offsettree.policy_file._json import as_facts
 from offsettree.policy_file._manifest import FORMAT, VERSION, check_version
 
 if TYPE_CHECKING:
-    from offsettree.actions import OnlineActionRegression, PopularAction
+    from offsettree.actions import OnlineActionOffsetTree, OnlineActionRegression, PopularAction
 
 __all__ = ["ActionForm", "is_over_sets", "load_action_policy", "write_action_policy"]
 
@@ -135,7 +135,7 @@ def _range_in(part: Part) -> tuple[float, float]:
     return low, high
 
 
-def _write_online(policy: OnlineActionRegression) -> tuple[dict[str, Any], Arrays]:
+def _write_online(policy: OnlineActionRegression | OnlineActionOffsetTree) -> tuple[dict[str, Any], Arrays]:
     if not hasattr(policy, "weights_"):
         raise ParameterError("the policy must have learned before it is saved: call fit, partial_fit or learn first.")
     settings = {
@@ -143,31 +143,56 @@ def _write_online(policy: OnlineActionRegression) -> tuple[dict[str, Any], Array
         "interactions": policy.interactions,
         "id_effects": bool(policy.id_effects),
         "id_prior": float(policy.id_prior),
-        "importance": policy.importance,
         "n_bits": int(policy.n_bits),
     }
-    return settings, {"weights": policy.weights_, "scales": policy.scales_, "totals": policy.totals_}
+    arrays: Arrays = {"weights": policy.weights_, "scales": policy.scales_, "totals": policy.totals_}
+    if hasattr(policy, "heights"):
+        offset = policy.offset if isinstance(policy.offset, str) else float(policy.offset)
+        return settings | {"heights": policy.heights, "offset": offset, "seed": policy.seed}, arrays | {
+            "reached": policy.n_reached_
+        }
+    return settings | {"importance": policy.importance}, arrays
 
 
 def _read_online(part: Part) -> OnlineActionRegression:
     from offsettree.actions import OnlineActionRegression
 
-    policy = OnlineActionRegression(
-        learning_rate=part.number("learning_rate", 0.0, LARGE),
-        interactions=part.choice("interactions", ("all", "context-action")),  # type: ignore[arg-type]
-        id_effects=part.truth("id_effects"),
-        id_prior=part.number("id_prior", 0.0, LARGE),
-        importance=part.choice("importance", ("inverse_propensity", "none")),  # type: ignore[arg-type]
-        n_bits=part.integer("n_bits", 1, 30),
-        reward_range=_range_in(part),
-    )
+    importance: Any = part.choice("importance", ("inverse_propensity", "none"))
+    policy = OnlineActionRegression(importance=importance, **_hashing_settings(part))
+    _read_weights(policy, part, 4)
+    return policy
+
+
+def _read_online_tree(part: Part) -> OnlineActionOffsetTree:
+    from offsettree.actions import OnlineActionOffsetTree
+
+    offset: Any = "mean" if part.given("offset") == "mean" else part.number("offset", 0.0, 1.0)
+    heights: Any = part.choice("heights", ("shared", "separate"))
+    seed = part.integer("seed", 0, (1 << 32) - 1)
+    policy = OnlineActionOffsetTree(heights=heights, offset=offset, seed=seed, **_hashing_settings(part))
+    _read_weights(policy, part, 8)
+    policy.n_reached_ = part.array("reached", np.int64, 32)
+    return policy
+
+
+def _hashing_settings(part: Part) -> dict[str, Any]:
+    return {
+        "learning_rate": part.number("learning_rate", 0.0, LARGE),
+        "interactions": part.choice("interactions", ("all", "context-action")),
+        "id_effects": part.truth("id_effects"),
+        "id_prior": part.number("id_prior", 0.0, LARGE),
+        "n_bits": part.integer("n_bits", 1, 30),
+        "reward_range": _range_in(part),
+    }
+
+
+def _read_weights(policy: Any, part: Part, n_totals: int) -> None:
     n_places = 1 << policy.n_bits
     policy.weights_ = part.finite("weights", np.float32, 2, n_places)
     policy.scales_ = part.finite("scales", np.float32, n_places)
-    policy.totals_ = part.finite("totals", np.float64, 4)
+    policy.totals_ = part.finite("totals", np.float64, n_totals)
     must_hold(policy.weights_[1] >= 0, f"{part.where}.weights.npy", "sums of squares in its second row")
     must_hold(policy.scales_ >= 0, f"{part.where}.scales.npy", "sizes of at least 0")
-    return policy
 
 
 def _write_popular(policy: PopularAction) -> tuple[dict[str, Any], Arrays]:
@@ -209,6 +234,7 @@ def _read_core(part: Part) -> SavedActionPolicy:
 FORMS = {
     "ActionOffsetTree": ActionForm("action offset tree", _write_core, _read_core),
     "ActionRegression": ActionForm("action regression", _write_core, _read_core),
+    "OnlineActionOffsetTree": ActionForm("online action offset tree", _write_online, _read_online_tree),
     "OnlineActionRegression": ActionForm("online action regression", _write_online, _read_online),
     "PopularAction": ActionForm("popular action", _write_popular, _read_popular),
 }

@@ -184,6 +184,10 @@ def export_onnx(policy: Any, path: str | Path) -> None:
 
 
 def _save_over_sets(policy: Any, path: Path, facts: Any, estimate: Any) -> None:
+    policy = getattr(policy, "best_policy_", policy)  # of a search
+    if hasattr(policy, "policy_"):  # a policy over labels, among action sets
+        save(policy.policy_, path, encoder=policy.encoder_, facts=facts, estimate=estimate)
+        return
     policy = getattr(policy, "policy", policy)  # of an explorer
     write_action_policy(policy, path, facts, estimate)
 

@@ -19,14 +19,14 @@ from offsettree.reductions._sides import LeafRanges
 from offsettree.topology import ActionTree, RewardModels
 
 
-def _read_only(numbers: NDArray[Any]) -> NDArray[Any]:
+def read_only(numbers: NDArray[Any]) -> NDArray[Any]:
     """Return a view of X that cannot be written to, as some that we are given: kernels are compiled for one kind."""
     numbers = numbers.view()
     numbers.flags.writeable = False
     return numbers
 
 
-NARROW, WIDE = (_read_only(np.empty((0, 0), dtype=kind)) for kind in (np.float32, np.float64))
+NARROW, WIDE = (read_only(np.empty((0, 0), dtype=kind)) for kind in (np.float32, np.float64))
 
 
 class Linear(NamedTuple):
@@ -35,6 +35,7 @@ class Linear(NamedTuple):
     numbers: NDArray[Any]  # X
     slopes: NDArray[np.float64]
     centre: NDArray[np.float32]
+    directions: NDArray[np.float32] | None = None  # by node; by default made of the slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class BinnedLog:
         if numbers.dtype not in KINDS or not numbers.dtype.isnative or not numbers.flags.c_contiguous:
             with np.errstate(over="ignore"):
                 numbers = np.ascontiguousarray(numbers, dtype=np.float32)
-        numbers = _read_only(numbers)
+        numbers = read_only(numbers)
         return replace(log, linear=Linear(numbers, models.slopes, models.centre.astype(np.float32)))
 
     def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
@@ -109,7 +110,9 @@ class BinnedLog:
 
         if self.linear is None:
             return Scores(NARROW, WIDE, *np.empty((2, 0), dtype=np.float32))
-        weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.linear.slopes)
+        weights = self.linear.directions
+        if weights is None:
+            weights = directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.linear.slopes)
         numbers = self.linear.numbers
         by_kind = (numbers, WIDE) if numbers.dtype == np.float32 else (NARROW, numbers)
         return Scores(*by_kind, weights.reshape(-1), self.linear.centre)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -119,22 +120,25 @@ def train_separately(
 
 def share_out(tree: ActionTree, n_rows_below: Callable[[int], int], n_parts: int) -> tuple[list[int], list[list[int]]]:
     """Cut a tree into subtrees of similar numbers of rows, and the levels of nodes above them, lowest first."""
-    n_rows = {0: n_rows_below(0)}
+    parts = [(-n_rows_below(0), 0, 0)]  # the largest first, of equals the one that came first
     above: list[int] = []
-    while len(n_rows) < n_parts:
-        largest = max(n_rows, key=lambda node: n_rows[node])
+    n_seen = 1
+    while len(parts) < n_parts:
+        largest = parts[0][2]
         children = [int(child) for child in (tree.left[largest], tree.right[largest]) if child >= 0]
         if not children:
             break
         above.append(largest)
-        del n_rows[largest]
-        n_rows |= {child: n_rows_below(child) for child in children}
+        heappop(parts)
+        for child in children:
+            heappush(parts, (-n_rows_below(child), n_seen, child))
+            n_seen += 1
     height: dict[int, int] = {}
     for node in sorted(above, reverse=True):
         height[node] = 1 + max(height.get(int(child), 0) for child in (tree.left[node], tree.right[node]))
     levels = [[node for node in above if height[node] == here] for here in range(1, height.get(0, 0) + 1)]
     # Those with most rows first, so that no worker is left with a large one at the end.
-    return sorted(n_rows, key=lambda node: -n_rows[node]), levels
+    return [node for _, _, node in sorted(parts)], levels
 
 
 def train_nodes(trainer: Trainer, ladder: Ladder, nodes: Sequence[int]) -> list[Trained]:

@@ -49,9 +49,9 @@ def lead_all_up(contests: Contests[Any], below: NDArray[np.int64], n_jobs: int |
     """
     tree, n_workers = contests.tree, effective_n_jobs(n_jobs)
     if n_workers == 1 or tree.n_nodes == 1:
-        return _lead_up(contests, below, 0, told)[0]
+        return lead_up(contests, below, 0, told)[0]
     subtrees = set(share_out(tree, lambda child: int(below[child]), TASKS_PER_WORKER * n_workers)[0])
-    order = list(_children_first(tree, below, 0, lambda child: child < 0 or child in subtrees))
+    order = list(children_first(tree, below, 0, lambda child: child < 0 or child in subtrees))
     waves = [child for child in order if child in subtrees]
     trained: list[Any] = []
     waiting: dict[int, Any] = {}
@@ -62,7 +62,7 @@ def lead_all_up(contests: Contests[Any], below: NDArray[np.int64], n_jobs: int |
                 continue  # came with its wave
             if child in subtrees:
                 wave, waves = waves[:n_workers], waves[n_workers:]
-                results = parallel(delayed(_lead_up)(contests, below, node) for node in wave)
+                results = parallel(delayed(lead_up)(contests, below, node) for node in wave)
                 for node, (new, standing) in zip(wave, results, strict=True):
                     waiting[node] = standing
                     trained += new
@@ -73,7 +73,7 @@ def lead_all_up(contests: Contests[Any], below: NDArray[np.int64], n_jobs: int |
     return trained
 
 
-def _lead_up(
+def lead_up(
     contests: Contests[Standing], below: NDArray[np.int64], root: int, told: Told | None = None
 ) -> tuple[list[Any], Standing]:
     """Train the contests from the leaves up to a root, depth first."""
@@ -85,7 +85,7 @@ def _lead_up(
         return child < 0 or bool(below[child] <= PART_ROWS)
 
     with contests.settings():
-        for child in _children_first(tree, below, root, is_part):
+        for child in children_first(tree, below, root, is_part):
             trained += _step(contests, tree, child, waiting, below, told, is_part=is_part(child))
     return trained, waiting.pop(root)
 
@@ -110,7 +110,7 @@ def _step(
     return trained
 
 
-def _children_first(
+def children_first(
     tree: ActionTree, below: NDArray[np.int64], root: int, is_part: Callable[[int], bool]
 ) -> Iterator[int]:
     """Yield a root after all that is below it, and so on down to the parts, below which nothing is looked at."""

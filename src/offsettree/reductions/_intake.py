@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import check_features, count_rows, is_finite, is_frame, is_sparse
-from offsettree._fingerprint import Fingerprint, remember_rows
+from offsettree._fingerprint import Fingerprint, joined_fingerprint, remember_rows
 from offsettree._labels import find_actions, unique_labels
 from offsettree._validation import check_reward_within, warn_caller
 from offsettree.exceptions import FeatureError, LogError
@@ -21,14 +23,14 @@ FEW_ROWS = 64  # too short to tell a slip from an accident
 class Intake:
     """Takes chunk after chunk in for a policy, and notes what must be known of all of them in the end."""
 
-    def __init__(self, policy: Any) -> None:
+    def __init__(self, policy: Any, fingerprint: Fingerprint | None = None) -> None:
         self._policy = policy
         self._learner = policy._learner()
         policy._check_settings()
         self._is_given = policy.actions is not None
         self._labels: NDArray[Any] = find_actions(np.empty(0), policy.actions) if self._is_given else np.empty(0)
-        self._fingerprint: Fingerprint | None = None
-        self._leaks = {"reward": _Leak(), "propensity": _Leak()}
+        self._fingerprint = fingerprint
+        self._leaks = {"reward": Leak(), "propensity": Leak()}
         self.n_rows = 0
         self.finite = True  # so that the learner need not look again
 
@@ -51,23 +53,21 @@ class Intake:
         self.n_rows += len(chunk)
         return log
 
-    def finish(self) -> NDArray[np.intp]:
-        """Let the policy know what all chunks have told; return the position of each code in its `actions_`."""
+    def seen(self) -> Seen:
+        """Return what must be known of all chunks."""
         if not self.n_rows:
             raise LogError(
                 "the log is empty: chunks must yield at least one LoggedData. An iterator that has been read to its "
                 "end yields nothing more: make it anew."
             )
-        labels = self._labels
-        for name, leak in self._leaks.items():
-            leak.warn(name, self.n_rows)
-        policy = self._policy
-        policy._trained_on, policy._frame_like = self._fingerprint, None
-        if self._is_given:
-            policy.actions_ = labels
-            return np.arange(len(labels))
-        policy.actions_ = find_actions(labels.astype(object) if labels.dtype.kind == "U" else labels, None)
-        return np.argsort(np.argsort(labels))
+        names = getattr(self._policy, "feature_names_in_", None)
+        n_features = self._policy.n_features_in_
+        return Seen(self.n_rows, self._labels, self._fingerprint, self._leaks, self.finite, n_features, names)
+
+    def finish(self) -> NDArray[np.intp]:
+        """Let the policy know what all chunks have told; return the position of each code in its `actions_`."""
+        (position,) = Seen.settle([self.seen()], self._policy)
+        return position
 
     def _as_stored(self, given: Any) -> NDArray[np.float32]:
         if is_sparse(given):
@@ -114,7 +114,35 @@ class Intake:
             self._labels = np.concatenate([self._labels, new]) if len(new) else self._labels
 
 
-class _Leak:
+class Seen(NamedTuple):
+    """What one intake has seen of a log, or of a part of it."""
+
+    n_rows: int
+    labels: NDArray[Any]  # by code
+    fingerprint: Fingerprint | None
+    leaks: dict[str, Leak]
+    finite: bool
+    n_features: int
+    names: NDArray[np.object_] | None
+
+    @classmethod
+    def settle(cls, parts: Sequence[Seen], policy: Any) -> list[NDArray[np.intp]]:
+        """Let a policy know what all parts of a log have told; return the position of each one's codes."""
+        n_rows = sum(part.n_rows for part in parts)
+        for name in ("reward", "propensity"):
+            reduce(Leak.joined, [part.leaks[name] for part in parts]).warn(name, n_rows)
+        prints = [part.fingerprint for part in parts if part.fingerprint is not None]
+        policy._trained_on, policy._frame_like = joined_fingerprint(prints), None
+        if policy.actions is not None:
+            policy.actions_ = parts[0].labels
+            return [np.arange(len(part.labels)) for part in parts]
+        labels = parts[0].labels if len(parts) == 1 else np.unique(np.concatenate([part.labels for part in parts]))
+        policy.actions_ = find_actions(labels.astype(object) if labels.dtype.kind == "U" else labels, None)
+        order = np.sort(labels)
+        return [np.searchsorted(order, part.labels) for part in parts]
+
+
+class Leak:
     """Columns of X that have equalled some values in all rows so far; and whether the values vary at all."""
 
     def __init__(self) -> None:
@@ -122,13 +150,28 @@ class _Leak:
         self._ends = np.inf, -np.inf
 
     def look(self, X: NDArray[np.float32], values: NDArray[np.float64]) -> None:
+        """Drop the columns that differ somewhere in these rows."""
         self._ends = min(self._ends[0], float(values.min())), max(self._ends[1], float(values.max()))
         if self._columns is None:
             head = slice(0, FEW_ROWS)
             self._columns = np.flatnonzero((X[head] == values[head, np.newaxis]).all(axis=0))
         self._columns = np.array([j for j in self._columns if np.array_equal(X[:, j], values)], dtype=np.intp)
 
+    def joined(self, other: Leak) -> Leak:
+        """Return what both have found."""
+        leak = Leak()
+        mine, theirs = self._columns, other._columns
+        leak._columns = mine if theirs is None else theirs if mine is None else np.intersect1d(mine, theirs)
+        leak._ends = min(self._ends[0], other._ends[0]), max(self._ends[1], other._ends[1])
+        return leak
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest value."""
+        return self._ends
+
     def warn(self, name: str, n_rows: int) -> None:
+        """Warn of a column that equals the values in every row."""
         if n_rows < FEW_ROWS or self._ends[0] == self._ends[1] or self._columns is None or not len(self._columns):
             return
         warn_caller(

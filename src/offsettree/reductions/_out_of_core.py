@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,56 +29,116 @@ from offsettree.reductions._nodes import NodeLearner
 from offsettree.reductions._offset import is_per_row, resolve_offset, warn_if_one_sided, warn_of_unlogged
 from offsettree.reductions._partial import Memory
 from offsettree.reductions._routed_contests import RoutedContests
-from offsettree.reductions._routed_log import RoutedLog
-from offsettree.reductions._routed_native import RoutedNative, bins_of, joined
-from offsettree.reductions._routed_statistics import (
-    count_votes,
-    mean_reward,
-    mean_rewards,
-    mean_weight,
-    median_reward,
-    sample_rows,
-)
+from offsettree.reductions._routed_log import Folder, RoutedLog
+from offsettree.reductions._routed_native import RoutedNative, joined
+from offsettree.reductions._routed_statistics import LogStatistics
 from offsettree.reductions._scratch import ScratchWriter
 from offsettree.topology import RewardModels, tree_from
 
-__all__ = ["fit_out_of_core"]
+__all__ = [
+    "Plan",
+    "check_out_of_core",
+    "fit_out_of_core",
+    "plan_tree",
+    "refuse_in_fit_log",
+    "reward_models",
+    "routed",
+    "scratch_folder",
+    "settle_offset",
+]
 
 SECONDS = 0.5  # between two words on how many rows have been read
 
 
 def fit_out_of_core(policy: Any, chunks: Iterable[LoggedData], folder: Any, verbose: bool | None) -> None:
     """Fit an `OffsetTree`; see its `fit_log`."""
-    _check_parameters(policy)
-    random = as_random_state(policy.random_state)
-    learner = NodeLearner(policy._learner())
-    is_shown = sys.stderr.isatty() if verbose is None else verbose
-    with _scratch_folder(folder) as scratch:
-        log, finite = _route(policy, chunks, scratch, is_shown=is_shown)
-        offset = _settle(policy, log, random)
-        warn_if_one_sided(count_votes(log, offset))
-        warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_)
-        seeds = policy._node_seeds(random)
-        below = rows_below(policy.tree_, log.counts)
+    check_out_of_core(policy)
+    with routed(policy, chunks, folder, verbose) as (log, finite, is_shown):
+        plan = plan_tree(policy, LogStatistics(log), finite=finite)
+        plan.finish(policy, plan.train(log, policy.n_jobs, is_shown=is_shown))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The contests of a tree, settled, and what it takes to make them part of a policy once they are trained."""
+
+    contests: Any  # RoutedNative or RoutedContests
+    seeds: NDArray[np.int64]
+    learner: Any
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the contests are of our own tree learner."""
+        return isinstance(self.contests, RoutedNative)
+
+    def train(self, log: RoutedLog, n_jobs: int | None, *, is_shown: bool = False) -> list[Any]:
+        """Train all contests in this process, or in `n_jobs` workers of it."""
         with Progress(log.n_rows, asked_for=True) if is_shown else nullcontext() as progress:
 
             def told(n_rows: int) -> None:
                 if progress is not None:
                     progress.advance(n_rows, "training")
 
-            if is_native(learner.estimator, policy.path_filter):
-                native = _native(policy, log, learner.estimator, offset, seeds, random)
-                trained = lead_all_up(native, below, policy.n_jobs, told)
-                policy.estimators_, policy.node_rows_ = joined(trained, native, learner.estimator)
-                policy._memory = None
-            else:
-                contests = RoutedContests(log, policy.tree_, learner, offset, seeds, finite)
-                _note(policy, lead_all_up(contests, below, policy.n_jobs, told), seeds)
+            return lead_all_up(self.contests, rows_below(self.contests.tree, log.counts), n_jobs, told)
+
+    def joined(self, trained: list[Any]) -> tuple[Any, NDArray[np.int64], NDArray[np.float64] | None]:
+        """Return the contests by node, how many rows reached each, and their weight where that is known."""
+        if self.is_native:
+            return *joined(trained, self.contests, self.learner), None
+        n_nodes = self.contests.tree.n_nodes
+        classifiers: list[Any] = [None] * n_nodes
+        n_rows, weight = np.zeros(n_nodes, dtype=np.int64), np.zeros(n_nodes)
+        for node, classifier, n, total in trained:
+            classifiers[node], n_rows[node], weight[node] = classifier, n, total
+        return classifiers, n_rows, weight
+
+    def finish(self, policy: Any, trained: list[Any]) -> None:
+        """Hand the trained contests to an `OffsetTree`."""
+        policy.estimators_, policy.node_rows_, weight = self.joined(trained)
+        policy._memory = None
+        if weight is not None:
+            policy._memory = Memory.of_fit(self.seeds, policy.estimators_, policy.node_rows_, weight)
 
 
-def _check_parameters(policy: Any) -> None:
+def plan_tree(policy: Any, statistics: LogStatistics, *, finite: bool) -> Plan:
+    """Settle the tree, the offset and all else that contests are trained with, as `OffsetTree._fit` does."""
+    random, log = as_random_state(policy.random_state), statistics.log
+    learner = NodeLearner(policy._learner())
+    offset = _settle(policy, statistics, random)
+    warn_if_one_sided(statistics.tally(offset))
+    warn_of_unlogged(np.flatnonzero(log.counts), policy.actions_)
+    seeds = policy._node_seeds(random)
+    if not is_native(learner.estimator, policy.path_filter):
+        contests = RoutedContests(log, policy.tree_, learner, offset, seeds, finite)
+        return Plan(contests, seeds, learner.estimator)
+    native = _native(policy, statistics, learner.estimator, offset, seeds, random)
+    return Plan(native, seeds, learner.estimator)
+
+
+@contextmanager
+def routed(
+    policy: Any, chunks: Iterable[LoggedData], folder: Any, verbose: bool | None
+) -> Iterator[tuple[RoutedLog, bool, bool]]:
+    """Write a log to a scratch folder; give the log, whether X is known to be finite, and whether to show progress."""
+    is_shown = sys.stderr.isatty() if verbose is None else verbose
+    with scratch_folder(folder) as scratch:
+        log, finite = _route(policy, chunks, scratch, is_shown=is_shown)
+        yield log, finite, is_shown
+
+
+REMEDY = "Use fit on a log in memory"
+
+
+def refuse_in_fit_log(name: str, needed: str, why: str, given: Any) -> ParameterError:
+    """Return the error of a parameter that needs the whole log at once."""
+    return ParameterError(
+        f"{name} must be {needed} for fit_log, as {why}; got {given!r}. {REMEDY}, or {name}={needed}."
+    )
+
+
+def check_out_of_core(policy: Any) -> None:
     """Refuse what needs the whole log at once."""
-    remedy = "Use fit on a log in memory"
+    remedy = REMEDY
     if policy.node_models != "separate":
         raise ParameterError(
             "node_models must be 'separate' for fit_log, as a shared classifier is trained on all rows at once; got "
@@ -102,7 +163,7 @@ def _check_parameters(policy: Any) -> None:
 
 
 @contextmanager
-def _scratch_folder(folder: Any) -> Iterator[Path]:
+def scratch_folder(folder: Any) -> Iterator[Path]:
     """Make a folder for a while; it goes whatever happens."""
     try:
         scratch = tempfile.TemporaryDirectory(prefix="offsettree-", dir=folder, ignore_cleanup_errors=True)
@@ -119,7 +180,7 @@ def _route(policy: Any, chunks: Iterable[LoggedData], scratch: Path, *, is_shown
     """Check the chunks and write their rows to disk; return the log there, and whether X is known to be finite."""
     intake = Intake(policy)
     shown = time.monotonic()
-    with ScratchWriter(scratch) as writer:
+    with ScratchWriter.into(scratch) as writer:
         for chunk in chunks:
             checked = intake.take(chunk)
             if intake.n_rows == len(chunk):
@@ -130,8 +191,9 @@ def _route(policy: Any, chunks: Iterable[LoggedData], scratch: Path, *, is_shown
                 shown = time.monotonic()
                 sys.stderr.write(f"\r\x1b[K{intake.n_rows:,} rows read" if sys.stderr.isatty() else "")
                 sys.stderr.flush()
-        position = intake.finish()
-        return writer.finish(position, len(policy.actions_)), intake.finite
+        position, n_actions = intake.finish(), len(policy.actions_)
+        log = RoutedLog(Folder(scratch), writer.n_columns, writer.finish(), (position,), n_actions)
+        return log, intake.finite
 
 
 def _count_rows(chunks: Iterable[LoggedData]) -> int:
@@ -144,45 +206,43 @@ def _count_rows(chunks: Iterable[LoggedData]) -> int:
     return 0
 
 
-def _settle(policy: Any, log: RoutedLog, random: np.random.RandomState) -> float:
+def _settle(policy: Any, statistics: LogStatistics, random: np.random.RandomState) -> float:
     """Settle the tree and the offset, as `OffsetTree._settle` does."""
-    n_actions = len(policy.actions_)
+    policy.tree_ = tree_from(
+        policy.tree, policy.actions_, statistics.mean_rewards, lambda: reward_models(statistics, random), random
+    )
+    policy.offset_, policy.n_rounds_ = settle_offset(policy.offset, statistics, random), 1
+    return float(policy.offset_)
 
-    def reward_models() -> RewardModels:
-        rows = sample_rows(log)
-        return RewardModels.fit(
-            rows.X, rows.action, rows.reward, n_actions, propensity=rows.propensity, random_state=random
-        )
 
-    policy.tree_ = tree_from(policy.tree, policy.actions_, lambda: mean_rewards(log), reward_models, random)
-    if isinstance(policy.offset, str) and policy.offset in ("mean", "median"):
-        offset = mean_reward(log) if policy.offset == "mean" else median_reward(log)
-    else:
-        offset = float(resolve_offset(policy.offset, None, np.empty(0), random))
-    policy.offset_, policy.n_rounds_ = offset, 1
-    return offset
+def settle_offset(given: Any, statistics: LogStatistics, random: np.random.RandomState) -> float:
+    """Return the offset, as `resolve_offset` does."""
+    if isinstance(given, str) and given in ("mean", "median"):
+        return statistics.mean_reward() if given == "mean" else statistics.median_reward()
+    return float(resolve_offset(given, None, np.empty(0), random))
+
+
+def reward_models(statistics: LogStatistics, random: np.random.RandomState) -> RewardModels:
+    """Fit linear models of the reward per action, to a sample of a long log."""
+    rows, n_actions = statistics.sample(), statistics.log.n_actions
+    return RewardModels.fit(
+        rows.X, rows.action, rows.reward, n_actions, propensity=rows.propensity, random_state=random
+    )
 
 
 def _native(
-    policy: Any, log: RoutedLog, learner: Any, offset: float, seeds: NDArray[np.int64], random: np.random.RandomState
+    policy: Any,
+    statistics: LogStatistics,
+    learner: Any,
+    offset: float,
+    seeds: NDArray[np.int64],
+    random: np.random.RandomState,
 ) -> RoutedNative:
     learner.check_parameters()
-    whole = mean_weight(log, offset)
-    own_seeds = seeds_of(learner, seeds)
+    log, whole, own_seeds = statistics.log, statistics.mean_weight(offset), seeds_of(learner, seeds)
     unseeded = clone(learner).set_params(random_state=None)
-    native = RoutedNative(log, policy.tree_, bins_of(log), unseeded, 0.0, offset, whole, own_seeds)
+    native = RoutedNative(log, policy.tree_, statistics.bins(), unseeded, 0.0, offset, whole, own_seeds)
     if learner.leaf_scale != "auto":
-        scale = float(learner.leaf_scale)
-    else:
-        scale = choose_leaf_scale(native.binned(sample_rows(log), np.arange(log.n_actions)), learner, random)
-    return RoutedNative(log, policy.tree_, native.bins, unseeded, scale, offset, whole, own_seeds)
-
-
-def _note(policy: Any, trained: list[Any], seeds: NDArray[np.int64]) -> None:
-    n_nodes = policy.tree_.n_nodes
-    classifiers: list[Any] = [None] * n_nodes
-    n_rows, weight = np.zeros(n_nodes, dtype=np.int64), np.zeros(n_nodes)
-    for node, classifier, n, total in trained:
-        classifiers[node], n_rows[node], weight[node] = classifier, n, total
-    policy.estimators_, policy.node_rows_ = classifiers, n_rows
-    policy._memory = Memory.of_fit(seeds, classifiers, n_rows, weight)
+        return replace(native, leaf_scale=float(learner.leaf_scale))
+    sample = native.binned(statistics.sample(), np.arange(log.n_actions))
+    return replace(native, leaf_scale=choose_leaf_scale(sample, learner, random))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import cached_property
 from io import FileIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,26 @@ ROW_BYTES = 4 + 8 + 8  # of a row beside its columns: its place in the run, rewa
 READ_WHOLE = 16  # a run is read in one go where at least one in so many of its rows is wanted
 
 
+class Files(Protocol):
+    """Where the files of a routed log are: a folder, or the shared store of several machines."""
+
+    def open(self, name: str) -> Any:
+        """Open a file to read from any place of it: `seek` and `readinto`."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of this machine."""
+
+    path: Path
+
+    def open(self, name: str) -> FileIO:
+        """Open a file, unbuffered."""
+        return FileIO(self.path / name)
+
+
 class Run(NamedTuple):
-    """Where a stretch of the log is in the file, and how it is sorted.
+    """Where a stretch of the log is in a file, and how it is sorted.
 
     There, one after the other: the rows' places in the stretch as uint32, rewards and propensities as float64, X as
     float32; all of them by action, and in the order of the log within each.
@@ -27,6 +46,8 @@ class Run(NamedTuple):
     first_row: int
     n_rows: int
     begin: NDArray[np.uint32]  # by code: the first row; and one more. Codes that came later are not there.
+    name: str = "rows"  # of the file
+    source: int = 0  # who numbered the actions
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -50,6 +71,10 @@ class Rows(NamedTuple):
     propensity: NDArray[np.float64]
     X: NDArray[np.float32]
 
+    def take(self, which: NDArray[Any]) -> Rows:
+        """Copy some of the rows."""
+        return Rows(self.number[which], self.action[which], self.reward[which], self.propensity[which], self.X[which])
+
     def part(self, first: int, last: int) -> Rows:
         """Return some of the rows, not copied."""
         which = slice(first, last)
@@ -60,14 +85,16 @@ class Rows(NamedTuple):
 class RoutedLog:
     """Reads what a `ScratchWriter` has written. Holds no open file: it can be sent to other processes.
 
-    Actions have codes in the file, in the order in which they came; outside they are known by their positions.
+    Actions have codes in the files, in the order in which they came; outside they are known by their positions. Where
+    several processes wrote, each has codes of its own.
     """
 
-    path: Path
+    files: Files
     n_columns: int
     runs: tuple[Run, ...]
-    position: NDArray[np.intp]  # of each code
+    positions: tuple[NDArray[np.intp], ...]  # by source: of each code
     n_actions: int
+    _codes: dict[int, NDArray[np.intp]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def n_rows(self) -> int:
@@ -79,28 +106,33 @@ class RoutedLog:
         """How many rows each action has."""
         counts = np.zeros(self.n_actions, dtype=np.int64)
         for run in self.runs:
-            counts[self.position[: len(run.begin) - 1]] += run.counts
+            counts[self._position(run)[: len(run.begin) - 1]] += run.counts
         return counts
 
-    @cached_property
-    def _code(self) -> NDArray[np.intp]:
-        code = np.full(self.n_actions, -1)  # where there is none
-        code[self.position] = np.arange(len(self.position))
-        return code
+    def _position(self, run: Run) -> NDArray[np.intp]:
+        return self.positions[run.source]
 
-    def rows_of(self, actions: NDArray[np.intp]) -> Rows:
+    def _code(self, source: int) -> NDArray[np.intp]:
+        if source not in self._codes:
+            position = self.positions[source]
+            code = np.full(self.n_actions, -1)  # where there is none
+            code[position] = np.arange(len(position))
+            self._codes[source] = code
+        return self._codes[source]
+
+    def rows_of(self, actions: NDArray[np.intp], *, with_X: bool = True) -> Rows:
         """Read the rows of some actions: run by run, within a run by action, in the order of the log within each."""
-        codes = np.sort(self._code[actions])
-        codes = codes[codes >= 0]
-        rows = self._room(int(self.counts[actions].sum()))
+        rows = self._room(int(self.counts[actions].sum()), with_X=with_X)
         done = 0
-        with FileIO(self.path) as file:
+        with _Open(self.files) as files:
             for run in self.runs:
+                codes = np.sort(self._code(run.source)[actions])
+                codes = codes[codes >= 0]
                 begin, count = run.stretches(codes)
                 n_here = int(count.sum())
-                rows.action[done : done + n_here] = np.repeat(self.position[codes], count)
+                rows.action[done : done + n_here] = np.repeat(self._position(run)[codes], count)
                 for first, last in _joined(begin[count > 0], count[count > 0]):
-                    self._read(file, run, first, rows.part(done, done + last - first))
+                    self._read(files.of(run), run, first, rows.part(done, done + last - first))
                     done += last - first
         return rows
 
@@ -108,20 +140,21 @@ class RoutedLog:
         """Read rows by their numbers, which must ascend."""
         rows = self._room(len(numbers))
         done = 0
-        with FileIO(self.path) as file:
+        with _Open(self.files) as files:
             for run in self.runs:
                 first, last = np.searchsorted(numbers, [run.first_row, run.first_row + run.n_rows])
                 if first == last:
                     continue
                 wanted = numbers[first:last]
                 whole = self._room(run.n_rows, with_X=len(wanted) * READ_WHOLE >= run.n_rows)
+                file = files.of(run)
                 self._read(file, run, 0, whole)
                 place = np.empty(run.n_rows, dtype=np.intp)
                 place[whole.number - run.first_row] = np.arange(run.n_rows)
                 place = place[wanted - run.first_row]
                 here = slice(done, done + len(place))
                 rows.number[here] = wanted
-                rows.action[here] = self.position[np.searchsorted(run.begin, place, side="right") - 1]
+                rows.action[here] = self._position(run)[np.searchsorted(run.begin, place, side="right") - 1]
                 rows.reward[here], rows.propensity[here] = whole.reward[place], whole.propensity[place]
                 if len(whole.X):
                     rows.X[here] = whole.X[place]
@@ -133,11 +166,11 @@ class RoutedLog:
 
     def each_run(self) -> Iterator[Rows]:
         """Read run after run, each by action; without X."""
-        with FileIO(self.path) as file:
+        with _Open(self.files) as files:
             for run in self.runs:
                 rows = self._room(run.n_rows, with_X=False)
-                self._read(file, run, 0, rows)
-                rows.action[:] = np.repeat(self.position[: len(run.begin) - 1], run.counts)
+                self._read(files.of(run), run, 0, rows)
+                rows.action[:] = np.repeat(self._position(run)[: len(run.begin) - 1], run.counts)
                 yield rows
 
     def in_order(
@@ -153,8 +186,8 @@ class RoutedLog:
             if number not in kept:
                 run = self.runs[number]
                 rows = self._room(run.n_rows, with_X=False)
-                with FileIO(self.path) as file:
-                    self._read(file, run, 0, rows)
+                with _Open(self.files) as files:
+                    self._read(files.of(run), run, 0, rows)
                 kept.clear()
                 kept[number] = np.empty(run.n_rows)
                 kept[number][rows.number - run.first_row] = values(rows.reward, rows.propensity)
@@ -179,7 +212,7 @@ class RoutedLog:
             np.empty((n_rows if with_X else 0, self.n_columns), dtype=np.float32),
         )
 
-    def _read(self, file: FileIO, run: Run, first: int, rows: Rows) -> None:
+    def _read(self, file: Any, run: Run, first: int, rows: Rows) -> None:
         """Read as many rows as there is room for, from one of a run on; but not their actions."""
         place = np.empty(len(rows.number), dtype=np.uint32)
         _fill(file, run.offset + 4 * first, place)
@@ -188,8 +221,29 @@ class RoutedLog:
         _fill(file, run.offset + 12 * run.n_rows + 8 * first, rows.propensity)
         self._read_columns(file, run, first, rows.X)
 
-    def _read_columns(self, file: FileIO, run: Run, first: int, X: NDArray[np.float32]) -> None:
+    def _read_columns(self, file: Any, run: Run, first: int, X: NDArray[np.float32]) -> None:
         _fill(file, run.offset + ROW_BYTES * run.n_rows + 4 * self.n_columns * first, X)
+
+
+class _Open:
+    """The file that is read from at the moment; another takes its place when a run of it comes."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._name: str | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def of(self, run: Run) -> Any:
+        if run.name != self._name:
+            self._stack.close()
+            self._file, self._name = self._stack.enter_context(self._files.open(run.name)), run.name
+        return self._file
 
 
 def _joined(begin: NDArray[np.intp], count: NDArray[np.intp]) -> list[tuple[int, int]]:
@@ -201,7 +255,7 @@ def _joined(begin: NDArray[np.intp], count: NDArray[np.intp]) -> list[tuple[int,
     return list(zip(begin[new].tolist(), end[np.append(new[1:], True)].tolist(), strict=True))
 
 
-def _fill(file: FileIO, offset: int, values: NDArray[Any]) -> None:
+def _fill(file: Any, offset: int, values: NDArray[Any]) -> None:
     if not values.size:
         return
     file.seek(offset)
@@ -209,5 +263,5 @@ def _fill(file: FileIO, offset: int, values: NDArray[Any]) -> None:
     while left:  # one call may read a part only
         n_read = file.readinto(left)
         if not n_read:
-            raise EOFError(f"the scratch file {file.name!s} is shorter than what was written to it.")
+            raise EOFError(f"the scratch file {getattr(file, 'name', file)!s} is shorter than what was written to it.")
         left = left[n_read:]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.learners import Bins, HistogramTree, rows_looked_at
-from offsettree.reductions._binned_log import BinnedLog
+from offsettree.learners import Bins, HistogramTree
+from offsettree.reductions._binned_log import BinnedLog, Linear, read_only
 from offsettree.reductions._native import Grown, NativeContests
 from offsettree.reductions._offset import Votes
 from offsettree.reductions._routed_contests import leaves_below
 from offsettree.reductions._routed_log import RoutedLog, Rows
-from offsettree.topology import ActionTree
+from offsettree.topology import ActionTree, RewardModels
 
 
 class Standing(NamedTuple):
@@ -23,6 +24,7 @@ class Standing(NamedTuple):
 
     codes: NDArray[np.uint8]
     own_vote: NDArray[np.float32]
+    X: NDArray[np.float32]  # without rows where contests have no scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,18 @@ class RoutedNative:
     offset: float
     mean_weight: float
     seeds: NDArray[np.int64]
+    models: RewardModels | None = None  # where contests have scores
     prefer: str = "threads"
+
+    @cached_property
+    def directions(self) -> NDArray[np.float32] | None:
+        """The slopes of every contest's scores."""
+        if not _has_slopes(self.models):
+            return None
+        from offsettree.reductions._kernels_contests import directions
+
+        tree = self.tree
+        return np.asarray(directions(tree.left.astype(np.int32), tree.right.astype(np.int32), self.models.slopes))
 
     def settings(self) -> AbstractContextManager[None]:
         """Set nothing up: compiled code has no settings."""
@@ -54,10 +67,11 @@ class RoutedNative:
 
     def between(self, node: int, sides: list[Standing]) -> tuple[list[Any], Standing]:
         """Train one contest between those who stand at its two sides; the list is emptied, so that none is held."""
-        codes, own_vote = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+        codes, own_vote, X = (np.concatenate(parts) for parts in zip(*sides, strict=True))
         position = np.repeat(np.arange(2, dtype=np.int32), [len(side.own_vote) for side in sides])
         sides.clear()
-        log = BinnedLog(codes, self.bins, position, own_vote, np.arange(len(position), dtype=np.int32))
+        rows = np.arange(len(position), dtype=np.int32)
+        log = BinnedLog(codes, self.bins, position, own_vote, rows, self._linear(X))
         return self._train(log, np.array([node]), ActionTree([~0], [~1]))
 
     def binned(self, rows: Rows, leaves: NDArray[np.intp]) -> BinnedLog:
@@ -66,9 +80,17 @@ class RoutedNative:
         place[leaves] = np.arange(len(leaves))
         own_vote = Votes.cast(rows.reward, rows.propensity, self.offset).signed(self.mean_weight)
         heard = np.flatnonzero(own_vote).astype(np.int32)
-        return BinnedLog(self.bins.codes(rows.X), self.bins, place[rows.action], own_vote, heard)
+        linear = self._linear(rows.X)
+        return BinnedLog(self.bins.codes(rows.X), self.bins, place[rows.action], own_vote, heard, linear)
+
+    def _linear(self, X: NDArray[np.float32]) -> Linear | None:
+        if not _has_slopes(self.models):
+            return None
+        return Linear(read_only(X), self.models.slopes, self.models.centre.astype(np.float32))
 
     def _train(self, log: BinnedLog, nodes: NDArray[np.intp], tree: ActionTree) -> tuple[list[Any], Standing]:
+        if log.linear is not None and self.directions is not None:
+            log = replace(log, linear=log.linear._replace(directions=self.directions[nodes]))
         training = log.training(tree, self.learner, self.leaf_scale, self.seeds[nodes])
         grown = training.grow()
         parts = [(nodes[part].astype(np.int32), table) for part, table in grown.parts]
@@ -79,7 +101,12 @@ class RoutedNative:
 
 
 def _standing(log: BinnedLog, rows: NDArray[np.int32]) -> Standing:
-    return Standing(log.codes[rows], log.own_vote[rows])
+    X = np.empty((0, 0), dtype=np.float32) if log.linear is None else log.linear.numbers[rows]
+    return Standing(log.codes[rows], log.own_vote[rows], X)
+
+
+def _has_slopes(models: RewardModels | None) -> TypeGuard[Any]:
+    return models is not None and models.slopes is not None and models.centre is not None
 
 
 def _nodes_below(tree: ActionTree, root: int) -> NDArray[np.intp]:
@@ -114,9 +141,7 @@ def joined(
         nodes, n_rows, new = trained.pop()
         reached[nodes] = n_rows
         parts += new
-    return Grown(parts, reached, contests.bins, learner, contests.leaf_scale, None).joined()
-
-
-def bins_of(log: RoutedLog) -> Bins:
-    """Cut the columns where `Bins.fit` cuts them: by the very rows that it looks at."""
-    return Bins.fit(log.rows_at(rows_looked_at(log.n_rows)).X)
+    scores = None
+    if contests.directions is not None and contests.models is not None and contests.models.centre is not None:
+        scores = np.concatenate([contests.models.centre.astype(np.float32)[np.newaxis], contests.directions])
+    return Grown(parts, reached, contests.bins, learner, contests.leaf_scale, scores).joined()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.learners import Bins, rows_looked_at
 from offsettree.reductions._offset import Tally, Votes
 from offsettree.reductions._routed_log import RoutedLog, Rows
 from offsettree.reductions._weighted_median import HALVES, Side
@@ -16,52 +17,108 @@ SUMMED = 1 << 18  # numbers added up by numpy in one go
 DIGIT = 16  # bits of a number that are looked at in one pass
 SAMPLE_ROWS, SAMPLE_BYTES = 1 << 18, 1 << 27
 
-
-def mean_reward(log: RoutedLog) -> float:
-    """Return the mean reward, rows weighted by 1 / propensity, as `resolve_offset` does."""
-    if _is_uniform(log):
-        return _sum_of(log, lambda reward, propensity: reward) / log.n_rows
-    whole = _sum_of(log, lambda reward, propensity: 1 / propensity)
-    return _sum_of(log, lambda reward, propensity: reward * (1 / propensity)) / whole
+Values = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
 
-def _is_uniform(log: RoutedLog) -> bool:
-    ends = [(float(rows.propensity.min()), float(rows.propensity.max())) for rows in log.each_run() if len(rows.action)]
-    return min(low for low, _ in ends) == max(high for _, high in ends)
+def rewards(reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rewards."""
+    return reward
 
 
-def mean_weight(log: RoutedLog, offset: float) -> float:
-    """Return the mean weight of the votes."""
-    return _sum_of(log, lambda reward, propensity: Votes.cast(reward, propensity, offset).weight) / log.n_rows
+def inverse(reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many rows each stands for."""
+    return 1 / propensity
 
 
-def mean_rewards(log: RoutedLog) -> NDArray[np.float64]:
-    """Do as `_offset.mean_rewards`."""
-    total, earned = np.zeros(log.n_actions), np.zeros(log.n_actions)
-    for rows in log.each_run():
-        weight = 1 / rows.propensity
-        # One after the other in the order of the log, as bincount adds them.
-        np.add.at(total, rows.action, weight)
-        np.add.at(earned, rows.action, weight * rows.reward)
-    overall = 0.0  # which no action needs where all were logged
-    if not total.all():
-        whole = _sum_of(log, lambda reward, propensity: 1 / propensity)
-        overall = _sum_of(log, lambda reward, propensity: reward * (1 / propensity)) / whole
-    return np.divide(earned, total, out=np.full_like(total, overall), where=total > 0)
+def earned(reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rewards of all rows that each stands for."""
+    return reward * (1 / propensity)
 
 
-def count_votes(log: RoutedLog, offset: float) -> Tally:
-    """Count the votes of all rows."""
-    tallies = (Votes.cast(rows.reward, rows.propensity, offset).tally() for rows in log.each_run())
-    return reduce(Tally.plus, tallies)
+def vote_weights(offset: float, reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights of votes."""
+    return Votes.cast(reward, propensity, offset).weight
 
 
-def median_reward(log: RoutedLog) -> float:
-    """Return the median reward, rows weighted by 1 / propensity, digit by digit: bits of rewards sort as they do."""
-    uniform = _is_uniform(log)
-    whole = float(log.n_rows) if uniform else _sum_of(log, lambda reward, propensity: 1 / propensity)
-    found = [_bits_at(log, share * whole, side, uniform) for share, side in HALVES]
-    return float(np.mean(np.array(found, dtype=np.uint64).view(np.float64)))
+class LogStatistics:
+    """Statistics of a routed log; a subclass may have others add up and read for it."""
+
+    def __init__(self, log: RoutedLog) -> None:
+        self.log = log
+
+    def sum_of(self, values: Values) -> float:
+        """Add up the values of all rows, as numpy adds up an array of them."""
+        return pairwise_sum(self.log.in_order(values), 0, self.log.n_rows)
+
+    def is_uniform(self) -> bool:
+        """Tell whether all propensities are equal."""
+        ends = [
+            (float(rows.propensity.min()), float(rows.propensity.max()))
+            for rows in self.log.each_run()
+            if len(rows.action)
+        ]
+        return min(low for low, _ in ends) == max(high for _, high in ends)
+
+    def tally(self, offset: float) -> Tally:
+        """Count the votes of all rows."""
+        tallies = (Votes.cast(rows.reward, rows.propensity, offset).tally() for rows in self.log.each_run())
+        return reduce(Tally.plus, tallies)
+
+    def rows_at(self, numbers: NDArray[np.int64]) -> Rows:
+        """Read rows by their numbers."""
+        return self.log.rows_at(numbers)
+
+    def mean_reward(self) -> float:
+        """Return the mean reward, rows weighted by 1 / propensity, as `resolve_offset` does."""
+        if self.is_uniform():
+            return self.plain_mean_reward()
+        return self.sum_of(earned) / self.sum_of(inverse)
+
+    def plain_mean_reward(self) -> float:
+        """Return the mean reward of the rows as they are."""
+        return self.sum_of(rewards) / self.log.n_rows
+
+    def mean_weight(self, offset: float) -> float:
+        """Return the mean weight of the votes."""
+        return self.sum_of(partial(vote_weights, offset)) / self.log.n_rows
+
+    def mean_rewards(self) -> NDArray[np.float64]:
+        """Do as `_offset.mean_rewards`."""
+        log = self.log
+        total, gained = np.zeros(log.n_actions), np.zeros(log.n_actions)
+        for rows in log.each_run():
+            weight = 1 / rows.propensity
+            # One after the other in the order of the log, as bincount adds them.
+            np.add.at(total, rows.action, weight)
+            np.add.at(gained, rows.action, weight * rows.reward)
+        overall = 0.0  # which no action needs where all were logged
+        if not total.all():
+            overall = self.sum_of(earned) / self.sum_of(inverse)
+        return np.divide(gained, total, out=np.full_like(total, overall), where=total > 0)
+
+    def median_reward(self) -> float:
+        """Return the median reward, rows weighted by 1 / propensity, digit by digit: bits sort as rewards do."""
+        uniform = self.is_uniform()
+        whole = float(self.log.n_rows) if uniform else self.sum_of(inverse)
+        found = [_bits_at(self.log, share * whole, side, uniform) for share, side in HALVES]
+        return float(np.mean(np.array(found, dtype=np.uint64).view(np.float64)))
+
+    def sample(self) -> Rows:
+        """Read the whole log where it is short, else a sample of it in the order of the log."""
+        return self.rows_at(rows_sampled(self.log.n_rows, self.log.n_columns))
+
+    def bins(self) -> Bins:
+        """Cut the columns where `Bins.fit` cuts them: by the very rows that it looks at."""
+        return Bins.fit(self.rows_at(rows_looked_at(self.log.n_rows)).X)
+
+
+def rows_sampled(n_rows: int, n_columns: int) -> NDArray[np.int64]:
+    """Return the numbers of all rows where they are few, else of a sample."""
+    size = min(SAMPLE_ROWS, max(1, SAMPLE_BYTES // (4 * n_columns + 32)))
+    if n_rows <= size:
+        return np.arange(n_rows)
+    # Drawn, as evenly spread rows may all be of one action; and always the same ones, whatever the seed of the policy.
+    return np.sort(np.random.default_rng(0).choice(n_rows, size, replace=False, shuffle=False))
 
 
 def _bits_at(log: RoutedLog, weight: float, side: Side, uniform: bool) -> int:
@@ -84,19 +141,6 @@ def _bits_at(log: RoutedLog, weight: float, side: Side, uniform: bool) -> int:
     return known
 
 
-def sample_rows(log: RoutedLog) -> Rows:
-    """Read the whole log where it is short, else a sample of it in the order of the log."""
-    size = min(SAMPLE_ROWS, max(1, SAMPLE_BYTES // (4 * log.n_columns + 32)))
-    if log.n_rows <= size:
-        return log.rows_at(np.arange(log.n_rows))
-    # Drawn, as evenly spread rows may all be of one action; and always the same ones, whatever the seed of the policy.
-    return log.rows_at(np.sort(np.random.default_rng(0).choice(log.n_rows, size, replace=False, shuffle=False)))
-
-
-def _sum_of(log: RoutedLog, values: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]) -> float:
-    return pairwise_sum(log.in_order(values), 0, log.n_rows)
-
-
 def pairwise_sum(read: Callable[[int, int], NDArray[np.float64]], first: int, last: int) -> float:
     """Add up as numpy adds up an array: halves, and halves of halves, so that not even a rounding differs."""
     n = last - first
@@ -105,3 +149,25 @@ def pairwise_sum(read: Callable[[int, int], NDArray[np.float64]], first: int, la
     half = n // 2
     half -= half % 8
     return pairwise_sum(read, first, first + half) + pairwise_sum(read, first + half, last)
+
+
+def pairwise_leaves(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield the stretches that `pairwise_sum` adds up in one go, from the first row to the last."""
+    n = last - first
+    if n <= SUMMED:
+        yield first, last
+        return
+    half = n // 2
+    half -= half % 8
+    yield from pairwise_leaves(first, first + half)
+    yield from pairwise_leaves(first + half, last)
+
+
+def sums_from_leaves(sums: Iterator[float], n_rows: int) -> float:
+    """Add up the sums of all stretches as `pairwise_sum` does."""
+    if n_rows <= SUMMED:
+        return next(sums)
+    half = n_rows // 2
+    half -= half % 8
+    left = sums_from_leaves(sums, half)
+    return left + sums_from_leaves(sums, n_rows - half)

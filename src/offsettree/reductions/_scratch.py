@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.exceptions import ScratchError
-from offsettree.reductions._routed_log import ROW_BYTES, RoutedLog, Run
+from offsettree.reductions._routed_log import ROW_BYTES, Run
 
 RUN_BYTES = 1 << 26
 PIECE_BYTES = 1 << 22  # of a run that are put in order at once
@@ -25,16 +27,22 @@ class ScratchWriter:
     or of actions that are neighbours, are one stretch of every run. How the rows came in portions leaves no trace.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "rows"
-        self._file = self.path.open("wb", buffering=0)
-        self._runs: list[Run] = []
+    def __init__(self, file: Any, needs_room: Callable[[int], None], name: str = "rows") -> None:
+        self._file = file
+        self._needs_room = needs_room  # refuses what there is no room for
+        self._name = name
+        self.runs: list[Run] = []
         self._n_written = 0
+
+    @classmethod
+    def into(cls, folder: Path) -> Self:
+        """Write to a folder of this machine."""
+        return cls((folder / "rows").open("wb", buffering=0), partial(check_room, folder))
 
     def open(self, n_columns: int, n_expected: int) -> None:
         """Make ready for rows of so many columns; so many rows are expected, 0 where that is not known."""
-        check_room(self.path.parent, n_expected * row_bytes(n_columns))
-        self._n_columns = n_columns
+        self._needs_room(n_expected * row_bytes(n_columns))
+        self.n_columns = n_columns
         self.run_rows = int(np.clip(RUN_BYTES // row_bytes(n_columns), 1, MOST_ROWS))
         self._code = np.empty(self.run_rows, dtype=np.intp)
         self._reward = np.empty(self.run_rows)
@@ -67,12 +75,12 @@ class ScratchWriter:
             if self._n_held == self.run_rows:
                 self._write_run()
 
-    def finish(self, position: NDArray[np.intp], n_actions: int) -> RoutedLog:
-        """Write what is still held; return the log as it can be read now, with actions at their positions."""
+    def finish(self) -> tuple[Run, ...]:
+        """Write what is still held; return where everything is."""
         if self._n_held:
             self._write_run()
         self._file.close()
-        return RoutedLog(self.path, self._n_columns, tuple(self._runs), position, n_actions)
+        return tuple(self.runs)
 
     def _write_run(self) -> None:
         n_rows, self._n_held = self._n_held, 0
@@ -80,7 +88,8 @@ class ScratchWriter:
         count = np.bincount(code)
         # Small keys sort by radix, several times as fast.
         order = np.argsort(code.astype(np.uint16) if len(count) <= 1 << 16 else code, kind="stable")
-        check_room(self.path.parent, n_rows * row_bytes(self._n_columns))
+        n_bytes = n_rows * row_bytes(self.n_columns)
+        self._needs_room(n_bytes)
         try:
             self._write(order.astype(np.uint32))
             for column in (self._reward, self._propensity, self._X):
@@ -90,11 +99,11 @@ class ScratchWriter:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
-            raise _no_room(self.path.parent, n_rows * row_bytes(self._n_columns), None) from error
-        first_row = self._runs[-1].first_row + self._runs[-1].n_rows if self._runs else 0
+            raise no_room(str(getattr(self._file, "name", self._name)), n_bytes, None) from error
+        first_row = self.runs[-1].first_row + self.runs[-1].n_rows if self.runs else 0
         begin = np.concatenate([[0], np.cumsum(count)]).astype(np.uint32)
-        self._runs.append(Run(self._n_written, first_row, n_rows, begin))
-        self._n_written += n_rows * row_bytes(self._n_columns)
+        self.runs.append(Run(self._n_written, first_row, n_rows, begin, self._name))
+        self._n_written += n_bytes
 
     def _write(self, values: NDArray[Any]) -> None:
         left = memoryview(values.data).cast("B")
@@ -111,12 +120,13 @@ def check_room(folder: Path, n_bytes: int) -> None:
     """Refuse to begin to write what the disk has no room for."""
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
-        raise _no_room(folder, n_bytes, free)
+        raise no_room(str(folder.parent), n_bytes, free)
 
 
-def _no_room(folder: Path, n_bytes: int, free: int | None) -> ScratchError:
+def no_room(where: str, n_bytes: int, free: int | None) -> ScratchError:
+    """Return the error of a disk that is full, or would be."""
     came = "the disk is full" if free is None else f"there are {free / 1e6:,.0f} MB"
     return ScratchError(
-        f"the scratch folder must have room for the rows of the log; {folder.parent} needs {n_bytes / 1e6:,.0f} MB "
+        f"the scratch folder must have room for the rows of the log; {where} needs {n_bytes / 1e6:,.0f} MB "
         f"more for the next ones, and {came}. Nothing is left there. Name a folder on a larger disk: folder=..."
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,11 +16,12 @@ from offsettree._validation import as_random_state, is_number
 from offsettree.base import BasePolicy, snips
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
-from offsettree.logs import CheckedLog
+from offsettree.logs import CheckedLog, LoggedData
 from offsettree.models import Contests, Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._contests import train_separately
+from offsettree.reductions._forest_out_of_core import COMMITTEE, fit_forest_out_of_core
 from offsettree.reductions._ladder import Ladder, share_kept
 from offsettree.reductions._leaf_scale import choose_leaf_scale
 from offsettree.reductions._native import NativeContests, flatten_native, is_native
@@ -31,7 +32,6 @@ from offsettree.topology import ActionTree, RewardModels, tree_from
 
 __all__ = ["OffsetForest"]
 
-COMMITTEE = 8  # trees that stand in for a forest where the size of leaves is chosen
 VOTES_AT_ONCE = 1 << 24  # counts of one piece of the rows, where each row needs one per action
 
 
@@ -177,6 +177,43 @@ class OffsetForest(BasePolicy):
             for tree, (contests, n_rows) in zip(trees, fitted, strict=True)
         ]
         self.oob_value_ = self._out_of_bag(log, seeds) if self.bootstrap else None
+
+    def fit_log(self, chunks: Iterable[LoggedData], *, folder: Any = None, verbose: bool | None = None) -> Self:
+        """Learn from a log that need not fit into memory: the forest of `fit`, in bounded memory.
+
+        The rows are written to a scratch file by action, once, and read again for every tree, each trained depth first
+        as `OffsetTree.fit_log` does.
+
+        Parameters
+        ----------
+        chunks : iterable of LoggedData
+            The log in portions of any lengths, iterated over once, with X an array or a frame of numbers.
+        folder : path, optional
+            Where to make the scratch folder, by default that of the system for temporary files. It needs 20 bytes
+            a row and 4 more per row and column of X, and is removed at the end, whatever happens.
+        verbose : bool, optional
+            Whether to tell of the progress on standard error. By default where that is a terminal.
+
+        Notes
+        -----
+        X is stored as float32. On an X of float32 and up to 262,144 rows (fewer if X has more than 120 columns) the
+        decisions are those of `fit`. Of longer logs, the linear models behind learned trees and scores, and
+        ``leaf_scale="auto"``, are settled by a sample of so many rows; all contests are trained on all rows.
+        ``bootstrap``, offsets that depend on x and path filters other than "in_sample" are refused.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from offsettree import OffsetForest, simulate_log
+        >>> log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+        >>> forest = OffsetForest(n_trees=10, random_state=0).fit_log([log[:100], log[100:]])
+        >>> forest.decide([5.1, 3.5, 1.4, 0.2])
+        0
+        """
+        with self._all_or_nothing():
+            fit_forest_out_of_core(self, chunks, folder, verbose)
+            self._prepare_anew()
+        return self
 
     def _trainer(
         self, log: CheckedLog, votes: Votes, models: RewardModels | None, random: np.random.RandomState

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,17 +13,19 @@ from offsettree._validation import as_random_state, is_number
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
-from offsettree.logs import CheckedLog
+from offsettree.logs import CheckedLog, LoggedData
 from offsettree.models import Boosted
 from offsettree.reading import CannotFlatten, ColumnSpace
+from offsettree.reductions._mapped_log import mapped_log
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions.boosting._boosting import MOST_SHARES, BoostedLog, BoostingSettings
 from offsettree.reductions.boosting._columns import Columns
 from offsettree.reductions.boosting._final_regression import fit_constant
 from offsettree.reductions.boosting._flatten import flatten_stages
 from offsettree.reductions.boosting._held_out import HeldOut
+from offsettree.reductions.boosting._room import IN_MEMORY, Room
 from offsettree.reductions.boosting._shrunken import sigmoid
-from offsettree.reductions.boosting._stacking import fit_stages
+from offsettree.reductions.boosting._stacking import RunJobs, fit_stages
 
 __all__ = ["RewardBoosting"]
 
@@ -114,6 +116,8 @@ class RewardBoosting(BasePolicy):
     estimator = None
     _default_learner = staticmethod(HistogramTree)
     _keeps_held_out = False
+    _room = IN_MEMORY
+    _run_jobs: RunJobs | None = None
     _held_out: HeldOut  # only if `_keeps_held_out`
 
     def __init__(
@@ -162,7 +166,7 @@ class RewardBoosting(BasePolicy):
         spread = float(reward.std())
         self._unit = 1.0 if logistic or not spread > 1e-12 else spread
         self._logistic = logistic
-        columns, codes, design = Columns.fit(X, random)
+        columns, codes, design = Columns.fit(X, random, self._room)
         boosted = BoostedLog(
             codes,
             columns.bins.is_category,
@@ -172,6 +176,7 @@ class RewardBoosting(BasePolicy):
             _relative_weights(log.propensity) if self.importance_weighted else None,
             len(self.actions_),
             logistic,
+            self._room,
         )
         self._bins = columns.bins
         if len(action) < FEWEST_ROWS or not spread > 1e-12:
@@ -190,12 +195,47 @@ class RewardBoosting(BasePolicy):
                 with_forest=is_short,
                 keeps_all=self._keeps_held_out,
                 without_folds=self._keeps_held_out and len(action) <= MOST_ROWS_WITHOUT_FOLDS,
+                run=self._run_jobs,
             )
         self.gain_, self.starts_ = final.gain, [stage.start for stage in final.stages]
         self._flat = flatten_stages(columns, final)
         if self._keeps_held_out:
             self._held_out = HeldOut.of(final, boosted.action, logistic, self._unit)
         self.n_trees_ = len(self._flat.arrays["feature"])
+
+    def fit_log(self, chunks: Iterable[LoggedData], *, folder: Any = None, verbose: bool | None = None) -> Self:
+        """Learn from a log that need not fit into memory: the policy of `fit`, its long arrays in files.
+
+        X, its bins and the columns of linear models are mapped from files without a name, which are gone when the fit
+        ends. The system keeps in memory what it has room for.
+
+        Parameters
+        ----------
+        chunks : iterable of LoggedData
+            The log in portions of any lengths, iterated over once, with X an array or a frame of numbers.
+        folder : path, optional
+            Where to make the files, by default in the system's folder for temporary files. They need about 40 bytes
+            per row and column of X, and 100 more per row, for each of `n_jobs` workers.
+        verbose : bool, optional
+            Without effect: the fit tells nothing of its progress.
+
+        Notes
+        -----
+        X is stored as float32; on an X of float32 the policy is that of `fit`. In memory are some numbers per row,
+        and the final regression on at most 2 million rows.
+        """
+        with self._all_or_nothing(), mapped_log(self, chunks, folder) as (log, scratch):
+            self._fit_mapped(log, scratch)
+            self._prepare_anew()
+        return self
+
+    def _fit_mapped(self, log: CheckedLog, folder: str, run: RunJobs | None = None) -> None:
+        """Fit with long arrays in files of a folder; `run` has the fits without a fold run elsewhere."""
+        self._room, self._run_jobs = Room(folder), run
+        try:
+            self._fit(log)
+        finally:
+            del self._room, self._run_jobs
 
     def _folds(self, n_rows: int) -> int:
         if isinstance(self.n_folds, str):

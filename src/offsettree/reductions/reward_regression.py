@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +17,16 @@ from offsettree._validation import as_random_state
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor, Template, default_regressor
-from offsettree.logs import CheckedLog
+from offsettree.logs import CheckedLog, LoggedData
 from offsettree.models import Scores
 from offsettree.reading import ColumnSpace
 from offsettree.reductions._choice_column import append_nominal
 from offsettree.reductions._flatten_rewards import flatten_reward_regression
 from offsettree.reductions._nodes import may_assume_finite, node_settings
+from offsettree.reductions._out_of_core import refuse_in_fit_log, routed
 from offsettree.reductions._reward_models import rows_by_action
+from offsettree.reductions._routed_log import RoutedLog
+from offsettree.reductions._routed_statistics import LogStatistics
 
 __all__ = ["RewardRegression"]
 
@@ -103,8 +107,7 @@ class RewardRegression(BasePolicy):
         return low + (high - low) * self._scaled_rewards(self._checked(X))
 
     def _fit(self, log: CheckedLog) -> None:
-        if not isinstance(self.per_action, bool | np.bool_):
-            raise ParameterError(f"per_action must be True or False; got {self.per_action!r}.")
+        self._check_per_action()
         X, action, reward, n_actions = log.X, log.position, log.scaled, len(self.actions_)
         template = Template(self._learner())
         seeds = as_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
@@ -121,6 +124,51 @@ class RewardRegression(BasePolicy):
             delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, self._mean_reward, finite)
             for rows, seed in zip(rows_by_action(action, n_actions), seeds, strict=True)
         )
+
+    def fit_log(self, chunks: Iterable[LoggedData], *, folder: Any = None, verbose: bool | None = None) -> Self:
+        """Learn from a log that need not fit into memory: the policy of `fit`, in bounded memory.
+
+        The rows are written to a scratch file by action, once; then the rows of one action after the other are read.
+
+        Parameters
+        ----------
+        chunks : iterable of LoggedData
+            The log in portions of any lengths, iterated over once, with X an array or a frame of numbers.
+        folder : path, optional
+            Where to make the scratch folder, by default that of the system for temporary files. It needs 20 bytes
+            a row and 4 more per row and column of X, and is removed at the end, whatever happens.
+        verbose : bool, optional
+            Whether to tell of the progress on standard error. By default where that is a terminal.
+
+        Notes
+        -----
+        X is stored as float32. On an X of float32 the regressions are those of `fit`. The most memory is what the rows
+        of one action take, and `n_jobs` times that. ``per_action=False`` needs all rows at once and is refused.
+        """
+        with self._all_or_nothing():
+            self._check_per_action()
+            if not self.per_action:
+                raise refuse_in_fit_log("per_action", "True", "one regression of all actions has all rows", False)
+            with routed(self, chunks, folder, verbose) as (log, finite, _):
+                plan = self._plan(LogStatistics(log), finite=finite)
+                self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+                    delayed(plan.train)(action) for action in range(log.n_actions)
+                )
+            self._prepare_anew()
+        return self
+
+    def _plan(self, statistics: LogStatistics, *, finite: bool) -> RegressionPlan:
+        """Settle what the regressions of a routed log are trained with."""
+        log = statistics.log
+        template = Template(self._learner())
+        seeds = as_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=log.n_actions).tolist()
+        self._was_logged = log.counts > 0
+        self._mean_reward = statistics.plain_mean_reward()
+        return RegressionPlan(log, template, seeds, self._mean_reward, finite)
+
+    def _check_per_action(self) -> None:
+        if not isinstance(self.per_action, bool | np.bool_):
+            raise ParameterError(f"per_action must be True or False; got {self.per_action!r}.")
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
         n_rows, n_actions = count_rows(X), len(self.actions_)
@@ -147,6 +195,22 @@ class RewardRegression(BasePolicy):
 
     def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return best_of(self._scaled_rewards(X), n, mask)
+
+
+@dataclass(frozen=True)
+class RegressionPlan:
+    """The regressions of a routed log, settled: each reads the rows of its action when its turn comes."""
+
+    log: RoutedLog
+    template: Template
+    seeds: list[int]
+    mean: float
+    finite: bool
+
+    def train(self, action: int) -> Any:
+        """Train the regression of one action."""
+        rows = self.log.rows_of(np.array([action]))
+        return _train_regressor(self.template, rows.X, rows.reward, self.seeds[action], self.mean, self.finite)
 
 
 def _train_regressor(

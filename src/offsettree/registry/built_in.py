@@ -58,6 +58,29 @@ POLICIES: Registry[PolicyEntry] = Registry(
         "constant": PolicyEntry(
             "offsettree.reductions:ConstantPolicy", candidates=(CandidateEntry("constant", 10, sparse=True),)
         ),
+        "popular-action": PolicyEntry(
+            "offsettree.actions:PopularAction", candidates=(CandidateEntry("most popular", 10),), over_sets=True
+        ),
+        "action-regression": PolicyEntry(
+            "offsettree.actions:ActionRegression",
+            "regressor",
+            candidates=(
+                CandidateEntry("action regression, ridge", 30, "ridge"),
+                CandidateEntry("action regression", 40),
+            ),
+            over_sets=True,
+        ),
+        "action-offset-tree": PolicyEntry(
+            "offsettree.actions:ActionOffsetTree",
+            "classifier",
+            candidates=(CandidateEntry("action offset tree", 60),),
+            over_sets=True,
+        ),
+        "online-action-regression": PolicyEntry(
+            "offsettree.actions:OnlineActionRegression",
+            candidates=(CandidateEntry("online action regression", 50, sparse=True),),
+            over_sets=True,
+        ),
         "online": PolicyEntry("offsettree.online:OnlineOffsetTree", settings={"offset": "mean"}, online=True),
         "online-regression": PolicyEntry("offsettree.online:OnlineRewardRegression", online=True),
     },

@@ -52,6 +52,7 @@ class PolicyEntry(NamedTuple):
     settings: Mapping[str, Any] = {}
     candidates: tuple[CandidateEntry, ...] = ()
     online: bool = False
+    over_sets: bool = False  # whether it learns from logs with action sets
 
     def takes(self, parameter: str) -> bool:
         """Return whether the class has a parameter."""

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree.base import BasePolicy
 from offsettree.selection._rule import Stack
-from offsettree.selection._trials import Log, Part, Scoring, Trial, run_trial
+from offsettree.selection._trials import Log, Part, Scoring, Spread, Trial, run_trial
 
 __all__ = ["PairTrials", "run_pair_trials"]
 
@@ -33,6 +33,7 @@ def run_pair_trials(
     fold: NDArray[np.intp],
     scoring: Scoring,
     n_jobs: int | None,
+    spread: Spread | None = None,
 ) -> PairTrials:
     """Train copies of the policies without each pair of folds, and value their decisions in these two.
 
@@ -43,7 +44,11 @@ def run_pair_trials(
     n_folds = int(fold.max()) + 1
     pairs = list(combinations(range(n_folds), 2))
     parts = [_part(fold, pair) for pair in pairs]
-    found = Parallel(n_jobs=n_jobs)(delayed(run_trial)(dict(policies), log, part, scoring) for part in parts)
+    jobs = [(dict(policies), log, part, scoring) for part in parts]
+    if spread is None:
+        found = Parallel(n_jobs=n_jobs)(delayed(run_trial)(*job) for job in jobs)
+    else:
+        found = spread(run_trial, jobs)
     numerator, counted = np.zeros((2, n_folds, len(policies), len(fold)))
     seconds = dict.fromkeys(policies, 0.0)
     texts: dict[int, dict[str, None]] = {place: {} for place in policies}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
+from offsettree.actions import PopularAction
 from offsettree.base import BasePolicy
 from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
@@ -19,8 +20,8 @@ from offsettree.selection._nested import run_pair_trials
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
-from offsettree.selection._trials import Log, Part, Scoring, error_line, folds_of, run_trial, warning_texts
-from offsettree.selection.candidates import Candidate, cost_ratio, light_copy
+from offsettree.selection._trials import Log, Part, Scoring, Spread, error_line, folds_of, run_trial, warning_texts
+from offsettree.selection.candidates import Candidate, cost_ratio, early_copy, light_copy
 from offsettree.selection.results import SearchResults
 
 __all__ = ["Race", "Rung", "plan_race"]
@@ -95,6 +96,8 @@ class Race:
     shares : bool
         Whether the shared reward model is trained once for all folds. Not if rows are split by group or time, as its
         own folds are drawn at random.
+    spread : callable, optional
+        Has candidates trained elsewhere, several at once.
     """
 
     def __init__(
@@ -109,15 +112,17 @@ class Race:
         level: float,
         *,
         shares: bool = True,
+        spread: Spread | None = None,
     ) -> None:
         self.shares = shares
+        self.spread = spread
         self.log, self.scoring, self.rule, self.results, self.budget = log, scoring, rule, results, budget
         self.n_refitted, self.level = n_refitted, level
         self.active: dict[int, BasePolicy] = {place: light_copy(each.policy) for place, each in enumerate(candidates)}
         self._cost_ratios = [
             cost_ratio(each.policy, light) for each, light in zip(candidates, self.active.values(), strict=True)
         ]
-        is_constant = np.array([isinstance(each.policy, ConstantPolicy) for each in candidates])
+        is_constant = np.array([isinstance(each.policy, ConstantPolicy | PopularAction) for each in candidates])
         self.evidence = Evidence(is_constant, log, scoring.method)
         self.dropped: dict[int, BasePolicy] = {}
         self.folds: list[int] = []
@@ -163,9 +168,11 @@ class Race:
             # Policies trained on a small part would favour simple candidates.
             self.evidence.forget()
         self.evidence.favourite = favourite
+        if rung.fold is None and self.budget.seconds is None:  # a budget must know the time of the candidate itself
+            waiting = {place: early_copy(each) for place, each in waiting.items()}
         started = now()
         known = None if rung.fold is None else self.shared
-        trials = run_trial(waiting, self.log, rung.part, self.scoring, start, known)
+        trials = run_trial(waiting, self.log, rung.part, self.scoring, start, known, self.spread)
         spent = sum(trial.seconds for trial in trials.values())
         self.budget.note(OVERHEAD, now() - started - spent, rung.n_learned)
         for place, trial in trials.items():
@@ -275,7 +282,7 @@ class Race:
         progress.begin(f"{len(self.active)} candidates without {n_pairs} pairs of folds, for the estimate")
         is_constant = self.evidence.is_constant[list(self.active)]
         try:
-            found = run_pair_trials(self.active, is_constant, self.log, fold, self.scoring, n_jobs)
+            found = run_pair_trials(self.active, is_constant, self.log, fold, self.scoring, n_jobs, self.spread)
         except Exception as error:
             return f"a reward model failed without a pair of folds ({error_line(error)})"
         for place in self.active:

@@ -31,6 +31,7 @@ __all__ = [
     "Log",
     "Part",
     "Scoring",
+    "Spread",
     "Trial",
     "error_line",
     "folds_of",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 Part = tuple[NDArray[np.intp], NDArray[np.intp]]  # training rows, test rows
+Spread = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], list[Any]]  # calls a function with each arguments
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,19 @@ class Log(CheckedLog):
         held_out = learner.__dict__.pop("_held_out")
         del learner.__dict__["_keeps_held_out"]
         return SharedModel(place, learner, held_out, held_out.choose(self.available), self.reward_range)
+
+    def predict_choices(
+        self, scoring: Scoring, part: Part, chosen: list[NDArray[np.intp]], random: np.random.RandomState
+    ) -> list[Predictions]:
+        """Return what a reward model, learned from the training rows, predicts for choices in the test rows."""
+        n_actions = len(self.actions)
+        everywhere = np.zeros((len(chosen), len(self.reward)), dtype=np.intp)
+        everywhere[:, part[1]] = chosen
+        targets = [certain(each, self.position, n_actions) for each in everywhere]
+        found = predict_rewards(
+            scoring.reward_model, self.X, self.position, self.reward, n_actions, targets, [part], random
+        )
+        return [Predictions(each.on_logged[part[1]], each.on_policy[part[1]]) for each in found]
 
     def decide(self, policy: BasePolicy) -> NDArray[np.intp]:
         """Return the positions of the actions that a policy chooses among the available ones."""
@@ -138,35 +153,36 @@ def run_trial(
     scoring: Scoring,
     start: Callable[[int], bool] = lambda place: True,
     known: SharedModel | None = None,
+    spread: Spread | None = None,
 ) -> dict[int, Trial]:
     """Train a copy of every policy for which `start` returns True, and value its decisions in the test rows.
 
     All are valued by the same reward model, trained on the same rows: a `RewardBoosting` candidate, if there is one.
-    `known` is that model if it is already trained.
+    `known` is that model if it is already trained. `spread` has the candidates trained elsewhere.
     """
     train, test = part
     ahead, rest = log.take(train), log.take(test)
     chosen: dict[int, NDArray[np.intp]] = {}
     trials: dict[int, Trial] = {}
     shared, model = scoring.shared(policies), None
+    elsewhere: dict[int, Any] = {}
+    if spread is not None:
+        begun = [place for place in policies if not (known is not None and place == known.place) and start(place)]
+        jobs = [(policies[place], ahead, rest, place == shared) for place in begun]
+        elsewhere = dict(zip(begun, spread(learn_and_decide, jobs), strict=True))
     for place, policy in policies.items():
         if known is not None and place == known.place:
             chosen[place], trials[place] = known.chosen[test], Trial(0.0)
             continue
-        if not start(place):
+        if spread is None and start(place):
+            trials[place], answers, learned = learn_and_decide(policy, ahead, rest, place == shared)
+        elif place in elsewhere:
+            trials[place], answers, learned = elsewhere[place]
+        else:
             continue
-        started = now()
-        # These warnings are about a part of the log and may be about a loser: they are kept in the results only.
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            error = None
-            try:
-                learned = ahead.fit(policy)
-                chosen[place] = rest.decide(learned)
-                model = learned if place == shared else model
-            except Exception as reason:
-                error = error_line(reason)
-        trials[place] = Trial(now() - started, warning_texts(caught), error)
+        if answers is not None:
+            chosen[place] = answers
+        model = model if learned is None else learned
     predictions: dict[int, Predictions | None]
     if known is not None:
         predictions = {place: known.predict(test, rest.position, answers) for place, answers in chosen.items()}
@@ -180,6 +196,24 @@ def run_trial(
             clipped = estimate_terms(scoring.method, *_clip_outliers(weight, rest.reward), predicted).numerator
         trials[place] = Trial(trials[place].seconds, trials[place].warnings, None, terms, clipped, weight)
     return trials
+
+
+def learn_and_decide(
+    policy: BasePolicy, ahead: Log, rest: Log, is_kept: bool
+) -> tuple[Trial, NDArray[np.intp] | None, BasePolicy | None]:
+    """Train a copy of a policy on some rows and decide on others; return the policy too if it `is_kept`."""
+    started = now()
+    error, answers, learned = None, None, None
+    # These warnings are about a part of the log and may be about a loser: they are kept in the results only.
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            learned = ahead.fit(policy)
+            answers = rest.decide(learned)
+        except Exception as reason:
+            error = error_line(reason)
+    kept = learned if is_kept and answers is not None else None
+    return Trial(now() - started, warning_texts(caught), error), answers, kept
 
 
 def _clip_outliers(
@@ -224,15 +258,8 @@ def _predictions(
         return dict.fromkeys(chosen)
     n_actions = len(log.actions)
     if not isinstance(model, RewardBoosting):
-        everywhere = np.zeros((len(chosen), len(log.reward)), dtype=np.intp)
-        everywhere[:, part[1]] = list(chosen.values())
-        targets = [certain(each, log.position, n_actions) for each in everywhere]
-        random = np.random.RandomState(scoring.seed)
-        found = predict_rewards(
-            scoring.reward_model, log.X, log.position, log.reward, n_actions, targets, [part], random
-        )
-        of_test = [Predictions(each.on_logged[part[1]], each.on_policy[part[1]]) for each in found]
-        return dict(zip(chosen, of_test, strict=True))
+        found = log.predict_choices(scoring, part, list(chosen.values()), np.random.RandomState(scoring.seed))
+        return dict(zip(chosen, found, strict=True))
     on_logged = np.empty(len(rest.reward))
     on_policy = {place: np.empty(len(rest.reward)) for place in chosen}
     X = model._checked(rest.X, numbers=model._must_look_at(rest))

@@ -7,18 +7,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 from offsettree._traits import may_pick_columns, takes_missing, takes_nominal
 from offsettree._validation import check_range, warn_caller
+from offsettree.actions import ActionPolicy, LabelledActions
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import make_learner
-from offsettree.reductions import CorrectionForest, DoublyRobust, OffsetForest
+from offsettree.reductions import CorrectionForest, DoublyRobust, OffsetForest, RewardBoosting
 from offsettree.registry import POLICIES
 
 __all__ = [
     "Candidate",
     "default_candidates",
+    "early_copy",
     "light_copy",
     "most_tolerant_learner",
     "prepare_candidates",
@@ -26,16 +29,17 @@ __all__ = [
 ]
 
 N_TREES_COMPARED = 40  # of a forest: half a percent worse than 100, in less than half of the time
+N_FOLDS_EARLY = 3  # of reward boosting, trained on a small part of the log
 
 
 class Candidate(NamedTuple):
     """An unfitted policy, and its name in the results."""
 
     name: str
-    policy: BasePolicy
+    policy: Any
 
 
-def default_candidates(*, sparse: bool = False) -> list[Candidate]:
+def default_candidates(*, sparse: bool = False, over_sets: bool = False) -> list[Candidate]:
     """Return the candidates of ``PolicySearch(candidates="default")``, as (name, policy), in order of preference.
 
     The best constant action comes first: others must beat it. Remove some, or insert your own where they belong: with
@@ -46,6 +50,8 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     ----------
     sparse : bool, default=False
         For a sparse and wide X: linear learners only, as trees would be slow and poor.
+    over_sets : bool, default=False
+        Those for logs with action sets.
 
     Examples
     --------
@@ -54,7 +60,8 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     ['constant', 'reward regression, ridge', 'offset tree, logistic', 'offset forest, logistic']
     """
     POLICIES.load_beside()
-    offered = [(each, entry) for entry in POLICIES.known().values() for each in entry.candidates]
+    known = [entry for entry in POLICIES.known().values() if entry.over_sets == over_sets]
+    offered = [(each, entry) for entry in known for each in entry.candidates]
     candidates = []
     for each, entry in sorted(offered, key=lambda offer: offer[0].rank):
         if each.sparse if sparse else each.dense:
@@ -68,11 +75,14 @@ def default_candidates(*, sparse: bool = False) -> list[Candidate]:
     return candidates
 
 
-def read_candidates(candidates: Any, *, sparse: bool = False) -> list[Candidate]:
-    """Return (name, policy) of each candidate; a policy without a name is named by its repr."""
+def read_candidates(candidates: Any, *, sparse: bool = False, over_sets: bool = False) -> list[Candidate]:
+    """Return (name, policy) of each candidate; a policy without a name is named by its repr.
+
+    With `over_sets`, a policy over labels is one among action sets.
+    """
     if isinstance(candidates, str) and candidates == "default":
-        return default_candidates(sparse=sparse)
-    if isinstance(candidates, str | BasePolicy) or not hasattr(candidates, "__iter__"):
+        return default_candidates(sparse=sparse, over_sets=over_sets)
+    if isinstance(candidates, str | BasePolicy | ActionPolicy) or not hasattr(candidates, "__iter__"):
         raise ParameterError(
             f"candidates must be 'default', or a list of policies or of pairs (name, policy); got {candidates!r:.80}."
         )
@@ -84,6 +94,13 @@ def read_candidates(candidates: Any, *, sparse: bool = False) -> list[Candidate]
     for name, policy in pairs:
         if isinstance(policy, type):
             raise ParameterError(f"candidate {name!r} must be an instance, not a class: write {policy.__name__}().")
+        if over_sets and isinstance(policy, ActionPolicy):
+            continue
+        if isinstance(policy, ActionPolicy):
+            raise ParameterError(
+                f"candidate {name!r} is for logs with action sets, and this one has none: pass action_sets=ActionSets("
+                "...) to fit, or take it out."
+            )
         if not isinstance(policy, BasePolicy):
             raise ParameterError(
                 f"candidate {name!r} must be a policy of this package, such as OffsetTree(); got {policy!r:.80}. A "
@@ -91,6 +108,11 @@ def read_candidates(candidates: Any, *, sparse: bool = False) -> list[Candidate]
             )
         if names.count(name) > 1:
             raise ParameterError(f"candidates must have different names; {name!r} occurs {names.count(name)} times.")
+    if over_sets:
+        return [
+            Candidate(name, policy if isinstance(policy, ActionPolicy) else LabelledActions(policy))
+            for name, policy in pairs
+        ]
     return pairs
 
 
@@ -113,6 +135,9 @@ def prepare_candidates(
     seeds = random.randint(np.iinfo(np.int32).max, size=len(candidates)).tolist()
     prepared = []
     for (name, policy), seed in zip(candidates, seeds, strict=True):
+        if isinstance(policy, ActionPolicy):
+            prepared.append(Candidate(name, _prepared_over_sets(name, policy, reward_range, n_jobs, seed)))
+            continue
         if policy.actions is not None and not np.array_equal(policy.actions, actions):
             raise ParameterError(
                 f"candidate {name!r} must not have its own actions; got {policy.actions!r:.60}. Give them to the "
@@ -132,15 +157,52 @@ def prepare_candidates(
     return prepared
 
 
+def _prepared_over_sets(
+    name: str, policy: Any, reward_range: tuple[float, float], n_jobs: int | None, seed: int
+) -> Any:
+    """Return a copy of a policy over action sets with the search's reward range, and a seed unless it has its own."""
+    inner = policy.policy if isinstance(policy, LabelledActions) else policy
+    own = check_range(inner.reward_range)
+    if own not in ((0.0, 1.0), reward_range):
+        raise ParameterError(
+            f"candidate {name!r} must have the search's reward_range, {reward_range}; got {own}. Give it to the "
+            "search: PolicySearch(reward_range=(low, high))."
+        )
+    known = inner.get_params(deep=False)
+    settings = {"reward_range": reward_range} | {
+        key: value
+        for key, value in {"random_state": seed, "n_jobs": n_jobs}.items()
+        if known.get(key, "not a parameter") is None
+    }
+    made = clone(inner).set_params(**settings)
+    return LabelledActions(made) if isinstance(policy, LabelledActions) else made
+
+
 def light_copy(policy: BasePolicy) -> BasePolicy:
-    """Return a cheaper copy to compare in place of a candidate: a forest with fewer trees, nearly as good."""
-    changes: dict[str, Any] = {}
+    """Return a cheaper copy to compare in place of a candidate, nearly as good.
+
+    Forests have fewer trees. Logistic regressions have the same optimum by Newton's method: columns that are not
+    centred take L-BFGS up to a thousand steps.
+    """
+    changes: dict[str, Any] = {
+        f"{name}__solver": "newton-cg"
+        for name, each in policy.get_params(deep=True).items()
+        if isinstance(each, LogisticRegression) and each.solver == "lbfgs"
+    }
     if isinstance(policy, OffsetForest) and isinstance(policy.n_trees, int) and policy.n_trees > N_TREES_COMPARED:
-        changes = {"n_trees": N_TREES_COMPARED}
+        changes["n_trees"] = N_TREES_COMPARED
     if isinstance(policy, DoublyRobust) and policy.estimator is None:
-        changes = {"estimator": CorrectionForest(n_estimators=N_TREES_COMPARED)}
+        changes["estimator"] = CorrectionForest(n_estimators=N_TREES_COMPARED)
     light: BasePolicy = clone(policy).set_params(**changes)
     return light
+
+
+def early_copy(policy: BasePolicy) -> BasePolicy:
+    """Return a still cheaper copy to train on a small part of the log: reward boosting with fewer folds."""
+    if not isinstance(policy, RewardBoosting) or policy.n_folds != "auto":
+        return policy
+    early: BasePolicy = clone(policy).set_params(n_folds=N_FOLDS_EARLY)
+    return early
 
 
 def cost_ratio(policy: BasePolicy, light: BasePolicy) -> float:
@@ -148,7 +210,9 @@ def cost_ratio(policy: BasePolicy, light: BasePolicy) -> float:
     return _n_trees(policy) / _n_trees(light)
 
 
-def _n_trees(policy: BasePolicy) -> float:
+def _n_trees(policy: Any) -> float:
+    if isinstance(policy, ActionPolicy):
+        return 1.0
     forest = policy if isinstance(policy, OffsetForest) else policy._learner()
     n_trees = getattr(forest, "n_trees", getattr(forest, "n_estimators", 1))
     return float(n_trees) if isinstance(n_trees, int | np.integer) else 1.0

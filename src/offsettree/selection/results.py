@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from offsettree._notebook import interval_bar, table
+
 __all__ = ["SearchResults"]
+
+HEAD = ["candidate", "value", "interval", "behind", "seconds", ""]
 
 
 class SearchResults(list[dict[str, Any]]):
@@ -35,14 +40,22 @@ class SearchResults(list[dict[str, Any]]):
         return [row[key] for row in self]
 
     def __str__(self) -> str:
-        head = ["candidate", "value", "interval", "behind", "seconds", ""]
-        lines = [head, *([*_cells(row)] for row in self)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        lines = [HEAD, *([*_cells(row)] for row in self)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        valued = [row for row in self if row["value"] is not None]
+        ends = [end for row in valued for end in (row["low"], row["high"]) if math.isfinite(end)]
+        span = (min(ends), max(ends)) if ends else (0.0, 0.0)
+        bars = [
+            "" if row["value"] is None else interval_bar(row["value"], row["low"], row["high"], span) for row in self
+        ]
+        return table(HEAD, [_cells(row) for row in self], bars=bars)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, is_finite, is_sparse
 from offsettree._messages import Message, Parameter
+from offsettree._plotting import OTHER, draw_intervals, new_axes
 from offsettree._progress import Progress
 from offsettree._traits import tags_of
 from offsettree._validation import as_random_state, check_range, is_number, warn_caller
 from offsettree.base import BasePolicy
+from offsettree.engines import connected, run_all
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.parts import MODEL_METHODS
 from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
-from offsettree.logs import CheckedLog
+from offsettree.logs import ActionSets, CheckedLog
 from offsettree.reductions import check_reward_model
 from offsettree.selection._honest_estimate import honest_estimate
 from offsettree.selection._outcomes import all_failed_error, new_row, warn_of_left_out, write_reasons
 from offsettree.selection._race import Race, plan_race
 from offsettree.selection._row_split import RowSplit
 from offsettree.selection._rule import Rule, Stack
+from offsettree.selection._set_log import SetLog
 from offsettree.selection._timing import Budget
-from offsettree.selection._trials import Log, Scoring, error_line
+from offsettree.selection._trials import Log, Scoring, Spread, error_line
 from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
@@ -49,7 +54,9 @@ class PolicySearch(BasePolicy):
         In order of preference, from the simplest to the most elaborate. "default" are those of
         `offsettree.selection.default_candidates`: the best constant action, a policy tree of two levels, reward
         boosting, ridge regression, a doubly robust policy, an offset forest, importance weighting and offset trees; and
-        those that `register_policy` has added. Their `reward_range` and `actions` are those of the search.
+        those that `register_policy` has added. Their `reward_range` and `actions` are those of the search. On a log
+        with action sets, "default" are the most popular action and the policies of `offsettree.actions`; policies over
+        labels that are named take the sets as masks.
     cv : int, default=5
         Number of folds.
     nested : bool, default=True
@@ -85,6 +92,10 @@ class PolicySearch(BasePolicy):
         it.
     random_state : int, RandomState instance or None, default=None
         Draws the folds, and seeds candidates and reward models without their own seed.
+    engine : optional
+        Where candidates and pairs of folds are tried, several at once: "local" or "local://4" (processes),
+        "dask://host:8786", "ray://host:10001", a `distributed.Client`, or the module `ray` after `ray.init()`. By
+        default this process, with `n_jobs`. The result does not depend on it, unless there is a time budget.
 
     Attributes
     ----------
@@ -156,7 +167,7 @@ class PolicySearch(BasePolicy):
     _default_learner = staticmethod(default_classifier)
 
     best_name_: str
-    best_policy_: BasePolicy
+    best_policy_: Any
     estimate_: Estimate
     results_: SearchResults
     rule_: str
@@ -179,6 +190,7 @@ class PolicySearch(BasePolicy):
         actions: ArrayLike | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        engine: Any = None,
     ) -> None:
         self.candidates = candidates
         self.cv = cv
@@ -193,6 +205,7 @@ class PolicySearch(BasePolicy):
         self.actions = actions
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
 
     def fit(
         self,
@@ -204,6 +217,7 @@ class PolicySearch(BasePolicy):
         available: Any = None,
         group: ArrayLike | None = None,
         time: ArrayLike | None = None,
+        action_sets: ActionSets | None = None,
     ) -> Self:
         """Compare the candidates on a log, and train the best of them on all rows.
 
@@ -218,12 +232,53 @@ class PolicySearch(BasePolicy):
         time : array of shape (n_rows,), optional
             When each decision was taken, as numbers or dates. Candidates are trained on earlier rows and tested on the
             latest 1 / `cv` of them. `estimate_` is then as for ``nested=False``.
+        action_sets : ActionSets, optional
+            The eligible actions of each row, for candidates over actions with features. Then `predict` and `decide`
+            take the eligible actions in the place of `available`.
         """
         self._split_by = (group, time)
         try:
+            if action_sets is not None:
+                return self._fit_over_sets(X, action, reward, propensity, available, action_sets)
             return super().fit(X, action, reward=reward, propensity=propensity, available=available)
         finally:
             del self._split_by
+
+    def _fit_over_sets(
+        self, X: Features, action: Any, reward: Any, propensity: Any, available: Any, action_sets: ActionSets
+    ) -> Self:
+        if available is not None or self.actions is not None:
+            raise ParameterError("action_sets says which actions there are: leave out available and actions.")
+        with self._all_or_nothing():
+            log = SetLog.judged(X, action, reward, propensity, action_sets, check_range(self.reward_range))
+            self.actions_ = log.actions
+            self._search(log)
+        return self
+
+    @property
+    def takes_action_sets(self) -> bool:
+        """Whether the search was on a log with action sets: `predict` then needs those of its rows."""
+        return bool(getattr(self.__dict__.get("best_policy_"), "takes_action_sets", False))
+
+    def predict(self, X: Features, available: Any = None) -> NDArray[Any]:
+        """Return the action for each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        available : boolean array or CSR matrix of shape (n_rows, n_actions), or ActionSets, optional
+            The actions available in each row, by default all; after a search on a log with action sets, those of these
+            rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels, or ids.
+        """
+        if self.takes_action_sets:
+            return np.asarray(self.best_policy_.predict(X, available))
+        return super().predict(X, available)
 
     def decide(self, x: Any, available: Any = None) -> Any:
         """Return the action for one context: the same as `predict` on a table of that one row.
@@ -232,31 +287,82 @@ class PolicySearch(BasePolicy):
         ----------
         x : sequence of n_features numbers, mapping of feature names to values, or X of one row
             The context. A one-dimensional array is fastest.
-        available : labels, or truth value per action, optional
-            The available actions, as in `predict`.
+        available : labels, truth value per action, or eligible actions, optional
+            The available actions, as in `predict`; after a search on a log with action sets, the eligible ones with
+            their features.
 
         Returns
         -------
         int or str
             A label of `actions_`, as a plain Python value.
         """
+        if self.takes_action_sets:
+            return self.best_policy_.decide(x, available)
         if isinstance(x, np.ndarray) and self.__dict__.get("best_policy_") is not None and self._frame_like is None:
             return self.best_policy_.decide(x, available)
         return super().decide(x, available)
 
+    def plot(self, *, axes: Any = None) -> Any:
+        """Draw the values of all candidates that were compared, the chosen one first (extra ``plots``).
+
+        Values are those of `results_`: that of the chosen one is the largest of several, and so rather too high. The
+        dashed line is the logging policy.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib axes
+            Save it by ``axes.figure.savefig(...)``.
+        """
+        check_is_fitted(self)
+        chosen = [row for row in self.results_ if row["outcome"] == "chosen"]
+        others = [row for row in self.results_ if row["outcome"] != "chosen" and row["value"] is not None]
+        others.sort(key=lambda row: -row["value"])
+        rows = [(row["name"], row["value"], row["low"], row["high"]) for row in [*chosen, *others]]
+        axes = new_axes(axes, height=1.3 + 0.4 * len(rows))
+        draw_intervals(axes, rows, first_is_ours=True)
+        if self.estimate_.baseline is not None:
+            axes.axvline(self.estimate_.baseline.value, color=OTHER, linestyle="--", label="as logged")
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, frameon=False)
+        axes.set_xlabel(f"value on held-out rows, with {100 * self.level:g} % intervals")
+        return axes
+
+    def _repr_html_(self) -> str:
+        """Return scikit-learn's diagram and, once fitted, the table of candidates."""
+        diagram = str(super()._repr_html_())
+        results = self.__dict__.get("results_")
+        return diagram if results is None else diagram + results._repr_html_()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def _fit(self, log: CheckedLog) -> None:
         X, position, reward, propensity, available = log.parts()
-        self._check_parameters(len(position))
-        budget = Budget(self.time_budget)
         low, high = check_range(self.reward_range)
         if (low, high) != (0, 1):
             reward = np.clip(low + (high - low) * reward, low, high)  # rounding may leave the range
+        self._search(Log(X, position, reward, propensity, self.actions_, available, (low, high), is_finite(X)))
+
+    def _search(self, whole: Log) -> None:
+        if self.engine is None:
+            self._search_spread(whole, None)
+            return
+        with connected(self.engine, self.n_jobs) as engine:
+            self._search_spread(whole, partial(run_all, engine))
+
+    def _search_spread(self, whole: Log, spread: Spread | None) -> None:
+        position, reward, over_sets = whole.position, whole.reward, isinstance(whole, SetLog)
+        self._check_parameters(len(position))
+        budget = Budget(self.time_budget)
         random = as_random_state(self.random_state)
-        whole = Log(X, position, reward, propensity, self.actions_, available, (low, high), is_finite(X))
         by: tuple[Any, Any] = getattr(self, "_split_by", (None, None))
         compared, split = self._sample_to_compare_on(whole, RowSplit.of(*by, len(position)), random)
-        candidates = read_candidates(self.candidates, sparse=is_sparse(X))
-        candidates = prepare_candidates(candidates, self.actions_, (low, high), self.n_jobs, random)
+        candidates = read_candidates(self.candidates, sparse=is_sparse(whole.X), over_sets=over_sets)
+        candidates = prepare_candidates(candidates, self.actions_, whole.reward_range, self.n_jobs, random)
         fold = split.folds(compared.position, self.cv, random)
         rule = Rule.of(float(self.simpler_within), reward)
         rungs = plan_race(fold, random, in_haste=self.time_budget is not None, is_rare=rule.is_rare)
@@ -264,7 +370,8 @@ class PolicySearch(BasePolicy):
         scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
         results = SearchResults(new_row(each.name) for each in candidates)
         shares = split.group is None and split.rank is None
-        race = Race(candidates, compared, scoring, rule, results, budget, len(position), self.level, shares=shares)
+        n_rows, level = len(position), self.level
+        race = Race(candidates, compared, scoring, rule, results, budget, n_rows, level, shares=shares, spread=spread)
         with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
             race.run(rungs, progress)
             self.best_policy_, best = self._refit(candidates, race, whole, progress)

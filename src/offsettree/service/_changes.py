@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -19,14 +21,13 @@ from offsettree.service.records import (
     PutState,
     Settle,
     Swap,
-    Together,
 )
 
 __all__ = ["Changes"]
 
 FIELDS = Decision.__struct_fields__
 SEQ = FIELDS.index("seq")
-INSERTED = [name for name in FIELDS if name != "seq"]
+INSERTED = tuple(name for name in FIELDS if name != "seq")
 REWARD_FIELDS = ("loop", "event_id", "time", "value", "metrics", "reward_id", "status")
 PIECES = (64, 16, 4, 1)  # rows per statement: few texts, which stay prepared
 DELETED_AT_ONCE = 500
@@ -46,15 +47,25 @@ class Changes:
         The number of this process among those that write: each counts by itself.
     share, change : str
         What locks rows that are read, and rows that are about to be changed.
+    goes_on : bool, default=False
+        Whether a transaction goes on after a statement that failed, as if there had been none.
     """
 
     def __init__(
-        self, run: Callable[..., Any], taken: type[Exception], *, writer: int = 0, share: str = "", change: str = ""
+        self,
+        run: Callable[..., Any],
+        taken: type[Exception],
+        *,
+        writer: int = 0,
+        share: str = "",
+        change: str = "",
+        goes_on: bool = False,
     ) -> None:
         self._run = run
         self._taken = taken
         self._writer = writer
         self._share, self._change = share, change
+        self._goes_on = goes_on
 
     def make(self, changes: Sequence[Any]) -> list[Any]:
         """Make all changes; decisions first, then rewards, as a reward may only come after its decision."""
@@ -94,14 +105,21 @@ class Changes:
 
     def _insert_new(self, rows: list[Decision]) -> bool:
         """Insert rows if all their events are new, which is the rule; else leave everything as it was."""
-        self._run("SAVEPOINT added")
-        try:
-            self._insert("decisions", INSERTED, [_without_seq(row) for row in rows])
-        except self._taken:
-            self._run("ROLLBACK TO added")
+        values = list(map(_without_seq, rows))
+        if self._goes_on and len(rows) <= PIECES[0]:  # one statement, which is made as a whole or not at all
+            try:
+                self._run(_insertion("decisions", INSERTED, len(rows)), list(chain.from_iterable(values)))
+            except self._taken:
+                return False
+        else:
+            self._run("SAVEPOINT added")
+            try:
+                self._insert("decisions", INSERTED, values)
+            except self._taken:
+                self._run("ROLLBACK TO added")
+                self._run("RELEASE added")
+                return False
             self._run("RELEASE added")
-            return False
-        self._run("RELEASE added")
         self._count_decisions(rows)
         return True
 
@@ -116,12 +134,10 @@ class Changes:
 
     def _known(self, keys: set[tuple[int, str]], lock: str = "") -> dict[tuple[int, str], Decision]:
         rows: list[Any] = []
-        for part in _pieces(sorted(keys)):
-            values = ", ".join(["(?, ?)"] * len(part))
-            rows += self._run(
-                f"SELECT {', '.join(FIELDS)} FROM decisions WHERE (loop, event_id) IN (VALUES {values}){lock}",
-                [value for key in part for value in key],
-            ).fetchall()
+        for loop in sorted({loop for loop, _ in keys}):
+            # By a list of ids: pairs of loops and ids would not be looked up in the index, but compared with every row.
+            for part in _pieces(sorted(event_id for each, event_id in keys if each == loop)):
+                rows += self._run(_selection(len(part), lock), (loop, *part)).fetchall()
         return {(row[0], row[1]): Decision(*row) for row in rows}
 
     def _of_event(self, loop: int, event_id: str) -> list[Decision]:
@@ -223,20 +239,42 @@ class Changes:
 
     def _add_version(self, change: AddVersion) -> int:
         version = change.version
-        if version.version == 0:
-            version.version = self._run(
-                "SELECT coalesce(max(version), 0) + 1 FROM versions WHERE loop=?", (version.loop,)
-            ).fetchone()[0]
-        values = msgspec.structs.astuple(version)
+        self._lock_loop(version.loop)
+        there = None
+        if change.unless == "any":
+            there = self._run("SELECT min(version) FROM versions WHERE loop=?", (version.loop,)).fetchone()[0]
+        elif change.unless == "same":
+            query = "SELECT min(version) FROM versions WHERE loop=? AND kind=? AND data=?"
+            there = self._run(query, (version.loop, version.kind, version.data)).fetchone()[0]
+        if there is not None:
+            return int(there)
+        number = version.version
+        if number == 0:
+            last = self._run("SELECT coalesce(max(version), 0) FROM versions WHERE loop=?", (version.loop,)).fetchone()
+            number = int(last[0]) + 1
+        values = msgspec.structs.astuple(msgspec.structs.replace(version, version=number))
         self._run(f"INSERT INTO versions VALUES ({', '.join('?' * len(values))})", values)
-        return int(version.version)
+        return number
 
-    def _swap(self, change: Swap) -> None:
+    def _swap(self, change: Swap) -> int:
         swap = change.swap
+        self._lock_loop(change.loop)
+        last = "SELECT coalesce(max(seq), 0) FROM swaps WHERE loop=?"
+        if change.after is not None and self._run(last, (change.loop,)).fetchone()[0] != change.after:
+            return 0
         self._run(
             "INSERT INTO swaps(loop, time, version, reason) VALUES (?, ?, ?, ?)",
             (change.loop, swap.time, swap.version, swap.reason),
         )
+        number = int(self._run(last, (change.loop,)).fetchone()[0])
+        if change.keep is not None:
+            self._put_state(change.keep(number))
+        return number
+
+    def _lock_loop(self, loop: int) -> None:
+        """Let other processes wait until this transaction ends: versions and swaps come one after another."""
+        if self._change:
+            self._run(f"SELECT id FROM loops WHERE id=?{self._change}", (loop,))
 
     def _put_state(self, change: PutState) -> None:
         self._run(
@@ -269,20 +307,27 @@ class Changes:
             self._run(f"DELETE FROM decisions WHERE seq IN ({marks})", [seq for seq, _ in part])
         return len(found)
 
-    def _together(self, change: Together) -> list[Any]:
-        return [OTHERS[type(each)](self, each) for each in change.changes]
-
     def _count(self, loop: int, **added: int) -> None:
         sets = ", ".join(f"{name}={name}+?" for name in added)
         self._run(f"UPDATE totals SET {sets} WHERE loop=? AND writer=?", (*added.values(), loop, self._writer))
 
-    def _insert(self, table: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-        one = f"({', '.join('?' * len(fields))})"
+    def _insert(self, table: str, fields: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
         for part in _pieces(rows):
-            values = ", ".join([one] * len(part))
-            self._run(
-                f"INSERT INTO {table}({', '.join(fields)}) VALUES {values}", [value for row in part for value in row]
-            )
+            self._run(_insertion(table, fields, len(part)), list(chain.from_iterable(part)))
+
+
+@cache
+def _selection(n_events: int, lock: str) -> str:
+    """Return the query for some events of a loop."""
+    marks = ", ".join("?" * n_events)
+    return f"SELECT {', '.join(FIELDS)} FROM decisions WHERE loop=? AND event_id IN ({marks}){lock}"
+
+
+@cache
+def _insertion(table: str, fields: tuple[str, ...], n_rows: int) -> str:
+    """Return the statement that inserts some rows; there are few sizes."""
+    one = f"({', '.join('?' * len(fields))})"
+    return f"INSERT INTO {table}({', '.join(fields)}) VALUES {', '.join([one] * n_rows)}"
 
 
 OTHERS: dict[type, Any] = {
@@ -293,7 +338,6 @@ OTHERS: dict[type, Any] = {
     PutState: Changes._put_state,
     Settle: Changes._settle,
     Swap: Changes._swap,
-    Together: Changes._together,
 }
 
 

@@ -93,11 +93,11 @@ class SqlReads(ABC):
         (row,) = self._read(f"SELECT {sums}, coalesce(max(count), 0) FROM totals WHERE loop=?", loop)
         return dict(zip(TOTALS, map(int, row), strict=True))
 
-    def versions(self, loop: int) -> list[Version]:
-        """Return all versions without their data."""
+    def versions(self, loop: int, after: int = 0) -> list[Version]:
+        """Return versions without their data."""
         fields = [name for name in Version.__struct_fields__ if name != "data"]
-        query = f"SELECT {', '.join(fields)} FROM versions WHERE loop=? ORDER BY version"
-        return [Version(*row) for row in self._read(query, loop)]
+        query = f"SELECT {', '.join(fields)} FROM versions WHERE loop=? AND version>? ORDER BY version"
+        return [Version(*row) for row in self._read(query, loop, after)]
 
     def version_data(self, loop: int, version: int) -> bytes:
         """Return the data of a version."""
@@ -108,8 +108,14 @@ class SqlReads(ABC):
 
     def swaps(self, loop: int) -> list[SwapRecord]:
         """Return which version decided from when on."""
-        query = "SELECT time, version, reason FROM swaps WHERE loop=? ORDER BY seq"
+        query = "SELECT time, version, reason, seq FROM swaps WHERE loop=? ORDER BY seq"
         return [SwapRecord(*row) for row in self._read(query, loop)]
+
+    def last_swap(self, loop: int) -> SwapRecord | None:
+        """Return which version decides."""
+        query = "SELECT time, version, reason, seq FROM swaps WHERE loop=? ORDER BY seq DESC LIMIT 1"
+        rows = self._read(query, loop)
+        return SwapRecord(*rows[0]) if rows else None
 
     def state(self, loop: int, key: str) -> bytes | None:
         """Return what was kept under a name."""

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
 from offsettree.service.api import Operation
 from offsettree.service.engine import Engine
-from offsettree.service.export import FORMATS, write_log
+from offsettree.service.export import FORMATS, lines, write_log
 from offsettree.service.http import Reply, Request, Streamed
+from offsettree.service.records import Decision
 from offsettree.service.requests import RequestError, encode
 from offsettree.service.training import Trainer
 
 __all__ = ["Admin"]
 
 CHUNK = 1 << 18
+Rows = Callable[[], Iterator[Decision]]
 LARGEST_POLICY = 1 << 28
 
 
@@ -61,21 +63,13 @@ class Admin:
         if form not in FORMATS:
             raise RequestError(422, f"format must be one of {', '.join(FORMATS)}; got {form!r:.40}")
         start, end = _time(query.get("start"), "start"), _time(query.get("end"), "end")
-        folder = tempfile.TemporaryDirectory(prefix="offsettree-export-")
-        path = Path(folder.name) / f"log.{form}"
-        try:
-            await asyncio.to_thread(write_log, self.engine.store.scan(loop.record.id, start, end), path, form)
-        except BaseException:
-            folder.cleanup()
-            raise
 
-        async def parts() -> AsyncIterator[bytes]:
-            with folder, path.open("rb") as file:
-                while part := await asyncio.to_thread(file.read, CHUNK):
-                    yield part
+        def rows() -> Iterator[Decision]:
+            return self.engine.store.scan(loop.record.id, start, end)
 
+        parts = await _parquet(rows) if form == "parquet" else _lines(rows, form)
         name = f'attachment; filename="{loop.record.name}.{form}"'
-        return Streamed(parts(), FORMATS[form].encode(), [(b"content-disposition", name.encode())])
+        return Streamed(parts, FORMATS[form].encode(), [(b"content-disposition", name.encode())])
 
     async def learn(self, request: Request) -> Reply:
         """Start learning from the log."""
@@ -99,6 +93,31 @@ class Admin:
         names = ["time", "rows", "served", "policy", "policy_low", "policy_high", "baseline", "best_constant"]
         names += ["gain_low", "gain_high", "gain_over_constant_low", "gain_over_constant_high"]
         return Reply(encode({"columns": names, "rows": loop.learning.history()}))
+
+
+async def _parquet(rows: Rows) -> AsyncIterator[bytes]:
+    """Return the parts of a file that is written first: its columns are known at its end only."""
+    folder = tempfile.TemporaryDirectory(prefix="offsettree-export-")
+    path = Path(folder.name) / "log.parquet"
+    try:
+        await asyncio.to_thread(write_log, rows, path, "parquet")
+    except BaseException:
+        folder.cleanup()
+        raise
+
+    async def parts() -> AsyncIterator[bytes]:
+        with folder, path.open("rb") as file:
+            while part := await asyncio.to_thread(file.read, CHUNK):
+                yield part
+
+    return parts()
+
+
+async def _lines(rows: Rows, form: str) -> AsyncIterator[bytes]:
+    """Yield lines while they are read from the store."""
+    made = lines(rows(), form)
+    while part := await asyncio.to_thread(next, made, b""):
+        yield part
 
 
 def _time(text: str | None, name: str) -> float | None:

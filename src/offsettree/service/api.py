@@ -124,6 +124,8 @@ class Api:
         """Decide for many."""
         batch = msgspec.json.decode(await request.body(self.limits.max_body), type=Batch)
         self._check_size(batch.requests)
+        if (n_rows := sum(each.slots for each in batch.requests)) > self.limits.max_batch:
+            raise RequestError(413, f"a batch must have at most {self.limits.max_batch:,} slots; got {n_rows:,}")
         answers = await asyncio.to_thread(self.engine.decide_all, request.path["loop"], batch.requests)
         return Reply(encode({"answers": list(map(_answer, answers))}))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from offsettree.service.deciders import Decider
+from offsettree.service.requests import Action
 from offsettree.service.rows import MaturedRow
 from offsettree.service.values import Limits, gain
 from offsettree.service.wealth import GAINS, Wealth
@@ -19,6 +20,7 @@ __all__ = ["Candidate", "spent"]
 ZERO = int(np.flatnonzero(GAINS == 0)[0])
 FEWEST_ROWS = 50
 MOST_CONSTANTS = 100
+Ask = Callable[[Decider, dict[str, Any], list[Action]], tuple[int, list[float] | None]]
 
 
 def spent(alpha: float, number: int) -> float:
@@ -59,8 +61,13 @@ class Candidate:
         self.fault: str | None = None
         self._earned, self._n_earned = 0.0, 0  # rewards of the rows counted
 
-    def add(self, rows: Sequence[MaturedRow], constants: Sequence[str]) -> None:
-        """Value the candidate on matured rows; `constants` are the actions that any policy could always take."""
+    def add(self, rows: Sequence[MaturedRow], constants: Sequence[str], ask: Ask | None = None) -> None:
+        """Value the candidate on matured rows; `constants` are the actions that any policy could always take.
+
+        `ask` asks a policy that may take long; without it, it is asked here.
+        """
+        if self.fault is not None:
+            return
         for name in constants:
             if len(self.over_constants) < MOST_CONSTANTS and name not in self.over_constants:
                 self.over_constants[name] = self.limits.wealth("any_action")
@@ -71,7 +78,10 @@ class Candidate:
             if (row.decision.matured or 0) <= self.trained_to or row.is_fault or not self.limits.allow(row).any_action:
                 continue
             try:
-                choice, _ = self.decider.choose(row.context, row.actions)
+                if ask is None or self.decider.is_bounded:
+                    choice, _ = self.decider.choose(row.context, row.actions)
+                else:
+                    choice, _ = ask(self.decider, row.context, row.actions)
             except Exception as error:  # whatever a model does wrong, it only loses its candidacy
                 self.fault = f"{type(error).__name__}: {error}"
                 return

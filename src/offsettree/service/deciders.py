@@ -19,7 +19,7 @@ __all__ = ["Decider", "FileDecider", "OnlineDecider", "hashed_action", "hashed_c
 class Decider(Protocol):
     """Chooses among the eligible actions of one context."""
 
-    slow: bool  # whether it has ever exceeded the time-out: then it is asked in a thread
+    is_bounded: bool  # whether an answer takes microseconds, whatever it is asked; else it is asked in a thread
 
     def choose(self, context: dict[str, Any], actions: list[Action]) -> tuple[int, list[float] | None]:
         """Return the position of the best action, -1 if none is known, and predicted rewards if there are any."""
@@ -52,9 +52,10 @@ class OnlineDecider:
         The learner.
     """
 
+    is_bounded = True
+
     def __init__(self, learner: Learner) -> None:
         self.learner = learner
-        self.slow = False
 
     def choose(self, context: dict[str, Any], actions: list[Action]) -> tuple[int, list[float] | None]:
         """Return the action of the largest score; none before the first row was learned from."""
@@ -74,13 +75,14 @@ class FileDecider:
         The file.
     """
 
+    is_bounded = False
+
     def __init__(self, data: bytes) -> None:
         with tempfile.NamedTemporaryFile(suffix=".ot") as file:
             file.write(data)
             file.flush()
             self.policy = load(Path(file.name))
         self._labels = {str(label): label for label in self.policy.actions_.tolist()}
-        self.slow = False
         every = [Action(each) for each in self._labels]
         for actions in (every, every[:-1]):  # kernels are compiled at their first use: not while somebody waits
             with suppress(Exception):

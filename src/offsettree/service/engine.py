@@ -7,11 +7,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from offsettree.service.loop import Choice, Loop, Question
+from offsettree.service.learner import HashedLearner
+from offsettree.service.loop import Loop, Question
 from offsettree.service.records import AddDecisions, Decision, Delete, EnsureLoop
 from offsettree.service.requests import Answer, DecideRequest, RequestError, RewardRequest
 from offsettree.service.settings import Settings
@@ -21,7 +21,6 @@ from offsettree.service.writer import GroupWriter
 __all__ = ["Engine"]
 
 ROWS_AT_ONCE = 8  # learned from between two requests
-SLOW_AT_ONCE = 8  # questions to slow policies, each in a thread
 
 
 class Engine:
@@ -61,8 +60,7 @@ class Engine:
         self.started = clock()
         self.loops: dict[str, Loop] = {}
         self._learning = threading.Lock()
-        self._slow = ThreadPoolExecutor(SLOW_AT_ONCE, thread_name_prefix="offsettree-slow")
-        self._n_slow = 0
+        HashedLearner.warm_up()
         for name, each in settings.loops.items():
             record = writer.write(EnsureLoop(name, secrets.token_bytes(32), self.started))
             self.loops[name] = Loop(record, each, settings.server, writer, self.started)
@@ -124,35 +122,9 @@ class Engine:
         """Decide in an event loop."""
         loop = self.loop(name)
         question = loop.question(request)
-        choice = loop.choose(question) if not question.running.decider.slow else await self._ask_slow(loop, question)
+        choice = await loop.choose_soon(question)
         rows: list[Decision] = await self.writer.submit(loop.rows(question, choice, self.clock()))
         return loop.answer(rows, question.digest)
-
-    async def _ask_slow(self, loop: Loop, question: Question) -> Choice:
-        """Ask a policy that has been too slow in a thread, which is left alone if it does not answer in time."""
-        if self._n_slow >= SLOW_AT_ONCE:
-            return loop.fault("time-out: all threads are busy with slow policies")
-        self._n_slow += 1
-        decider = question.running.decider
-
-        def ask() -> tuple[Any, float]:
-            started = time.perf_counter()
-            try:
-                return decider.choose(question.context, question.actions), time.perf_counter() - started
-            finally:
-                self._n_slow -= 1
-
-        try:
-            (greedy, scores), took = await asyncio.wait_for(
-                asyncio.get_running_loop().run_in_executor(self._slow, ask), loop.timeout
-            )
-        except TimeoutError:
-            return loop.fault("time-out")
-        except Exception as error:  # whatever a model does wrong, the caller gets the baseline
-            return loop.fault(f"{type(error).__name__}: {error}")
-        if took < loop.timeout / 4:
-            decider.slow = False
-        return Choice(greedy, scores)
 
     def reward(self, name: str, event_id: str, request: RewardRequest) -> str:
         """Keep a reward; return kept, late, unknown or repeated."""
@@ -184,16 +156,22 @@ class Engine:
 
     async def step_soon(self) -> int:
         """Let all loops learn, in an event loop: in slices between requests, as a busy thread would hold them up."""
-        if not await asyncio.to_thread(self._is_leading):
+        if self.store.is_shared and not await asyncio.to_thread(self._is_leading):
             return await asyncio.to_thread(self.step)
         done, now = 0, self.clock()
+        if self.store.is_shared:
+            await asyncio.to_thread(self._notice, now)
         for loop in self.loops.values():
             rows = await self.writer.submit(loop.learning.settlement(now))
             for first in range(0, len(rows), ROWS_AT_ONCE):
                 while not self._learning.acquire(blocking=False):  # a version is being swapped
                     await asyncio.sleep(0.01)
                 try:
-                    loop.learning.process(rows[first : first + ROWS_AT_ONCE], now)
+                    part = rows[first : first + ROWS_AT_ONCE]
+                    if loop.learning.is_bounded:
+                        loop.learning.process(part, now)
+                    else:  # a candidate is asked, too
+                        await asyncio.to_thread(loop.learning.process, part, now)
                 finally:
                     self._learning.release()
                 await asyncio.sleep(0)
@@ -204,6 +182,11 @@ class Engine:
 
     def _is_leading(self) -> bool:
         return self.store.leads() and all(loop.learning.is_leading for loop in self.loops.values())
+
+    def _notice(self, now: float) -> None:
+        with self._learning:
+            for loop in self.loops.values():
+                loop.learning.notice(now)
 
     def _finish(self, now: float) -> None:
         with self._learning:
@@ -232,9 +215,10 @@ class Engine:
         """Keep the state of all loops, and close the store."""
         with self._learning:
             for loop in self.loops.values():
-                if self.store.leads():
+                if loop.learning.is_leading and self.store.leads():
                     loop.learning.checkpoint()
-        self._slow.shutdown(wait=False, cancel_futures=True)
+        for loop in self.loops.values():
+            loop.close()
         self.writer.close()
 
 

@@ -1,12 +1,14 @@
 """A loop's log in files that ``offsettree learn`` and ``evaluate`` read as they are: Parquet, NDJSON and dsjson.
 
-Matured rows only: a row without its final reward cannot be learned from. Contexts become columns with dotted names;
-what the service alone knows is in one column of lists, ``decision``, which is never taken for a feature.
+Matured rows only: a row without its final reward cannot be learned from. Contexts become columns with dotted names.
+``eligible`` lists the actions that could be taken. What the service alone knows is in one more column of lists,
+``decision``. Neither is taken for a feature. Rows are read and written in chunks, however many there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,16 @@ from offsettree.service.deciders import flat_context
 from offsettree.service.records import Decision
 from offsettree.service.requests import decode_context, encode
 
-__all__ = ["FORMATS", "exported", "write_log"]
+__all__ = ["FORMATS", "exported", "lines", "write_log"]
 
 FORMATS = {
     "parquet": "application/vnd.apache.parquet",
     "ndjson": "application/x-ndjson",
     "dsjson": "application/x-ndjson",
 }
-OWN = ("event_id", "time", "policy_version", "mode", "activated", "matured", "n_rewards", "customer")
+OUR_COLUMNS = ("action", "reward", "propensity", "eligible", "decision")
+CHUNK = 2000  # rows at once: of a row group, or of a part of lines
+LARGEST = 1 << 63
 
 
 def exported(rows: Iterable[Decision]) -> Iterator[Decision]:
@@ -34,27 +38,34 @@ def exported(rows: Iterable[Decision]) -> Iterator[Decision]:
             yield row
 
 
-def write_log(rows: Iterable[Decision], path: Path, form: str) -> int:
+def lines(rows: Iterable[Decision], form: str) -> Iterator[bytes]:
+    """Yield rows as lines of JSON, many at a time."""
+    line = _plain if form == "ndjson" else _dsjson
+    chosen = exported(rows)
+    while part := list(islice(chosen, CHUNK)):
+        yield b"".join(encode(line(row)) + b"\n" for row in part)
+
+
+def write_log(rows: Callable[[], Iterable[Decision]], path: Path, form: str) -> int:
     """Write rows to a file; return how many.
 
     Parameters
     ----------
-    rows : iterable of Decision
-        Of one loop.
+    rows : callable
+        Returns the rows of one loop, in their order. Called twice for Parquet, whose columns must be known before the
+        first row is written.
     path : Path
         The file.
     form : {"parquet", "ndjson", "dsjson"}
         The format.
     """
-    chosen = exported(rows)
     if form == "parquet":
-        return _write_parquet(chosen, path)
-    line = _plain if form == "ndjson" else _dsjson
+        return _write_parquet(rows, path)
     n_rows = 0
     with path.open("wb") as file:
-        for row in chosen:
-            file.write(encode(line(row)) + b"\n")
-            n_rows += 1
+        for part in lines(rows(), form):
+            file.write(part)
+            n_rows += part.count(b"\n")
     return n_rows
 
 
@@ -79,8 +90,17 @@ def _plain(row: Decision) -> dict[str, Any]:
         "action": row.action,
         "reward": row.reward,
         "propensity": row.probability,
+        "eligible": _eligible(row),
         "decision": [_own(row)],
     }
+
+
+def _eligible(row: Decision) -> list[Any]:
+    """Return the ids of the actions that could be taken; with their features, if they have some by name."""
+    actions = msgspec.json.decode(row.actions)
+    if not any(isinstance(each, dict) and isinstance(each.get("features"), dict) for each in actions):
+        return [each if isinstance(each, str) else each["id"] for each in actions]
+    return [{**flat_context(each.get("features") or {}), "id": each["id"]} for each in actions]
 
 
 def _dsjson(row: Decision) -> dict[str, Any]:
@@ -106,37 +126,71 @@ def _dsjson(row: Decision) -> dict[str, Any]:
     }
 
 
-def _write_parquet(rows: Iterable[Decision], path: Path) -> int:
-    import pyarrow as pa
-
-    # All rows at once: the columns of a table must be known before its first row is written.
-    plain = [_plain(row) for row in rows]
-    names = list(dict.fromkeys(name for row in plain for name in row))
-    columns: dict[str, Any] = {}
-    for name in names:
-        values = [row.get(name) for row in plain]
-        if name == "decision":
-            columns[name] = pa.array([[encode(row["decision"][0]).decode()] for row in plain])
-        else:
-            columns[name] = _column(values)
-    if not plain:
-        columns = {
-            "action": pa.array([], pa.string()),
-            "reward": pa.array([], pa.float64()),
-            "propensity": pa.array([], pa.float64()),
-        }
+def _write_parquet(rows: Callable[[], Iterable[Decision]], path: Path) -> int:
+    kinds: dict[str, set[type]] = {"action": {str}, "reward": {float}, "propensity": {float}}
+    large: set[str] = set()  # columns with whole numbers that no integer of 64 bits holds
+    last = 0
+    for row in exported(rows()):
+        last = max(last, row.matured or 0)
+        for name, value in _context_columns(row).items():
+            kinds.setdefault(name, set()).add(type(value))
+            if type(value) is int and not -LARGEST <= value < LARGEST:
+                large.add(name)
+    schema = _schema(kinds, large)
+    # Rows that have matured since are left out: they may have other columns.
+    again = (row for row in exported(rows()) if (row.matured or 0) <= last)
     target = path if path.suffix == ".parquet" else path.with_suffix(".parquet")
-    return write_table(target, pa.table(columns))
+    return write_table(target, _tables(again, schema))
 
 
-def _column(values: list[Any]) -> Any:
-    """Return a column; where kinds of values are mixed, they become words."""
+def _context_columns(row: Decision) -> dict[str, Any]:
+    context = flat_context(decode_context(row.context))
+    return {name: value for name, value in context.items() if name not in OUR_COLUMNS}
+
+
+def _schema(kinds: dict[str, set[type]], large: set[str]) -> Any:
+    """Return the types of columns by the kinds of values that they have; where kinds are mixed, they become words."""
     import pyarrow as pa
 
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        kinds = {type(value) for value in values if value is not None}
-        if kinds <= {int, float}:
-            return pa.array([None if value is None else float(value) for value in values])
-        return pa.array([None if value is None else str(value) for value in values])
+    fields = []
+    for name, found in kinds.items():
+        told = found - {type(None)}
+        if not told:
+            kind = pa.null()
+        elif told == {bool}:
+            kind = pa.bool_()
+        elif told == {int} and name not in large:
+            kind = pa.int64()
+        elif told <= {int, float}:
+            kind = pa.float64()
+        else:
+            kind = pa.string()
+        fields.append((name, kind))
+    return pa.schema([*fields, ("eligible", pa.list_(pa.string())), ("decision", pa.list_(pa.string()))])
+
+
+def _tables(rows: Iterator[Decision], schema: Any) -> Iterator[Any]:
+    import pyarrow as pa
+
+    text = {field.name for field in schema if field.type == pa.string()}
+    number = {field.name for field in schema if field.type == pa.float64()}
+    is_first = True
+    while (part := list(islice(rows, CHUNK))) or is_first:
+        is_first = False
+        columns: dict[str, list[Any]] = {name: [] for name in schema.names}
+        for row in part:
+            values = _context_columns(row) | {
+                "action": row.action,
+                "reward": row.reward,
+                "propensity": row.probability,
+                "eligible": [each["id"] if isinstance(each, dict) else each for each in _eligible(row)],
+                "decision": [encode(_own(row)).decode()],
+            }
+            for name, column in columns.items():
+                value = values.get(name)
+                if value is not None and name in text:
+                    value = str(value)
+                elif value is not None and name in number:
+                    value = float(value)
+                column.append(value)
+        yield pa.table({name: pa.array(column, schema.field(name).type) for name, column in columns.items()})

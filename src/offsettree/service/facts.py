@@ -72,12 +72,12 @@ def _problems(facts: dict[str, Any], found: list[str]) -> list[str]:
     texts = list(found)
     if facts["faults"]:
         texts.append(
-            f"{facts['faults']:,} decisions fell back to the baseline; the last reason: {facts['last_fault']}."
+            f"Decisions that fell back to the baseline: {facts['faults']:,}; the last reason: {facts['last_fault']}."
         )
     if facts["matured"] >= FEW_ROWS and facts["share_of_defaults"] > MANY_DEFAULTS:
         texts.append("Nearly all events got the default reward: do rewards reach the service, and in time?")
     if facts["unknown_rewards"]:
-        texts.append(f"{facts['unknown_rewards']:,} rewards came for unknown events; see stray-rewards.")
+        texts.append(f"Rewards for unknown events: {facts['unknown_rewards']:,}; see stray-rewards.")
     return texts
 
 

@@ -59,8 +59,8 @@ def walk(value: Any, deepest: int, name: str = "", *, refuse: bool = False) -> I
         yield name, value
 
 
-def check_features(value: Any, deepest: int) -> None:
-    """Refuse what is nested too deep, too wide, or too large to learn from."""
+def check_features(value: Any, deepest: int) -> int:
+    """Return how many features there are; refuse what is nested too deep, too wide, or too large to learn from."""
     n_features = 0
     for name, each in walk(value, deepest, refuse=True):
         n_features += 1
@@ -68,6 +68,7 @@ def check_features(value: Any, deepest: int) -> None:
             raise FeatureValueError(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")
     if n_features >= MOST_FEATURES:
         raise FeatureValueError(f"a context or an action must have fewer than {MOST_FEATURES:,} features")
+    return n_features
 
 
 def hashed(value: Any, deepest: int = 16, first: str | None = None) -> Hashed:

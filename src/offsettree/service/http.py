@@ -15,11 +15,12 @@ from offsettree.service.requests import RequestError, encode
 from offsettree.service.settings import ServerSettings
 from offsettree.service.store import StoreError
 
-__all__ = ["Gate", "Handler", "Reply", "Request", "Streamed"]
+__all__ = ["Application", "Gate", "Handler", "Receive", "Reply", "Request", "Scope", "Send", "Streamed"]
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 log = logging.getLogger("offsettree.service")
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "testserver")
 JSON = b"application/json"

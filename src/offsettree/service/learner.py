@@ -7,21 +7,17 @@ place by the same few methods (`Learner`).
 from __future__ import annotations
 
 import io
-from typing import Any, Protocol, Self
+from itertools import accumulate
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.service._kernels_hashed import learn_row, score_actions
 from offsettree.service.features import Hashed
 
 __all__ = ["HashedLearner", "Learner"]
 
-RATE = 0.1
-MIX_CONTEXT, MIX_ACTION, MIX = (
-    np.uint64(0x9E3779B97F4A7C15),
-    np.uint64(0xC2B2AE3D27D4EB4F),
-    np.uint64(0xD6E8FEB86659FD93),
-)
 SHARED = np.array([0x5851F42D4C957F2D], dtype=np.uint64)  # the part of a reward that every action shares
 ONE = np.ones(1, dtype=np.float32)
 
@@ -76,39 +72,33 @@ class HashedLearner:
 
     def scores(self, context: Hashed, actions: list[Hashed]) -> NDArray[np.float32]:
         """Return the predicted reward of each action, without the part that all actions share."""
-        hashes, x = self._scaled(*context)
-        if all(len(action[0]) == 1 for action in actions):  # ids only
+        if len(actions) == 1:
+            features, values = actions[0]
+        else:
             features = np.concatenate([action[0] for action in actions])
-            return np.asarray(self._weights[self._places(hashes, features)] @ x)
-        features = np.concatenate([action[0] for action in actions])
-        values = np.concatenate([action[1] for action in actions])
-        parts = (self._weights[self._places(hashes, features)] @ x) * values
-        starts = np.cumsum([0, *(len(action[0]) for action in actions[:-1])])
-        return np.asarray(np.add.reduceat(parts, starts), dtype=np.float32)
+            values = np.concatenate([action[1] for action in actions])
+        starts = np.fromiter(accumulate((len(action[0]) for action in actions), initial=0), np.int64, len(actions) + 1)
+        scores = np.empty(len(actions), np.float32)
+        score_actions(self._weights, self._scales, self._shift, *context, features, values, starts, scores)
+        return scores
 
     def learn(self, context: Hashed, action: Hashed, reward: float, probability: float) -> None:
         """Move the prediction of the row's action towards its reward; the probability is not needed for that."""
-        hashes, x = context
-        places = (hashes * MIX >> self._shift).astype(np.int64)
-        np.maximum.at(self._scales, places, np.abs(x))
-        hashes, x = self._scaled(hashes, x)
         features = np.concatenate([SHARED, action[0]])
         values = np.concatenate([ONE, action[1]])
-        at = self._places(hashes, features).ravel()
-        inputs = np.outer(values, x).ravel()
         mean = self._total / self.n_rows if self.n_rows else 0.5
-        error = np.float32(reward - mean - float(self._weights[at] @ inputs))
-        gradient = error * inputs
-        squares = self._squares[at] + gradient**2
-        self._squares[at] = squares
-        step = np.float32(RATE) * gradient / np.sqrt(np.maximum(squares, 1e-12))
-        # Never beyond the reward itself: a step as a whole must not overshoot.
-        moved = abs(float(step @ inputs))
-        if moved > abs(float(error)) > 0:
-            step *= np.float32(abs(float(error)) / moved)
-        self._weights[at] += step
+        tables = (self._weights, self._squares, self._scales)
+        learn_row(*tables, self._shift, *context, features, values, reward - mean)
         self.n_rows += 1
         self._total += reward
+
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile the kernels: not while somebody waits for a decision."""
+        learner = cls(8)
+        for action in ((SHARED, ONE), (np.repeat(SHARED, 2), np.repeat(ONE, 2))):
+            learner.learn((SHARED, ONE), action, 1.0, 1.0)
+            learner.scores((SHARED, ONE), [action, action])
 
     def state(self) -> bytes:
         """Return the weights that are not 0, and the counts."""
@@ -136,11 +126,3 @@ class HashedLearner:
             learner._squares[kept["used"]] = kept["squares"]
             learner._scales[kept["seen"]] = kept["scales"]
         return learner
-
-    def _scaled(self, hashes: NDArray[np.uint64], x: NDArray[np.float32]) -> Hashed:
-        scales = np.maximum(self._scales[(hashes * MIX >> self._shift).astype(np.int64)], np.abs(x))
-        return hashes, np.asarray(x / np.maximum(scales, np.float32(1e-15)), dtype=np.float32)
-
-    def _places(self, hashes: NDArray[np.uint64], features: NDArray[np.uint64]) -> Any:
-        mixed = ((hashes * MIX_CONTEXT)[np.newaxis, :] ^ (features * MIX_ACTION)[:, np.newaxis]) * MIX
-        return (mixed >> self._shift).astype(np.int64)

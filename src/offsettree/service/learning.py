@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import OffsetTreeError, ParameterError
+from offsettree.service.asking import Asker
 from offsettree.service.candidates import Candidate
 from offsettree.service.deciders import Decider, OnlineDecider, hashed_action, hashed_context, make_decider
 from offsettree.service.health import Health
@@ -25,11 +26,11 @@ from offsettree.service.records import (
     Settle,
     Swap,
     SwapRecord,
-    Together,
     Version,
 )
 from offsettree.service.rows import MaturedRow
 from offsettree.service.settings import LoopSettings, seconds
+from offsettree.service.store import StoreError
 from offsettree.service.values import Limits, LoopValues
 from offsettree.service.writer import GroupWriter
 
@@ -37,6 +38,7 @@ __all__ = ["Learning", "Running", "combine"]
 
 ROWS_AT_ONCE = 256
 STATE = "learning"
+CANDIDATES_WAIT = 1.0  # seconds for a candidate's answer; one that takes longer is none any more
 LEARNS_FROM = ("explore", "apprentice")
 log = logging.getLogger("offsettree.service")
 
@@ -85,6 +87,7 @@ class Learning:
         self.writer = writer
         self.store = writer.store
         self.limits = Limits.of(settings)
+        self.asker = Asker(CANDIDATES_WAIT)
         self.values = LoopValues(self.limits)
         self.health = Health()
         self.learner = HashedLearner(settings.bits)
@@ -93,6 +96,9 @@ class Learning:
         self.last = 0  # the last matured row learned from
         self.left_out = 0  # rows that could not be learned from
         self.online_version = 0
+        self.offered = 0  # the last version that was looked at as a candidate
+        self.last_swap = 0  # the number of the last swap that was made here
+        self._seen_swap = 0  # the same, of a swap that the leader has yet to make
         self.snapshot_time, self.snapshot_rows = now, 0
         self._leads = self.store.leads()
         self.running = self._restore(now)
@@ -100,51 +106,67 @@ class Learning:
     # Restarts
 
     def _restore(self, now: float) -> Running:
-        versions = {each.version: each for each in self.store.versions(self.record.id)}
-        kept = self.store.state(self.record.id, STATE)
-        if kept is not None:
-            self._take_over(msgspec.msgpack.decode(kept), versions)
-        if not versions:
-            self.online_version = self._add_version("online", self.learner.state(), None, "empty, at the start", now)
-        swaps = self.store.swaps(self.record.id)
-        given = self._given_policy(versions, now)
-        if given is not None:
-            running = given
-        elif swaps and swaps[-1].version in versions:
-            running = self._running(versions[swaps[-1].version])
-        else:
-            running = Running(self.online_version, OnlineDecider(self.learner), "online")
-            self._swap(running, "start", now)
-        self.running = running
-        while rows := self.store.matured(self.record.id, self.last, ROWS_AT_ONCE):
+        """Take up what the store has. Processes that start at once make the first version, and its swap, once."""
+        loop = self.record.id
+        kept = self.store.state(loop, STATE)
+        state = {} if kept is None else msgspec.msgpack.decode(kept)
+        if state:
+            self._take_over(state)
+        if not self.store.versions(loop):
+            self.online_version = self._add_version(
+                "online", self.learner.state(), None, "empty, at the start", now, "any"
+            )
+            self._try_swap(self.online_version, "start", now, after=0)
+        self._add_given(now)
+        swap = self.store.last_swap(loop)
+        if swap is None:  # ended between its first version and its swap
+            self.online_version = self.online_version or self.store.versions(loop)[0].version
+            self._try_swap(self.online_version, "start", now, after=0)
+            swap = self.store.last_swap(loop)
+        if swap is None:
+            raise StoreError("a loop must have a version that decides; its swaps were deleted.")
+        self.running = self._running(self._version(swap.version))
+        self.last_swap = self._seen_swap = swap.seq
+        while rows := self.store.matured(loop, self.last, ROWS_AT_ONCE):
             self.process(rows, now)
-        return running
+        if self._leads and state.get("last_swap") != swap.seq:
+            self.checkpoint()  # others wait for the state that goes with this swap
+        return self.running
 
-    def _take_over(self, kept: dict[str, Any], versions: dict[int, Version]) -> None:
+    def _take_over(self, kept: dict[str, Any]) -> None:
         self.learner = HashedLearner.restored(kept["learner"])  # of as many bits as it has learned with
+        self.values = LoopValues(self.limits)
         self.values.restore(kept["values"])
         self.last, self.online_version, self.n_candidates = kept["last"], kept["online"], kept["n_candidates"]
         self.snapshot_rows, self.left_out = kept["snapshot_rows"], kept.get("left_out", 0)
+        self.candidate, self.offered = None, kept.get("offered", 0)
+        if "offered" not in kept:  # of an earlier release
+            self.offered = max((each.version for each in self.store.versions(self.record.id)), default=0)
         if kept["candidate"] is not None:
             state = msgspec.msgpack.decode(kept["candidate"])
-            version = versions.get(state["version"])
-            if version is not None:
-                decider = make_decider(version.kind, self.store.version_data(self.record.id, version.version))
-                self.candidate = Candidate(version.version, state["number"], state["trained_to"], decider, self.limits)
-                self.candidate.restore(state)
+            version = self._version(state["version"])
+            decider = make_decider(version.kind, self.store.version_data(self.record.id, version.version))
+            self.candidate = Candidate(version.version, state["number"], state["trained_to"], decider, self.limits)
+            self.candidate.restore(state)
 
-    def _given_policy(self, versions: dict[int, Version], now: float) -> Running | None:
-        """Return the policy file of the settings, if it is not among the versions yet."""
+    def _add_given(self, now: float) -> None:
+        """Let the policy file of the settings decide, if it is not among the versions yet."""
         if self.settings.policy is None:
-            return None
+            return
         data = Path(self.settings.policy).read_bytes()
-        for version in versions.values():
-            if version.kind == "given" and self.store.version_data(self.record.id, version.version) == data:
-                return None
-        number = self._add_version("given", data, None, f"policy of the settings, {self.settings.policy}", now)
-        running = Running(number, make_decider("given", data), "given")
-        self._swap(running, "policy of the settings", now)
-        return running
+        before = {each.version for each in self.store.versions(self.record.id)}
+        make_decider("given", data)  # a file that cannot be used is refused before it is a version
+        note = f"policy of the settings, {self.settings.policy}"
+        number = self._add_version("given", data, None, note, now, "same")
+        if number not in before:
+            last = self.store.last_swap(self.record.id)
+            self._try_swap(number, "policy of the settings", now, after=0 if last is None else last.seq)
+
+    def _version(self, number: int) -> Version:
+        for each in self.store.versions(self.record.id, number - 1):
+            if each.version == number:
+                return each
+        raise ParameterError(f"version must be one of the loop's; {number} is not.")
 
     def _running(self, version: Version) -> Running:
         if version.kind == "online" and version.version == self.online_version:
@@ -162,6 +184,8 @@ class Learning:
             return self._follow(now)
         if not self._leads:
             self._lead(now)
+        if self.store.is_shared:
+            self.notice(now)
         done = 0
         while done < most:
             rows = self.writer.write(self.settlement(now))
@@ -186,26 +210,74 @@ class Learning:
             self.snapshot(now)
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether a row takes microseconds: no candidate is asked that may take long."""
+        return self.candidate is None or self.candidate.decider.is_bounded
+
+    def close(self) -> None:
+        """End the threads in which candidates are asked."""
+        self.asker.close()
+
+    @property
     def is_leading(self) -> bool:
         """Whether this process has settled the last rows: if not, it must first take over, or follow."""
         return self._leads
 
+    def notice(self, now: float) -> None:
+        """As the leader, make the swaps and take the candidates that other processes have put into the store."""
+        swap = self.store.last_swap(self.record.id)
+        if swap is not None and swap.seq != self.last_swap:
+            self.running = self._ready(self._version(swap.version), now)
+            self.last_swap = self._seen_swap = swap.seq
+            self.checkpoint()
+            self._log_swap(swap.version, swap.reason)
+        for version in self.store.versions(self.record.id, self.offered):
+            self.offered = version.version
+            if version.kind == "learned":
+                try:
+                    data = self.store.version_data(self.record.id, version.version)
+                    self._consider(version, make_decider("learned", data))
+                except OffsetTreeError as error:
+                    log.warning(
+                        "a version cannot be a candidate",
+                        extra={"loop": self.record.name, "version": version.version, "error": str(error)},
+                    )
+
     def _follow(self, now: float) -> int:
-        """Learn from the rows that another process has settled, and swap when it swaps."""
+        """Learn from the rows that another process has settled, and swap when any process swaps."""
         self._leads = False
         done = 0
+        swap = self.store.last_swap(self.record.id)
+        if swap is not None and swap.seq != self.last_swap:
+            self._follow_swap(swap)
         while rows := self.store.matured(self.record.id, self.last, ROWS_AT_ONCE):
             self.process(rows, now)
             done += len(rows)
-        swaps = self.store.swaps(self.record.id)
-        if swaps and swaps[-1].version != self.running.version:
-            version = next(each for each in self.store.versions(self.record.id) if each.version == swaps[-1].version)
-            if version.kind == "online" and self.running.kind == "online" and swaps[-1].reason == "snapshot":
-                self.online_version = version.version  # the same rows in the same order: it is the same learner
-                self.running = Running(version.version, self.running.decider, "online")
-            else:
-                self.running = self._running(version)
         return done
+
+    def _follow_swap(self, swap: SwapRecord) -> None:
+        """Swap as the leader did, and go on learning from where it does; until it did, decide by that version as it is.
+
+        Its state is of one transaction with its swap: from there on, the same rows in the same order make the same
+        learner.
+        """
+        if swap.reason == "snapshot" and self.running.kind == "online" and self._seen_swap == self.last_swap:
+            self.online_version = swap.version  # it is the same learner
+            self.running = Running(swap.version, self.running.decider, "online")
+            self.last_swap = self._seen_swap = swap.seq
+            return
+        kept = self.store.state(self.record.id, STATE)
+        state = None if kept is None else msgspec.msgpack.decode(kept)
+        if state is not None and state.get("last_swap", 0) >= swap.seq:
+            with self.lock:
+                self._take_over(state)
+            self.running = self._running(self._version(swap.version))
+            self.last_swap = self._seen_swap = swap.seq
+        elif self._seen_swap != swap.seq:
+            version = self._version(swap.version)
+            data = self.store.version_data(self.record.id, version.version)
+            self.running = Running(version.version, make_decider(version.kind, data), version.kind)
+            self._seen_swap = swap.seq
 
     def _lead(self, now: float) -> None:
         """Take over from a process that has led: its state, then the rows since."""
@@ -225,7 +297,7 @@ class Learning:
         with self.lock:
             self.values.add(rows, now)
             if self.candidate is not None:
-                self.candidate.add(rows, self._constants())
+                self.candidate.add(rows, self._constants(), self.asker.ask)
         for row in rows:
             try:
                 self._learn(row)
@@ -274,52 +346,82 @@ class Learning:
             "online", self.learner.state(), self.online_version or None, f"after {self.learner.n_rows:,} rows", now
         )
         was_running = self.running.kind == "online"
-        self.online_version = number
+        former, self.online_version = self.online_version, number
         self.snapshot_time, self.snapshot_rows = now, self.learner.n_rows
-        if was_running:
-            self._swap(Running(number, self.running.decider, "online"), "snapshot", now)
-        else:
+        if not was_running:
             self.checkpoint()
+        elif not self._swap(Running(number, self.running.decider, "online"), "snapshot", now, self.last_swap):
+            self.online_version = former  # another process has swapped meanwhile: that is made first
         return number
 
     def checkpoint(self) -> None:
         """Keep all that a restart needs; rows that matured since are learned from again."""
         self.writer.write(self._checkpoint())
 
-    def _checkpoint(self) -> PutState:
+    def _checkpoint(self, last_swap: int | None = None) -> PutState:
         state = {
             "last": self.last,
             "online": self.online_version,
             "n_candidates": self.n_candidates,
             "snapshot_rows": self.snapshot_rows,
             "left_out": self.left_out,
+            "offered": self.offered,
+            "last_swap": self.last_swap if last_swap is None else last_swap,
             "learner": self.learner.state(),
             "values": self.values.state(),
             "candidate": None if self.candidate is None else self.candidate.state(),
         }
         return PutState(self.record.id, STATE, msgspec.msgpack.encode(state))
 
-    def _add_version(self, kind: str, data: bytes, parent: int | None, note: str, now: float) -> int:
+    def _add_version(
+        self, kind: str, data: bytes, parent: int | None, note: str, now: float, unless: str | None = None
+    ) -> int:
         version = Version(self.record.id, 0, now, kind, parent, note, self.last, data)
-        return int(self.writer.write(AddVersion(version)))
+        return int(self.writer.write(AddVersion(version, unless)))
 
-    def _swap(self, running: Running, reason: str, now: float) -> None:
-        swap = Swap(self.record.id, SwapRecord(now, running.version, reason))
-        self.running = running
-        self.writer.write(Together([swap, self._checkpoint()]))
-        log.info("version swapped", extra={"loop": self.record.name, "version": running.version, "reason": reason})
+    def _try_swap(self, number: int, reason: str, now: float, after: int | None) -> int:
+        """Note a swap in the store; return its number there, 0 if another process was first."""
+        swap = Swap(self.record.id, SwapRecord(now, number, reason), after)
+        return int(self.writer.write(swap))
+
+    def _swap(self, running: Running, reason: str, now: float, after: int | None = None) -> bool:
+        """Let something decide, unless another process has swapped since the swap `after`."""
+        record = SwapRecord(now, running.version, reason)
+        former, self.running = self.running, running
+        number = int(self.writer.write(Swap(self.record.id, record, after, self._checkpoint)))
+        if not number:
+            self.running = former
+            return False
+        self.last_swap = self._seen_swap = number
+        self._log_swap(running.version, reason)
+        return True
+
+    def _log_swap(self, version: int, reason: str) -> None:
+        log.info("version swapped", extra={"loop": self.record.name, "version": version, "reason": reason})
 
     def swap(self, number: int, reason: str, now: float) -> Running:
-        """Let an earlier or a new version decide; a request that is under way is answered by the one it began with."""
-        version = next((each for each in self.store.versions(self.record.id) if each.version == number), None)
-        if version is None:
-            raise ParameterError(f"version must be one of the loop's; {number} is not.")
+        """Let an earlier or a new version decide; a request that is under way is answered by the one it began with.
+
+        A process that does not lead notes it in the store, where the leader finds it, and decides so at once.
+        """
+        version = self._version(number)
+        if not self._leads:
+            decider = make_decider(version.kind, self.store.version_data(self.record.id, number))
+            self._warm_up(decider)
+            self._seen_swap = self._try_swap(number, reason, now, after=None)
+            self.running = Running(number, decider, version.kind)
+            self._log_swap(number, reason)
+            return self.running
+        self._swap(self._ready(version, now), reason, now)
+        return self.running
+
+    def _ready(self, version: Version, now: float) -> Running:
+        """Return a version as what is to decide; it is no candidate any more."""
         running = self._running(version)
-        if self.candidate is not None and self.candidate.version == number:
+        if self.candidate is not None and self.candidate.version == version.version:
             self.candidate = None
         self._warm_up(running.decider)
         self.snapshot_time, self.snapshot_rows = now, self.learner.n_rows
-        self._swap(running, reason, now)
         return running
 
     def _warm_up(self, decider: Decider) -> None:
@@ -332,19 +434,30 @@ class Learning:
             decider.choose(row.context, row.actions)
 
     def add_candidate(self, data: bytes, trained_to: int, note: str, now: float) -> int:
-        """Take a learned policy file as the loop's candidate, in the place of a former one; return its version."""
+        """Take a learned policy file as the loop's candidate, in the place of a former one; return its version.
+
+        A process that does not lead only adds the version: the leader finds it there.
+        """
         decider = make_decider("learned", data)
+        self._warm_up(decider)
         version = Version(self.record.id, 0, now, "learned", self.running.version, note, trained_to, data)
         number = int(self.writer.write(AddVersion(version)))
-        self._warm_up(decider)
-        self.n_candidates += 1
-        self.candidate = Candidate(number, self.n_candidates, max(trained_to, self.last), decider, self.limits)
-        self.checkpoint()
+        if self._leads:
+            self._consider(msgspec.structs.replace(version, version=number), decider)
+            self.checkpoint()
         return number
+
+    def _consider(self, version: Version, decider: Decider) -> None:
+        """Value a version as a candidate on rows that mature from now on."""
+        self.n_candidates += 1
+        self.offered = max(self.offered, version.version)
+        known = max(version.trained_to, self.last)
+        self.candidate = Candidate(version.version, self.n_candidates, known, decider, self.limits)
 
     def _promote(self, now: float) -> None:
         candidate = self.candidate
         if candidate is None or not self.settings.promote or not candidate.is_better(self.settings.alpha):
             return
-        rows = candidate.over_running.n_rows
-        self.swap(candidate.version, f"promoted: better on {rows:,} later rows", now)
+        reason = f"promoted: better on {candidate.over_running.n_rows:,} later rows"
+        if not self._swap(self._ready(self._version(candidate.version), now), reason, now, self.last_swap):
+            self.candidate = candidate  # another process has swapped meanwhile: its gain over that is not known

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import threading
-import time
 from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from offsettree.service.asking import Asker, TimedOutError
 from offsettree.service.deciders import Decider
 from offsettree.service.exploration import draw, epoch_rate, mixed, uniform_draw, vector, without
 from offsettree.service.features import FeatureValueError, check_features
@@ -35,6 +36,10 @@ from offsettree.service.settings import LoopSettings, ServerSettings, seconds
 from offsettree.service.writer import GroupWriter
 
 __all__ = ["Choice", "Loop", "Question"]
+
+
+PROBABILITY = 20  # characters of one in a row, about
+MOST_PAIRS = 1_000_000  # of features of a context and of actions: about ten milliseconds of the learner
 
 
 class Question(NamedTuple):
@@ -81,9 +86,10 @@ class Loop:
         self.rates = Rates()
         self.faults = 0
         self.last_fault: str | None = None
-        self.timeout = seconds(settings.timeout) or math.inf
+        self.asker = Asker(seconds(settings.timeout) or math.inf)
         self._formula = None if settings.reward_formula is None else Formula(settings.reward_formula)
         self._actions = [Action(each) for each in settings.actions]
+        self._actions_text = encode(settings.actions).decode()
 
     # Decisions
 
@@ -101,13 +107,22 @@ class Loop:
             )
         if len(actions) > self.limits.max_actions:
             raise RequestError(422, f"there must be at most {self.limits.max_actions:,} actions; got {len(actions):,}")
-        if brings:
-            if len({action.id for action in actions}) < len(actions):
-                raise RequestError(422, "actions must have different ids")
-            self._check_depth([action.features for action in actions if action.features])
+        if brings and len({action.id for action in actions}) < len(actions):
+            raise RequestError(422, "actions must have different ids")
         if request.slots > len(actions):
             raise RequestError(422, f"slots must be at most the number of eligible actions, {len(actions)}")
-        self._check_depth(context)
+        if request.slots > 1:
+            self._check_stored(request, actions)
+        n_features = self._n_features(context) + 1
+        n_actions = len(actions)
+        if brings:
+            n_actions += sum(self._n_features(action.features) for action in actions if action.features)
+        if n_features * n_actions > MOST_PAIRS:
+            raise RequestError(
+                422,
+                f"there must be at most {MOST_PAIRS:,} pairs of a feature of the context and a feature of an action; "
+                f"got {n_features:,} times {n_actions:,}",
+            )
         parts = (
             request.context,
             request.actions,
@@ -116,30 +131,51 @@ class Loop:
         digest = blake2b(b"\0".join(map(bytes, parts)), digest_size=8).digest()
         return Question(request, context, actions, self.learning.running, digest)
 
-    def _check_depth(self, value: Any) -> None:
+    def _check_stored(self, request: DecideRequest, actions: Sequence[Action]) -> None:
+        """Refuse rows of several slots that are large together: each has the whole context and all actions."""
+        told = len(self._actions_text) if actions is self._actions else len(bytes(request.actions))
+        size = request.slots * (len(bytes(request.context)) + told + PROBABILITY * len(actions))
+        if size > self.limits.max_stored:
+            raise RequestError(
+                422,
+                f"{request.slots} slots with this context and these actions would store about {size:,} bytes; at most "
+                f"{self.limits.max_stored:,} are allowed (max_stored). Ask for fewer slots or actions.",
+            )
+
+    def _n_features(self, value: Any) -> int:
         try:
-            check_features(value, self.limits.max_nesting)
+            return check_features(value, self.limits.max_nesting)
         except FeatureValueError as error:
             raise RequestError(422, f"context and features cannot be used: {error}") from None
 
     def choose(self, question: Question) -> Choice:
         """Ask the running policy; a fault or a time-out is an answer, too."""
-        decider, started = question.running.decider, time.perf_counter()
+        decider = question.running.decider
+        ask = decider.choose if decider.is_bounded else partial(self.asker.ask, decider)
         try:
-            greedy, scores = decider.choose(question.context, question.actions)
+            return self._checked(*ask(question.context, question.actions))
         except Exception as error:  # whatever a model does wrong, the caller gets the baseline
-            return self.fault(f"{type(error).__name__}: {error}")
-        if time.perf_counter() - started > self.timeout:
-            decider.slow = True
-            return self.fault("time-out")
+            return self.fault(error)
+
+    async def choose_soon(self, question: Question) -> Choice:
+        """Ask the running policy, in an event loop: what may take long does not hold up others."""
+        decider = question.running.decider
+        if decider.is_bounded:
+            return self.choose(question)
+        try:
+            return self._checked(*await self.asker.ask_soon(decider, question.context, question.actions))
+        except Exception as error:  # whatever a model does wrong, the caller gets the baseline
+            return self.fault(error)
+
+    def _checked(self, greedy: int, scores: list[float] | None) -> Choice:
         if scores is not None and not all(map(math.isfinite, scores)):
-            return self.fault("scores that are not finite")
+            raise ValueError("scores must be finite")
         return Choice(greedy, scores)
 
-    def fault(self, reason: str) -> Choice:
+    def fault(self, error: Exception) -> Choice:
         """Count a fault of the running policy."""
         self.faults += 1
-        self.last_fault = reason
+        self.last_fault = str(error) if isinstance(error, TimedOutError) else f"{type(error).__name__}: {error}"
         return Choice(-1, None, fault=True)
 
     def rows(self, question: Question, choice: Choice, now: float) -> AddDecisions:
@@ -149,6 +185,7 @@ class Loop:
         self.count += 1
         self.rates.add("decisions", now)
         probabilities, exploration = self._vector(question, choice)
+        mode, version = self.settings.mode, question.running.version
         context, activated = bytes(request.context).decode(), None if request.defer else now
         due = None if request.defer else now + self.settings.waiting
         rows, greedy = [], choice.greedy
@@ -169,9 +206,9 @@ class Loop:
                     position=position,
                     action=actions[position].id,
                     probability=probabilities[position],
-                    version=question.running.version,
+                    version=version,
                     exploration=encode(exploration).decode(),
-                    mode=self.settings.mode,
+                    mode=mode,
                     greedy=greedy,
                     count=self.count,
                     digest=question.digest,
@@ -187,6 +224,8 @@ class Loop:
         return AddDecisions(rows)
 
     def _text(self, actions: Sequence[Action]) -> str:
+        if actions is self._actions:
+            return self._actions_text
         if any(action.features for action in actions):
             return encode(actions).decode()
         return encode([action.id for action in actions]).decode()
@@ -271,6 +310,11 @@ class Loop:
     def activation(self, event_id: str, now: float) -> Activate:
         """Return an activation."""
         return Activate(self.record.id, check_id(event_id), now, self.settings.waiting)
+
+    def close(self) -> None:
+        """End the threads in which policies are asked."""
+        self.asker.close()
+        self.learning.close()
 
     @property
     def decider(self) -> Decider:

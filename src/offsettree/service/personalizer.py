@@ -16,6 +16,7 @@ from offsettree.service.requests import Action, DecideRequest, Id, RequestError,
 
 __all__ = ["Personalizer"]
 
+MOST_SLOTS = 100
 VERSIONS = re.compile(r"v1\.0|v1\.1-preview(\.\d+)?")
 
 
@@ -147,13 +148,23 @@ class Personalizer:
     async def rank_slots(self, request: Request) -> Reply:
         """Rank actions for several slots: one after another, each a decision among those left."""
         loop = self._loop(request)
-        asked = msgspec.json.decode(await request.body(self.most), type=MultiSlotRequest)
+        body = await request.body(self.most)
+        asked = msgspec.json.decode(body, type=MultiSlotRequest)
         if not asked.slots or len({slot.id for slot in asked.slots}) < len(asked.slots):
             raise RequestError(422, "slots must be there, with different ids")
+        if len(asked.slots) > MOST_SLOTS:
+            raise RequestError(422, f"there must be at most {MOST_SLOTS} slots; got {len(asked.slots):,}")
         now = self.engine.clock()
         event_id = asked.event_id or made_id(now)
         left, rows = list(asked.actions), []
         digest = blake2b(encode(asked), digest_size=8).digest()  # of all slots: what is left to one depends on others
+        size = len(body) * len(asked.slots)  # each slot's row has the whole context, and all actions that are left
+        if len(asked.slots) > 1 and size > loop.limits.max_stored:
+            raise RequestError(
+                422,
+                f"{len(asked.slots)} slots with this context and these actions would store about {size:,} bytes; at "
+                f"most {loop.limits.max_stored:,} are allowed (max_stored). Ask for fewer slots or actions.",
+            )
         for slot in asked.slots:
             context = _context(asked.context_features) | {"slot": slot.id}
             if slot.features:
@@ -168,7 +179,7 @@ class Personalizer:
                     choice=slot.baseline_action if loop.settings.mode == "apprentice" else None,
                 )
             )
-            rows += loop.rows(question._replace(digest=digest), loop.choose(question), now).rows
+            rows += loop.rows(question._replace(digest=digest), await loop.choose_soon(question), now).rows
             left = [action for action in left if action.id != rows[-1].action]
         stored = await self.engine.writer.submit(AddDecisions(rows))
         loop.answer(stored, digest)

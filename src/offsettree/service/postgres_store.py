@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -36,6 +37,8 @@ class PostgresStore(SqlReads):
         Such as ``postgresql://user@host/database``.
     """
 
+    is_shared = True
+
     def __init__(self, address: str) -> None:
         self._psycopg = require("psycopg", extra="postgres")
         self._address = address
@@ -44,6 +47,7 @@ class PostgresStore(SqlReads):
         self._connections: list[Any] = []
         self._writer: Any = None
         self._leader: Any = None
+        self._leads = False
         self._number = secrets.randbits(62)
         try:
             writer = self._connect()
@@ -105,8 +109,12 @@ class PostgresStore(SqlReads):
         return f"PostgreSQL {version // 10000}.{version % 10000}"
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; another process may lead at once."""
         with self._lock:
+            with suppress(self._psycopg.Error):
+                if self._leader is not None and self._leads:
+                    self._leader.execute("SELECT pg_advisory_unlock(%s)", (LEADER,))
+                    self._leads = False
             for connection in (*self._connections, self._writer, self._leader):
                 if connection is not None:
                     connection.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -21,7 +20,6 @@ __all__ = [
     "Settle",
     "Swap",
     "SwapRecord",
-    "Together",
     "Version",
 ]
 
@@ -93,6 +91,7 @@ class SwapRecord(msgspec.Struct, frozen=True):
     time: float
     version: int
     reason: str
+    seq: int = 0  # in the store, growing
 
 
 class EnsureLoop(msgspec.Struct):
@@ -142,16 +141,14 @@ class Settle(msgspec.Struct):
 
 
 class AddVersion(msgspec.Struct):
-    """Add a version; the answer is its number, one more than the last if `version.version` is 0."""
+    """Add a version; the answer is its number, one more than the last if `version.version` is 0.
+
+    `unless` is a reason not to, for processes that start at once: "any" version is there, or one of the "same" kind and
+    data. Then the answer is the number of that one.
+    """
 
     version: Version
-
-
-class Swap(msgspec.Struct):
-    """Let a version decide from now on."""
-
-    loop: int
-    swap: SwapRecord
+    unless: str | None = None
 
 
 class PutState(msgspec.Struct):
@@ -162,10 +159,18 @@ class PutState(msgspec.Struct):
     value: bytes
 
 
-class Together(msgspec.Struct):
-    """Make several changes, none of them decisions or rewards, all or none. The answer is their answers."""
+class Swap(msgspec.Struct):
+    """Let a version decide from now on. The answer is the swap's number in the store.
 
-    changes: list[Any]
+    With `after`, only if that is the number of the last swap, 0 for none; else nothing is done, and the answer is 0:
+    another process has swapped meanwhile. `keep` returns the state that goes with the swap of a number; it is kept in
+    the same transaction.
+    """
+
+    loop: int
+    swap: SwapRecord
+    after: int | None = None
+    keep: Callable[[int], PutState] | None = None
 
 
 class Delete(msgspec.Struct):

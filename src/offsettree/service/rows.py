@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from offsettree.service.requests import Action, decode_actions, decode_context
 
 __all__ = ["Exploration", "MaturedRow"]
 
+LONGEST_KEPT = 2000  # characters of actions that are read once for many rows
 _PROBABILITIES = msgspec.json.Decoder(list[float | None])
 
 
@@ -29,6 +31,16 @@ class Exploration(msgspec.Struct, omit_defaults=True):
 _EXPLORATION = msgspec.json.Decoder(Exploration)
 
 
+@lru_cache(maxsize=256)
+def _known_actions(text: str) -> list[Action]:
+    return decode_actions(text)
+
+
+def _actions(text: str) -> list[Action]:
+    """Read actions, which are mostly those of the row before; nobody changes them."""
+    return _known_actions(text) if len(text) <= LONGEST_KEPT else decode_actions(text)
+
+
 class MaturedRow:
     """A decision with its final reward.
 
@@ -44,7 +56,7 @@ class MaturedRow:
         low, high = reward_range
         self.decision = decision
         self.context: dict[str, Any] = decode_context(decision.context)
-        self.actions: list[Action] = decode_actions(decision.actions)
+        self.actions = _actions(decision.actions)
         self.probabilities = _PROBABILITIES.decode(decision.probabilities)
         self.exploration = _EXPLORATION.decode(decision.exploration)
         self.position = decision.position

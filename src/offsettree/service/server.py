@@ -15,6 +15,7 @@ import uvicorn
 
 from offsettree.exceptions import ParameterError
 from offsettree.service.app import make_app
+from offsettree.service.connections import Connection
 from offsettree.service.demo import demo_settings
 from offsettree.service.engine import Engine
 from offsettree.service.keys import Keys
@@ -29,7 +30,7 @@ __all__ = ["JsonLines", "check_address", "serve", "settings_for"]
 DATABASE = "decisions.db"
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 # Python threads hand over the interpreter's lock after this time: at the default, 5 ms, commits would wait for it.
-SWITCH_INTERVAL = 0.0005
+SWITCH_INTERVAL = 0.0001
 
 
 class JsonLines(logging.Formatter):
@@ -102,6 +103,9 @@ def serve(settings: Settings, folder: str | Path, *, visitors: bool = False) -> 
         log_config=None,
         server_header=False,
         date_header=False,
+        proxy_headers=False,  # nothing depends on the caller's address
+        http=Connection,
+        ws="none",
         timeout_keep_alive=75,
         timeout_graceful_shutdown=10,
         backlog=1024,

@@ -102,6 +102,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     max_nesting: Annotated[int, Meta(ge=1, le=100)] = 16
     max_actions: Annotated[int, Meta(ge=2)] = 1000
     max_batch: Annotated[int, Meta(ge=1)] = 1000
+    max_stored: Annotated[int, Meta(ge=1024)] = 1 << 20  # bytes that a call for several slots may add to the log
     max_concurrency: Annotated[int, Meta(ge=1)] = 512
     allow_origins: tuple[str, ...] = ()  # for CORS, off by default
 

@@ -36,6 +36,8 @@ class SqliteStore(SqlReads):
         Seconds to wait for a lock that another program holds.
     """
 
+    is_shared = False
+
     def __init__(self, path: str | Path, *, wait: float = 2.0) -> None:
         self.path = Path(path)
         self._wait = wait
@@ -53,7 +55,7 @@ class SqliteStore(SqlReads):
         except sqlite3.Error as error:
             self._release()
             raise StoreError(f"{self.path} cannot be opened as a database of decisions: {error}.") from error
-        self._changes = Changes(self._writer.execute, sqlite3.IntegrityError)
+        self._changes = Changes(self._writer.execute, sqlite3.IntegrityError, goes_on=True)
 
     def apply(self, changes: Sequence[Any]) -> list[Any]:
         """Make changes in one transaction, on the disk when this returns."""

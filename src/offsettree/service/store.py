@@ -18,6 +18,8 @@ class StoreError(OffsetTreeError, RuntimeError):
 class Store(Protocol):
     """Keeps what loops decide and learn. `apply` is called by one thread only; reading is safe from any thread."""
 
+    is_shared: bool  # whether other processes may use it at the same time
+
     def apply(self, changes: Sequence[Any]) -> list[Any]:
         """Make changes in one durable transaction; return the answer to each. A `StoreError` means: none was made."""
         ...
@@ -58,8 +60,8 @@ class Store(Protocol):
         """Return counts: decisions, matured, rewards, late, unknown, last matured number, last explorer counter."""
         ...
 
-    def versions(self, loop: int) -> list[Version]:
-        """Return all versions without their data, in their order."""
+    def versions(self, loop: int, after: int = 0) -> list[Version]:
+        """Return versions behind number `after` without their data, in their order."""
         ...
 
     def version_data(self, loop: int, version: int) -> bytes:
@@ -68,6 +70,10 @@ class Store(Protocol):
 
     def swaps(self, loop: int) -> list[SwapRecord]:
         """Return which version decided from when on, in the order of time."""
+        ...
+
+    def last_swap(self, loop: int) -> SwapRecord | None:
+        """Return which version decides, if one ever did."""
         ...
 
     def state(self, loop: int, key: str) -> bytes | None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from offsettree.exceptions import ParameterError
 from offsettree.service.engine import Engine
 from offsettree.service.export import exported, write_log
 from offsettree.service.loop import Loop
+from offsettree.service.records import Decision
 from offsettree.service.settings import seconds
 
 __all__ = ["Trainer"]
@@ -49,7 +51,9 @@ class Trainer:
         return self._thread is not None and self._thread.is_alive()
 
     def step(self) -> None:
-        """Start learning for a loop whose time has come."""
+        """Start learning for a loop whose time has come, in the process that leads."""
+        if not any(loop.learning.is_leading for loop in self.engine.loops.values()):
+            return
         for name, loop in self.engine.loops.items():
             every = seconds(loop.settings.learn_every)
             if every is not None and not self.is_busy and self.engine.clock() - self._last[name] >= every:
@@ -92,11 +96,12 @@ class Trainer:
     def _learn_in(self, folder: Path, loop: Loop) -> int:
         trained_to = loop.learning.last
         low, high = loop.settings.reward_range
-        rows = (
-            msgspec.structs.replace(row, reward=min(max(row.reward or 0.0, low), high))  # as the running policy learns
-            for row in exported(self.engine.store.scan(loop.record.id))
-            if (row.matured or 0) <= trained_to
-        )
+
+        def rows() -> Iterator[Decision]:
+            for row in exported(self.engine.store.scan(loop.record.id)):
+                if (row.matured or 0) <= trained_to:  # rewards as the running policy learns from them
+                    yield msgspec.structs.replace(row, reward=min(max(row.reward or 0.0, low), high))
+
         n_rows = write_log(rows, folder / "log.parquet", "parquet")
         if n_rows < FEWEST_ROWS:
             raise ParameterError(f"there must be {FEWEST_ROWS} matured rows to learn from; there are {n_rows}.")

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 __all__ = ["GAINS", "VALUES", "Wealth"]
 
 BETS = np.array([0.004, 0.016, 0.06, 0.25, 0.7])
+LEAST_LEFT = 1e-12  # of the wealth after one row: a bet never loses everything
+MULTIPLIED = 16  # rows whose factors are multiplied before a logarithm is taken: from 1e-192 on, a float holds them
 _STEPS = np.linspace(-1, 1, 121)
 GAINS = np.sign(_STEPS) * _STEPS**2  # denser around 0
 VALUES = np.linspace(0, 1, 81) ** 2
@@ -49,6 +51,11 @@ class Wealth:
         self.total = 0.0
         self._below = np.zeros((len(BETS), len(grid)))  # logarithms of wealth, against means up to m
         self._above = np.zeros((len(BETS), len(grid)))
+        # Per side: the sign, the bets over the most that each can lose, and what a term of 0 adds.
+        self._sides = []
+        for sign, far in ((1.0, least), (-1.0, most)):
+            rates = sign * BETS[:, np.newaxis] / np.maximum(sign * (grid - far), 1e-9)
+            self._sides.append((rates, np.log1p(np.maximum(-rates * grid, LEAST_LEFT - 1))))
 
     @property
     def mean(self) -> float:
@@ -61,11 +68,13 @@ class Wealth:
             return
         self.n_rows += len(terms)
         self.total += float(terms.sum())
-        for wealth, sign, far in ((self._below, 1.0, self.least), (self._above, -1.0, self.most)):
-            loss = np.maximum(sign * (self.grid - far), 1e-9)  # the largest possible loss of a bet of 1
-            share = sign * (terms[:, np.newaxis] - self.grid) / loss
-            for i, bet in enumerate(BETS):
-                wealth[i] += np.log1p(np.maximum(bet * share, -1 + 1e-12)).sum(axis=0)
+        others = terms[terms != 0]  # most terms are 0, where two policies agree or nothing was earned
+        for wealth, (rates, of_zero) in zip((self._below, self._above), self._sides, strict=True):
+            wealth += (len(terms) - len(others)) * of_zero
+            for first in range(0, len(others), MULTIPLIED):
+                gaps = others[first : first + MULTIPLIED, np.newaxis, np.newaxis] - self.grid
+                factors = np.maximum(1 + rates * gaps, LEAST_LEFT)
+                wealth += np.log(np.multiply.reduce(factors, axis=0))
 
     def log_wealth(self, at: int, *, above: bool = False) -> float:
         """Return the logarithm of the wealth against one mean of the grid."""

@@ -14,6 +14,7 @@ from offsettree.service.store import Store, StoreError
 __all__ = ["GroupWriter"]
 
 MOST_AT_ONCE = 256
+Handed = tuple[Any, Any, asyncio.AbstractEventLoop | None]  # a change, whose answer a future waits for, and where
 
 
 class GroupWriter:
@@ -40,30 +41,45 @@ class GroupWriter:
         self.store = store
         self.n_commits = 0
         self.last_error: str | None = None
-        self._queue: queue.SimpleQueue[tuple[Any, Any, asyncio.AbstractEventLoop | None] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[Handed] | None] = queue.SimpleQueue()
+        self._handed: dict[asyncio.AbstractEventLoop, list[Handed]] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="offsettree-writer", daemon=True)
         self._thread.start()
 
     def submit(self, change: Any) -> asyncio.Future[Any]:
-        """Hand over a change from an event loop; await the result."""
+        """Hand over a change from an event loop; await the result.
+
+        Changes of one turn of the loop are handed over together: the thread that writes is woken up once for all.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._put(change, future, loop)
+        handed = self._handed.get(loop)
+        if handed is None:
+            handed = self._handed[loop] = []
+            loop.call_soon(self._hand_over, loop)
+        handed.append((change, future, loop))
         return future
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        handed = self._handed.pop(loop)
+        try:
+            self._put(handed)
+        except StoreError as error:
+            _resolve([(future, error) for _, future, _ in handed])
 
     def write(self, change: Any, timeout: float | None = 60.0) -> Any:
         """Hand over a change from any other thread, and wait for its answer."""
         future: Future[Any] = Future()
-        self._put(change, future, None)
+        self._put([(change, future, None)])
         return future.result(timeout)
 
     def write_all(self, changes: Sequence[Any], timeout: float | None = 60.0) -> list[Any]:
         """Hand over several changes at once, and wait for all answers; an error is among them, not raised."""
         futures: list[Future[Any]] = [Future() for _ in changes]
-        for change, future in zip(changes, futures, strict=True):
-            self._put(change, future, None)
+        if changes:
+            self._put([(change, future, None) for change, future in zip(changes, futures, strict=True)])
         wait(futures, timeout)
         return [future.exception(0) or future.result(0) for future in futures]
 
@@ -77,32 +93,30 @@ class GroupWriter:
         self._thread.join()
         self.store.close()
 
-    def _put(self, change: Any, future: Any, loop: asyncio.AbstractEventLoop | None) -> None:
+    def _put(self, handed: list[Handed]) -> None:
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed: the service is stopping. Nothing was written.")
-            self._queue.put((change, future, loop))
+            self._queue.put(handed)
 
     def _work(self) -> None:
         last = False
         while not last:
-            batch = []
+            batch: list[Handed] = []
             item = self._queue.get()
-            while True:
-                if item is None:
-                    last = True
-                    break
-                batch.append(item)
+            while item is not None:
+                batch += item
                 if len(batch) >= MOST_AT_ONCE:
                     break
                 try:
                     item = self._queue.get_nowait()
                 except queue.Empty:
                     break
-            if batch:
-                self._commit(batch)
+            last = item is None
+            for first in range(0, len(batch), MOST_AT_ONCE):
+                self._commit(batch[first : first + MOST_AT_ONCE])
 
-    def _commit(self, batch: list[tuple[Any, Any, asyncio.AbstractEventLoop | None]]) -> None:
+    def _commit(self, batch: list[Handed]) -> None:
         answers = self._answers([change for change, _, _ in batch])
         for_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
         for (_, future, loop), answer in zip(batch, answers, strict=True):

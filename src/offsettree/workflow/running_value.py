@@ -62,6 +62,18 @@ class RunningValue:
         self.n_rows += len(reward)
         self._ends = [min(self._ends[0], float(reward.min())), max(self._ends[1], float(reward.max()))]
 
+    def merge(self, other: RunningValue) -> None:
+        """Add the rows of another; the sums of files, merged in their order, do not depend on who made them."""
+        self._products += other._products
+        self.n_rows += other.n_rows
+        self._ends = [min(self._ends[0], other._ends[0]), max(self._ends[1], other._ends[1])]
+        for which in range(2):
+            self._n_matched[which] += other._n_matched[which]
+            self._largest[which] = max(self._largest[which], other._largest[which])
+            seen = self._by_reward[which]
+            for value, sums in other._by_reward[which].items():
+                seen[value] = seen.get(value, 0.0) + sums
+
     @staticmethod
     def _count_rewards(seen: dict[float, Floats], reward: Floats, weight: Floats) -> None:
         if len(seen) > MOST_REWARDS:

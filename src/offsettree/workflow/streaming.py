@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ from offsettree.workflow.first_pass import FirstPass
 from offsettree.workflow.learning import check_level, range_of
 from offsettree.workflow.running_value import RunningConstant, RunningValue
 
-__all__ = ["learn_from_stream"]
+__all__ = ["learn_from_stream", "source_facts"]
 
 CHUNK_ROWS = 1 << 14  # the policy decides on so many rows before it learns from them
 
@@ -91,13 +92,14 @@ def learn_from_stream(
             f"online learning needs more than {CHUNK_ROWS:,} rows, as that many are used before the first evaluation; "
             f"{path} has {first.n_rows:,}. Use another learner, which holds rows out."
         )
+    decided = f"All rows but the first {CHUNK_ROWS:,} were decided on before they were learned from."
     compared = passed.value.compared(passed.constant.best(), level).doubted(first.doubts)
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(policy).__name__).lower()
     facts = outcome_facts(
         compared,
         "the rows before, again and again",
         title=str(path),
-        log=_source_facts(first, passed, scan.roles, used_range),
+        log=source_facts(first, first.n_rows, passed.value.n_rows, passed.chosen, scan.roles, used_range, [decided]),
         policy=policy_facts(policy, name=name, rows=first.n_rows, refit=False, seconds=passed.seconds),
         tree=tree_facts(policy, passed.last),
         warnings=list(compared.warnings),
@@ -127,20 +129,26 @@ def _second_pass(policy: OnlinePolicy, scan: LogScan, n_rows: int, reward_range:
     return passed
 
 
-def _source_facts(
-    first: FirstPass, passed: _Progressive, roles: dict[str, Any], reward_range: tuple[float, float]
+def source_facts(
+    first: FirstPass,
+    n_learned: int,
+    n_valued: int,
+    chosen: Mapping[Any, int],
+    roles: dict[str, Any],
+    reward_range: tuple[float, float],
+    notes: Sequence[str],
 ) -> SourceFacts:
-    n_rows, n_valued = first.n_rows, passed.value.n_rows
-    decided = f"All rows but the first {CHUNK_ROWS:,} were decided on before they were learned from."
+    """Return what is known of a log that was read chunk by chunk, and of the decisions on some of its rows."""
+    n_rows = first.n_rows
     return SourceFacts(
         path=str(first.path),
         rows=n_rows,
-        train_rows=n_rows,
+        train_rows=n_learned,
         test_rows=n_valued,
         columns=roles,
         reward=first.reward_facts,
         reward_range=list(reward_range),
-        notes=[*first.notes, decided],
+        notes=[*first.notes, *notes],
         features=first.encoder.names_in,
         actions=[
             ActionFacts(
@@ -148,7 +156,7 @@ def _source_facts(
                 rows=count,
                 share=count / n_rows,
                 **first.always(label),
-                policy_share=passed.chosen[label] / n_valued,
+                policy_share=chosen.get(label, 0) / n_valued,
             )
             for label, count in sorted(first.n_by_action.items())
         ],

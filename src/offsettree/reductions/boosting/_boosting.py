@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.reductions.boosting._room import IN_MEMORY, Room
+
 __all__ = [
     "MOST_COLUMNS",
     "MOST_SHARES",
@@ -34,12 +36,13 @@ class BoostedLog(NamedTuple):
     weight: NDArray[np.float64] | None
     n_actions: int
     logistic: bool
+    room: Room = IN_MEMORY
 
     def take(self, rows: NDArray[np.intp]) -> BoostedLog:
         """Return the log of some rows."""
         return self._replace(
-            codes=np.ascontiguousarray(self.codes[:, rows]),
-            design=self.design[rows],
+            codes=self.room.take(self.codes, rows, axis=1),
+            design=self.room.take(self.design, rows),
             action=self.action[rows],
             reward=self.reward[rows],
             weight=None if self.weight is None else self.weight[rows],
@@ -109,12 +112,12 @@ def boost(
     n_actions, n_columns = log.n_actions, log.codes.shape[0]
     n_tried = max(1, min(MOST_COLUMNS, n_columns, round(settings.columns * n_columns)))
     n_shares = min(n_actions, MOST_SHARES)
-    work = _new_work(len(log.reward), n_actions, n_shares, n_tried, settings.depth)
+    work = _new_work(len(log.reward), n_actions, n_shares, n_tried, settings.depth, log.room)
     n_tests = 2**settings.depth - 1
     kernel_settings = kernels.Settings(
         settings.depth, settings.action_prior, settings.leaf_prior, float(settings.min_rows), settings.rate
     )
-    packed = np.empty(len(log.reward), dtype=np.int64)
+    packed = log.room.empty(len(log.reward), np.int64)
     share = np.arange(n_actions, dtype=np.uint32)
     nothing = np.empty(0)
     weight, weight_out = (nothing if each.weight is None else each.weight for each in (log, held_out))
@@ -145,11 +148,11 @@ def boost(
     return stacked(trees[:n_kept], n_tests, n_actions), best
 
 
-def _new_work(n_rows: int, n_actions: int, n_shares: int, n_tried: int, depth: int) -> Any:
+def _new_work(n_rows: int, n_actions: int, n_shares: int, n_tried: int, depth: int, room: Room = IN_MEMORY) -> Any:
     from offsettree.reductions.boosting import _kernels_grow as kernels
 
-    order, share, other_order, other_share = np.empty((4, n_rows), dtype=np.uint32)
-    packed, other_packed = np.empty((2, n_rows), dtype=np.int64)
+    order, share, other_order, other_share = room.empty((4, n_rows), np.uint32)
+    packed, other_packed = room.empty((2, n_rows), np.int64)
     left, whole = np.empty((2, 2, n_shares), dtype=np.float32)
     sums = np.empty((2, 2 ** (depth - 1), n_tried, kernels.N_BINS * n_shares), dtype=np.int64)
     by_action = np.empty(n_actions, dtype=np.int64)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from offsettree._features import Features, is_sparse
 from offsettree.learners import Bins
 from offsettree.models.boosted import FLAG, VALUE
+from offsettree.reductions.boosting._room import BLOCK, IN_MEMORY, Room
 from offsettree.topology import BLOCK_ROWS, Design
 
 __all__ = ["Columns"]
@@ -26,15 +27,19 @@ class Columns(NamedTuple):
     directions: NDArray[np.float64]
 
     @classmethod
-    def fit(cls, X: Features, random: np.random.RandomState) -> tuple[Columns, NDArray[np.uint8], NDArray[np.float64]]:
+    def fit(
+        cls, X: Features, random: np.random.RandomState, room: Room = IN_MEMORY
+    ) -> tuple[Columns, NDArray[np.uint8], NDArray[np.float64]]:
         """Return the columns, the bins of shape (n_columns, n_rows), and the design of linear models, 1 first."""
         bins = Bins.fit(X)
         numbers = bins.numbers(X)
-        codes = np.ascontiguousarray(bins.codes(numbers).T)
+        codes = room.empty(numbers.shape[::-1], np.uint8)
+        for begin in range(0, len(codes.T), BLOCK):
+            codes[:, begin : begin + BLOCK] = bins.codes(numbers[begin : begin + BLOCK]).T
         spelled, source, what = _spell_out(numbers, bins)
         made = Design(spelled, random)
         place, is_flag, centre, scale, directions = made.recipe()
-        design = np.empty((codes.shape[1], 1 + made.n_columns))
+        design = room.empty((codes.shape[1], 1 + made.n_columns), np.float64)
         design[:, 0] = 1
         for begin in range(0, len(design), BLOCK_ROWS):
             rows = np.arange(begin, min(begin + BLOCK_ROWS, len(design)))

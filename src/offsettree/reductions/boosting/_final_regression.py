@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel
 from offsettree.reductions.boosting._regressions import (
+    Regressions,
     Scores,
     Source,
     constant_models,
@@ -30,7 +31,6 @@ from offsettree.reductions.boosting._regressions import (
     groups_of,
     log_ratio_of,
     nonnegative_sum,
-    regression,
 )
 
 __all__ = [
@@ -101,24 +101,28 @@ def fit_final(
     parts: list[NDArray[np.float64]],
     linear: LinearScores | None = None,
     gain: float | None = None,
+    regressions: Regressions | None = None,
 ) -> FinalModel:
     """Fit the final regression; `parts` are the held-out coordinates along the directions of each stage.
 
     If x predicts how much all actions earn, but not which earns most, the best action is the same for all x. It is then
     found better by a model with one function of x for all actions. `gain` is how much that model loses; it is estimated
-    unless given, as it is where a fold is left out.
+    unless given, as it is where a fold is left out. `regressions` are those of nearly the same rows, to start from.
     """
+    regressions = Regressions() if regressions is None else regressions
     inputs = _all_inputs(log, stages, parts)
     sources = [
         _source_of_stage(log, stage, inputs, begin)
         for stage, begin in zip(stages, _first_columns(log, stages), strict=True)
     ]
-    common = fit_common(log, inputs, sources)
-    of_linear = [] if linear is None else [_source_of_linear(linear, inputs)]
-    known = nonnegative_sum(log, [*sources, *of_linear])
-    basic = fit_basic(log, known)
     is_short = any(stage.start == FOREST for stage in stages)
+    of_linear = [] if linear is None else [_source_of_linear(linear, inputs)]
     estimated = gain is None
+    if gain is None or gain < HELPS:
+        common = fit_common(log, inputs, sources)
+    if gain is None or gain >= HELPS:
+        known = nonnegative_sum(log, [*sources, *of_linear])
+        basic = fit_basic(log, known, regressions)
     if gain is None:
         gain = _evidence(log, common, basic, is_short)
     if gain < HELPS:
@@ -126,17 +130,20 @@ def fit_final(
         x_helps = gain_of(log, constant.left_out, common.left_out) >= HELPS
         return FinalModel(stages, inputs, *common, gain) if x_helps else constant
     trust = min(max((gain - UNTRUSTED) / (TRUSTED - UNTRUSTED), 0.0), 1.0)
-    combinations = [(list(range(len(stages))), known)]
+    combinations = [("all", list(range(len(stages))), known)]
     if is_short:
         # Too few rows to learn how much of each stage to use for which action: one regression per stage, averaged.
         trust = SHARE_IF_SHORT
         # Without a fold, they start from their scores alone: else free weights of x would undo the linear models of the
         # other folds, which have seen the fold, and predict it far worse than new rows.
         start_from = of_linear if estimated else []
-        combinations = [([place], _sum_of([source, *start_from])) for place, source in enumerate(sources)]
+        combinations = [
+            (f"{stage.start}, {len(start_from)}", [place], _sum_of([source, *start_from]))
+            for place, (stage, source) in enumerate(zip(stages, sources, strict=True))
+        ]
     if trust == 0:
         return FinalModel(stages, inputs, *basic, gain)
-    members = [_unconstrained(log, stages, inputs, sources, places, base) for places, base in combinations]
+    members = [_unconstrained(log, stages, inputs, sources, *each, regressions) for each in combinations]
     unconstrained = Scores(*(np.mean(same, axis=0) for same in zip(*members, strict=True)))
     mixed = [(1 - trust) * one + trust * other for one, other in zip(basic, unconstrained, strict=True)]
     return FinalModel(stages, inputs, mixed[0], mixed[1], gain)
@@ -149,19 +156,22 @@ def fit_final_without_folds(
     linear: LinearScores | None,
     fold: NDArray[np.intp],
     gain: float,
+    regressions: Regressions | None = None,
 ) -> WithoutFolds:
     """Fit the final regression without each fold, so that a row's reward has no influence on the choice for it.
 
     Leave-one-out scores exist for a row's own action only. Compared with scores of other actions that have seen the
     row, they are lowest if the row earned most: if actions are nearly equal, its own would then be avoided.
     """
+    regressions = Regressions() if regressions is None else regressions
     inputs = _all_inputs(log, stages, parts)
     slopes = np.zeros((int(fold.max()) + 1, log.n_actions, inputs.shape[1]))
     for f, own in enumerate(slopes):
         rows = np.flatnonzero(fold != f)
         # What is predicted for the fold must not come from linear models that were trained on it.
         of_rows = None if linear is None else LinearScores(linear.weights[f : f + 1], linear.own[rows])
-        found = fit_final(log.take(rows), stages, [part[rows] for part in parts], of_rows, gain).slopes
+        of_parts = [part[rows] for part in parts]
+        found = fit_final(log.take(rows), stages, of_parts, of_rows, gain, regressions).slopes
         own[:, : found.shape[1]] = found
     return WithoutFolds(inputs, slopes, fold)
 
@@ -215,8 +225,10 @@ def _unconstrained(
     stages: list[Stage],
     inputs: NDArray[np.float64],
     sources: list[Source],
+    name: str,
     places: list[int],
     known: Source,
+    regressions: Regressions,
 ) -> Scores:
     """Add to known scores a regression, per action, on x, the directions of some stages, and their own scores."""
     begins = _first_columns(log, stages)
@@ -225,7 +237,7 @@ def _unconstrained(
     ends = np.cumsum([begins[0], *(len(block) for block in blocks), *(1 for _ in places)])
     groups = [*groups_of(begins[0]), *(slice(int(begin), int(end)) for begin, end in pairwise(ends))]
     design = np.column_stack([inputs[:, columns], *(sources[place].own for place in places)])
-    models = regression(log, design, groups, np.zeros(design.shape[1]), known.own)
+    models = regressions.fit(name, log, design, groups, known.own)
     slopes = known.slopes.copy()
     slopes[:, columns] += models.weights[:, : len(columns)]
     for place, weights in zip(places, models.weights[:, len(columns) :].T, strict=True):

@@ -12,6 +12,7 @@ from offsettree.reductions.boosting._boosting import BoostedLog, loss_of
 from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models, sigmoid
 
 __all__ = [
+    "Regressions",
     "Scores",
     "Source",
     "constant_mean",
@@ -63,11 +64,25 @@ def nonnegative_sum(log: BoostedLog, sources: list[Source]) -> Source:
     return Source(slopes, np.asarray(columns @ weights))
 
 
-def fit_basic(log: BoostedLog, known: Source) -> Scores:
+class Regressions:
+    """Regressions by name: each starts from the first of that name, which was of nearly the same rows."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, ShrunkenModels] = {}
+
+    def fit(
+        self, name: str, log: BoostedLog, design: NDArray[np.float64], groups: list[slice], known: NDArray[np.float64]
+    ) -> ShrunkenModels:
+        """Fit a linear model per action to what known scores leave over."""
+        models = regression(log, design, groups, np.zeros(design.shape[1]), known, self._first.get(name))
+        self._first.setdefault(name, models)
+        return models
+
+
+def fit_basic(log: BoostedLog, known: Source, regressions: Regressions) -> Scores:
     """Add x or a constant per action to a nonnegative sum, whichever has the lower leave-one-out loss."""
-    n_design = log.design.shape[1]
     level = constant_models(log, known.own)
-    of_x = regression(log, log.design, groups_of(n_design), np.zeros(n_design), known.own)
+    of_x = regressions.fit("x", log, log.design, groups_of(log.design.shape[1]), known.own)
     return _best(log, [_plus(known.slopes, models) for models in (level, of_x)])
 
 
@@ -132,6 +147,7 @@ def regression(
     groups: list[slice],
     mean: NDArray[np.float64],
     known: NDArray[np.float64] | None = None,
+    near: ShrunkenModels | None = None,
 ) -> ShrunkenModels:
     """Fit a linear model per action, with the log's loss and weights."""
     return fit_shrunken_models(
@@ -144,6 +160,8 @@ def regression(
         logistic=log.logistic,
         weight=log.weight,
         known=known,
+        near=near,
+        room=log.room,
     )
 
 

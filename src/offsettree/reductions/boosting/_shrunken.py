@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.reductions.boosting._room import IN_MEMORY, Room
+
 __all__ = ["ShrunkenModels", "fit_shrunken_models", "sigmoid"]
 
 ROUNDS = 15
 ROUNDS_OF_MANY = 6  # with so many actions that a round takes seconds
+ROUNDS_FROM_NEAR = 5  # from models of nearly the same rows
 MANY = 1 << 24  # entries in the covariances of all actions
 GROUP_ROWS = 20.0  # pseudo-actions that shrink a column's variance towards the mean of its group
 LEAST_CURVATURE = 0.01
@@ -19,11 +22,12 @@ SETTLED = 1e-6
 
 
 class ShrunkenModels(NamedTuple):
-    """Models ``weights[a] @ z``, their prior mean, and the leave-one-out score of each row."""
+    """Models ``weights[a] @ z``, the leave-one-out score of each row, and the prior covariance and noise."""
 
     weights: NDArray[np.float64]
-    mean: NDArray[np.float64]
     left_out: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    noise: float
 
 
 def sigmoid(score: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -42,6 +46,8 @@ def fit_shrunken_models(
     logistic: bool,
     weight: NDArray[np.float64] | None = None,
     known: NDArray[np.float64] | None = None,
+    near: ShrunkenModels | None = None,
+    room: Room = IN_MEMORY,
 ) -> ShrunkenModels:
     """Fit w_a ~ N(m, C) for every action a; m, C and the noise are estimated by expectation-maximisation.
 
@@ -65,10 +71,15 @@ def fit_shrunken_models(
         Row weights with mean 1.
     known : array of shape (n_rows,), optional
         A fixed part of every row's score (an offset in the sense of generalised linear models).
+    near : ShrunkenModels, optional
+        Models of nearly the same rows to start from, to save time. Of their covariance only the mean variance of each
+        group is used: its directions are those of their weights, and would tell of rows that are now left out.
+    room : Room
+        Where copies of the regressors are.
     """
     n_rows, n_columns = design.shape
     order = np.argsort(action, kind="stable")
-    Z, y_own, own = design[order], reward[order], action[order]
+    Z, y_own, own = room.take(design, order), reward[order], action[order]
     counts = np.ones(n_rows) if weight is None else weight[order]
     base: NDArray[Any] = np.zeros(n_rows) if known is None else known[order]
     cut = np.searchsorted(own, np.arange(n_actions + 1))
@@ -77,8 +88,12 @@ def fit_shrunken_models(
     noise = 1.0 if logistic else float(np.var(y_own)) + 1e-12
     covariance, expected = np.eye(n_columns) * 0.1 * noise, mean
     score, curvature, target = base + Z @ mean, counts, y_own - base
+    n_rounds = ROUNDS if n_actions * n_columns**2 <= MANY else ROUNDS_OF_MANY
+    if near is not None:
+        covariance, noise = np.diag(_group_means(np.diag(near.covariance), groups)), near.noise
+        score, n_rounds = base + np.einsum("ip,ip->i", Z, near.weights[own]), min(n_rounds, ROUNDS_FROM_NEAR)
     gram, product = _sums_by_action(Z, rows, curvature, target)  # constant for the squared loss
-    for _ in range(ROUNDS if n_actions * n_columns**2 <= MANY else ROUNDS_OF_MANY):
+    for _ in range(n_rounds):
         if logistic:
             probability = sigmoid(score)
             spread = np.maximum(probability * (1 - probability), LEAST_CURVATURE)
@@ -102,15 +117,18 @@ def fit_shrunken_models(
     leverage = np.minimum(leverage * curvature / noise, MOST_LEVERAGE)
     left_out = np.empty(n_rows)
     left_out[order] = target + base - (target + base - score) / (1 - leverage)
-    return ShrunkenModels(weights, mean, left_out)
+    return ShrunkenModels(weights, left_out, covariance, noise)
 
 
 def _sums_by_action(
     Z: NDArray[np.float64], rows: list[slice], curvature: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    scaled = Z * curvature[:, np.newaxis]
-    gram = np.stack([scaled[here].T @ Z[here] for here in rows])
-    return gram, np.stack([scaled[here].T @ target[here] for here in rows])
+    n_columns = Z.shape[1]
+    gram, product = np.empty((len(rows), n_columns, n_columns)), np.empty((len(rows), n_columns))
+    for a, here in enumerate(rows):
+        scaled = Z[here] * curvature[here, np.newaxis]
+        gram[a], product[a] = scaled.T @ Z[here], scaled.T @ target[here]
+    return gram, product
 
 
 def _find_mean(
@@ -140,8 +158,12 @@ def _find_covariance(
     n_actions, n_columns = off.shape
     whole = posterior.sum(axis=0) + off.T @ off
     own = np.diag(whole).copy()
-    alike = own.copy()
-    for group in groups:
-        alike[group] = own[group].mean()
-    pull = np.diag(own + GROUP_ROWS * alike / n_actions) / (n_actions + GROUP_ROWS)
+    pull = np.diag(own + GROUP_ROWS * _group_means(own, groups) / n_actions) / (n_actions + GROUP_ROWS)
     return np.asarray((whole + n_columns * pull) / (n_actions + n_columns) + 1e-8 * noise * np.eye(n_columns))
+
+
+def _group_means(variances: NDArray[np.float64], groups: list[slice]) -> NDArray[np.float64]:
+    means = variances.copy()
+    for group in groups:
+        means[group] = variances[group].mean()
+    return means

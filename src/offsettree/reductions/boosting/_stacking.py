@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,9 @@ from offsettree.reductions.boosting._final_regression import (
     fit_final_without_folds,
 )
 from offsettree.reductions.boosting._forest import grow_forest
-from offsettree.reductions.boosting._regressions import constant_mean, groups_of, regression
+from offsettree.reductions.boosting._regressions import Regressions, constant_mean, groups_of, regression
 
-__all__ = ["fit_stages"]
+__all__ = ["RunJobs", "fit_stages"]
 
 MOST_DIRECTIONS = 24
 FEW_DIRECTIONS = 12  # with more than MANY_ACTIONS, to keep the regression per action small
@@ -31,6 +33,8 @@ EXACT_ACTIONS = 128  # up to so many, directions are computed exactly
 ITERATIONS = 6
 MOST_FINAL_ROWS = 2_000_000  # for the final regression: more would need much memory and help little
 STARTS = ("constant", "linear")
+
+RunJobs = Callable[[Callable[[int, int], Any], list[tuple[int, int]]], list[Any]]
 
 
 def fit_stages(
@@ -44,30 +48,31 @@ def fit_stages(
     with_forest: bool,
     keeps_all: bool = False,
     without_folds: bool = False,
+    run: RunJobs | None = None,
 ) -> FinalModel:
     """Boost from both starts without each fold, and fit the final regression on the held-out scores.
 
     `keeps_all` keeps the held-out scores of all rows, not of a sample. `without_folds` also fits the final regression
-    without each fold.
+    without each fold. `run` calls a function with the arguments of each of several jobs; by default threads do.
     """
     n_rows = len(log.reward)
     fold = random.permutation(n_rows) % n_folds
     seeds = random.randint(np.iinfo(np.int32).max, size=(n_folds, len(STARTS) + 1))
     expected = constant_mean(log, log.design.shape[1])
-    run = Parallel(n_jobs=n_jobs, prefer="threads")
-
+    if run is None:
+        run = partial(_run_in_threads, n_jobs)
     starts = (*STARTS, FOREST)
 
     def fitted(f: int, s: int) -> Any:
         return _fit_fold(log, fold == f, starts[s], expected, settings, seeds[f, s])
 
-    first = run(delayed(fitted)(0, s) for s in range(len(STARTS)))
+    first = run(fitted, [(0, s) for s in range(len(STARTS))])
     live = _starts_to_keep([losses for _, losses in first], drop)
     jobs = [(f, s) for f in range(1, n_folds) for s in live]
     if with_forest:
         jobs += [(f, len(STARTS)) for f in range(n_folds)]
         live.append(len(STARTS))
-    rest = run(delayed(fitted)(f, s) for f, s in jobs)
+    rest = run(fitted, jobs)
     rows = np.arange(n_rows)
     if n_rows > MOST_FINAL_ROWS and not keeps_all:
         rows = np.sort(random.permutation(n_rows)[:MOST_FINAL_ROWS])
@@ -79,13 +84,19 @@ def fit_stages(
         stages.append(stage)
         parts.append(_held_out_coordinates(log, rows, fold, stage))
     linear = _held_out_linear(log, fold, stages)
+    regressions = Regressions()
     if len(rows) == n_rows:
-        final = fit_final(log, stages, parts, linear)
+        final = fit_final(log, stages, parts, linear, regressions=regressions)
     else:
         final = fit_final(log.take(rows), stages, parts, None if linear is None else linear.take(rows))
     if not without_folds:
         return final
-    return final._replace(without=fit_final_without_folds(log, stages, parts, linear, fold, final.gain))
+    without = fit_final_without_folds(log, stages, parts, linear, fold, final.gain, regressions)
+    return final._replace(without=without)
+
+
+def _run_in_threads(n_jobs: int | None, fitted: Callable[[int, int], Any], jobs: list[tuple[int, int]]) -> list[Any]:
+    return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fitted)(*job) for job in jobs))
 
 
 def _fit_fold(
@@ -101,7 +112,8 @@ def _fit_fold(
     weights = np.tile(expected, (log.n_actions, 1))
     score = np.full(len(learned.reward), expected[0])
     if start != "constant":
-        weights, _, score = regression(learned, learned.design, groups_of(log.design.shape[1]), expected)
+        models = regression(learned, learned.design, groups_of(log.design.shape[1]), expected)
+        weights, score = models.weights, models.left_out
     linear = None if start == "constant" else weights
     if start == FOREST:
         return grow_forest(learned, score, seed)._replace(linear=linear), np.empty(0)

@@ -12,20 +12,27 @@
   function draw() {
     if (chart) chart.destroy();
     const axis = { stroke: colour("soft"), grid: { stroke: colour("line") }, ticks: { stroke: colour("line") } };
+    const hours = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+    const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+    const span = rows[rows.length - 1][0] - rows[0][0];
+    const when = (seconds) => (span > 2 * 86400 ? days : hours).format(new Date(seconds * 1000));
+    // A label that the one before it says already is left out.
+    const times = { ...axis, space: 70, values: (u, splits) => splits.map(when).map((t, i, all) => t === all[i - 1] ? "" : t) };
+    const hidden = { show: false };
     const faint = colour("new") + "33";
     chart = new uPlot({
       width: place.clientWidth,
       height: Math.min(340, Math.max(220, place.clientWidth * 0.4)),
       cursor: { y: false },
       scales: { y: { range: (u, low, high) => [Math.max(0, low - 0.02), high + 0.02] } },
-      axes: [axis, axis],
+      axes: [times, axis],
       series: [
         {},
-        { label: "policy", stroke: colour("new"), width: 2 },
-        { label: "band, low", stroke: faint, width: 1 },
-        { label: "band, high", stroke: faint, width: 1 },
-        { label: place.dataset.baseline, stroke: colour("old"), width: 2, dash: [6, 4] },
-        { label: "best constant", stroke: colour("warn"), width: 2, dash: [2, 3] },
+        { label: "policy", stroke: colour("new"), width: 2, points: hidden },
+        { label: "band, low", stroke: faint, width: 1, points: hidden },
+        { label: "band, high", stroke: faint, width: 1, points: hidden },
+        { label: place.dataset.baseline, stroke: colour("old"), width: 2, dash: [6, 4], points: hidden },
+        { label: "best constant", stroke: colour("warn"), width: 2, dash: [2, 3], points: hidden },
       ],
       bands: [{ series: [3, 2], fill: faint }],
     }, [column(0), column(3), column(4), column(5), column(6), column(7)], place);

@@ -1,0 +1,177 @@
+"""`DistributedOffsetTree` on one and two local workers against `fit_log` in one process, each in a process of its own.
+
+The log is in Parquet files; reading is in all times, imports and compilation are not: the workers are started, and have
+trained a short log, before the clock runs. Seconds are by the clock. The most that was resident is that of the driver,
+and of the largest worker. The policy files must be the same. Costs per row and per task, for
+`tools/simulate_schedule.py`, are of the run on one worker. Goals: at most 1.2 times the time of `fit_log` on one worker
+and 0.65 on two, with 600 MB a worker. Linux only.
+
+    python benchmarks/engines.py [--rows 20000000] [--features 20] [--actions 64] [--files 16] [--workers 1 2]
+                                     [--folder FOLDER] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from _problems import moods, squash
+
+from offsettree import LoggedData, OffsetTree, save
+from offsettree.distributed import DistributedOffsetTree
+from offsettree.engines import LocalEngine
+
+
+def write_log(folder: Path, n_rows: int, n_features: int, n_actions: int, n_files: int) -> None:
+    """Draw a log, file by file: rewards are smooth in x and noisy, propensities are not all alike."""
+    random = np.random.default_rng(0)
+    taste, senses = random.standard_normal((n_actions, 8)), random.standard_normal((n_features, 8))
+    chance = random.dirichlet(np.full(n_actions, 20.0))
+    for number in range(n_files):
+        n = (number + 1) * n_rows // n_files - number * n_rows // n_files
+        X = random.standard_normal((n, n_features), dtype=np.float32)
+        action = random.choice(n_actions, n, p=chance)
+        reward = squash((moods(X, senses) * taste[action]).sum(axis=1)) + 0.15 * random.standard_normal(n)
+        columns = {"action": action, "reward": np.clip(reward, 0, 1), "propensity": chance[action]}
+        frame = pd.DataFrame(X).add_prefix("x").assign(**columns)
+        frame.to_parquet(folder / f"{number:03d}.parquet", row_group_size=1 << 16)
+
+
+class Watch:
+    """The most that was resident of this process's children, asked for ten times a second."""
+
+    def __enter__(self) -> Self:
+        self.largest, self._ends = 0.0, threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        own = Path("/proc/self/task")
+        while not self._ends.wait(0.1):
+            children = {pid for task in own.glob("*/children") for pid in task.read_text().split()}
+            self.largest = max([self.largest, *(_peak(pid) for pid in children)])
+
+
+def _peak(pid: str) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def digest_of(policy: Any) -> str:
+    """Return a hash of a policy's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        save(policy, Path(folder) / "policy.ot")
+        data = (Path(folder) / "policy.ot").read_bytes()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return hashlib.sha256(b"".join(archive.read(name) for name in archive.namelist())).hexdigest()
+
+
+def run(way: str, folder: Path, short: Path) -> dict[str, Any]:
+    """Fit in this process; return what came of it."""
+    if way == "fit_log":
+        OffsetTree(random_state=0).fit_log(LoggedData.scan(short))
+        started = time.perf_counter()
+        policy = OffsetTree(random_state=0).fit_log(LoggedData.scan(folder), folder=folder.parent)
+        return {"seconds": time.perf_counter() - started, "driver_mb": _peak("self"), "digest": digest_of(policy)}
+    engine = LocalEngine(int(way))
+    store = folder.parent / "store"
+    with Watch() as watch:
+        DistributedOffsetTree(random_state=0, client=engine, storage=store).fit(short)
+        started = time.perf_counter()
+        spread = DistributedOffsetTree(random_state=0, client=engine, storage=store).fit(folder)
+        seconds = time.perf_counter() - started
+    engine.close()
+    heights = np.zeros(spread.tree_.n_nodes, dtype=int)
+    for node in spread.tree_.bottom_up():
+        children = [child for child in (spread.tree_.left[node], spread.tree_.right[node]) if child >= 0]
+        heights[node] = 1 + max((heights[child] for child in children), default=0)
+    by_height = np.bincount(heights, spread.node_rows_)[1:]
+    return {
+        "seconds": seconds,
+        "driver_mb": _peak("self"),
+        "worker_mb": watch.largest,
+        "digest": digest_of(spread.to_local()),
+        "tasks": spread.n_tasks_,
+        "spent": spread.task_seconds_,
+        "climbs": float((by_height[-1] / by_height[0]) ** (1 / max(len(by_height) - 1, 1))),
+        "join_rows": float(by_height[4:].sum()),  # of the joins: there are 16 subtrees
+    }
+
+
+def costs_of(found: dict[str, Any], n_rows: int) -> dict[str, float]:
+    """Return seconds per row of each kind of task, and seconds per task."""
+    spent = found["spent"]
+    overhead = max(found["seconds"] - sum(spent.values()), 0.0) / found["tasks"]["run"]
+    return {
+        "route": (spent["route"] + spent["over_stretch"]) / n_rows,
+        "subtree": spent["train_subtree"] / n_rows,
+        "join": spent["train_join"] / max(found["join_rows"], 1.0),
+        "task": overhead / 2,
+        "driver": overhead / 2,
+        "climbs": found["climbs"],
+    }
+
+
+def main() -> None:
+    """Print and write a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--features", type=int, default=20)
+    parser.add_argument("--actions", type=int, default=64)
+    parser.add_argument("--files", type=int, default=16)
+    parser.add_argument("--workers", nargs="+", default=["1", "2"])
+    parser.add_argument("--folder")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--way")
+    options = parser.parse_args()
+    if options.way is not None:
+        print(json.dumps(run(options.way, Path(options.folder), Path(options.folder).parent / "short")))
+        return
+    with tempfile.TemporaryDirectory(dir=options.folder) as place:
+        logs, short = Path(place) / "logs", Path(place) / "short"
+        logs.mkdir()
+        short.mkdir()
+        write_log(logs, options.rows, options.features, options.actions, options.files)
+        write_log(short, 20_000, options.features, options.actions, 2)
+        found = {}
+        for way in ("fit_log", *options.workers):
+            command = [sys.executable, __file__, "--way", way, "--folder", str(logs)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+            found[way] = json.loads(done.stdout.splitlines()[-1])
+            print(way, {name: value for name, value in found[way].items() if name != "digest"}, flush=True)
+    alone = found["fit_log"]
+    figures = {
+        "rows": options.rows,
+        "features": options.features,
+        "actions": options.actions,
+        "same_file": len({each["digest"] for each in found.values()}) == 1,
+        "runs": {way: {**each, "ratio": each["seconds"] / alone["seconds"]} for way, each in found.items()},
+        "costs": costs_of(found[options.workers[0]], options.rows),
+    }
+    print(json.dumps(figures, indent=1))
+    if options.json is not None:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

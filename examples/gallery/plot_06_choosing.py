@@ -1,0 +1,50 @@
+"""
+Which learner?
+==============
+
+No learner is the best on every log. `PolicySearch` lets several compete on held-out rows of yours, keeps the best,
+and tells what it is worth after the choice. The data are real: 846 silhouettes of vehicles, four kinds.
+"""
+
+# %%
+import matplotlib.pyplot as plt
+
+from offsettree import (
+    ConstantPolicy,
+    OffsetForest,
+    OffsetTree,
+    PolicySearch,
+    PolicyTree,
+    RewardBoosting,
+    RewardRegression,
+    simulate_log,
+)
+from offsettree.datasets import load
+
+data = load("vehicle")
+log = simulate_log(data.X, data.y, random_state=0)
+candidates = [
+    ("best constant", ConstantPolicy()),
+    ("two-level rules", PolicyTree()),
+    ("reward boosting", RewardBoosting()),
+    ("one regression per action", RewardRegression()),
+    ("offset forest", OffsetForest(n_trees=20)),
+    ("offset tree", OffsetTree(offset="mean")),
+]
+search = PolicySearch(candidates, cv=3, nested=False, random_state=0).fit(**log.arrays())
+print(search.results_)
+
+# %%
+# Values side by side
+# -------------------
+axes = search.plot()
+axes.set_title(f"chosen: {search.best_name_}")
+plt.show()
+
+# %%
+# The value after the choice
+# --------------------------
+# The largest of several estimates is too high, as luck helps to be the largest. `estimate_` corrects for that, so
+# that it may be below the value in the table.
+print(search.rule_)
+search.estimate_

@@ -1,0 +1,31 @@
+"""What all plots share: colours, axes of a new figure, and intervals as horizontal bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from offsettree._optional import require
+
+__all__ = ["INK", "OTHER", "SHADE", "draw_intervals", "new_axes"]
+
+INK, SHADE, OTHER = "#1f4e79", "#9dc3e6", "0.55"
+
+
+def new_axes(axes: Any, height: float = 4.0) -> Any:
+    """Return the axes given, or those of a new figure."""
+    if axes is not None:
+        return axes
+    # Not pyplot: it would open windows and keep every figure in memory.
+    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(6.4, height), layout="constrained")
+    return figure.subplots()
+
+
+def draw_intervals(axes: Any, rows: Sequence[tuple[str, float, float, float]], *, first_is_ours: bool = False) -> None:
+    """Draw rows of name, value, low and high, from top to bottom; an end that is no number is left out."""
+    for place, (_, value, low, high) in enumerate(rows):
+        colour = INK if place == 0 or not first_is_ours else OTHER
+        axes.plot([low, high], [place, place], color=colour, linewidth=2)
+        axes.plot(value, place, "o", color=colour)
+    axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)

@@ -1,0 +1,164 @@
+"""Policies over labels among action sets: features of actions are not used, the sets are masks."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from offsettree._features import Features, is_frame
+from offsettree.actions.eligible import labels_of
+from offsettree.actions.policy import ActionPolicy, check_sets, judge_log
+from offsettree.encoding import TableEncoder
+from offsettree.exceptions import ActionError
+from offsettree.logs import ActionSets
+
+__all__ = ["LabelledActions"]
+
+
+class LabelledActions(BaseEstimator, ActionPolicy):
+    """Lets a policy over labels, such as `RewardBoosting`, learn from and decide among action sets.
+
+    For a catalogue that does not change, where each id is logged often enough to be learned by itself. The sets are
+    masks: what was not eligible is neither learned about nor taken. An id that was never logged is taken only where
+    nothing else is eligible.
+
+    Parameters
+    ----------
+    policy : policy
+        Unfitted; its `reward_range` is used as it is.
+
+    Attributes
+    ----------
+    policy_ : policy
+        The fitted policy. `save` writes it, with `encoder_`, as a file for `load`.
+    encoder_ : TableEncoder or None
+        What turns frames into numbers.
+
+    Examples
+    --------
+    >>> from offsettree import RewardRegression, simulate_catalogue
+    >>> from offsettree.actions import LabelledActions
+    >>> catalogue = simulate_catalogue(2000, 8, 4, new_share=0.0, random_state=0)
+    >>> policy = LabelledActions(RewardRegression(random_state=0)).fit(**catalogue.log.arrays())
+    >>> catalogue.value(policy.predict(catalogue.log.X, catalogue.sets)) > catalogue.uniform_value
+    True
+    """
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+
+    @classmethod
+    def of(cls, fitted: Any) -> Self:
+        """Return a policy that has learned, also one that was loaded, among action sets."""
+        made = cls(fitted)
+        made.policy_, made.encoder_ = fitted, None  # a loaded policy encodes rows itself
+        return made
+
+    @property
+    def reward_range(self) -> Any:
+        """That of the policy within."""
+        return getattr(getattr(self, "policy_", self.policy), "reward_range", None)
+
+    def fit(
+        self,
+        X: Features,
+        action: ArrayLike,
+        *,
+        reward: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        action_sets: ActionSets | None = None,
+    ) -> Self:
+        """Learn from a log.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
+            The contexts.
+        action : array of shape (n_rows,)
+            The ids of the actions taken.
+        reward : array of shape (n_rows,)
+            What they earned.
+        propensity : array of shape (n_rows,) or float
+            The probability with which each was chosen.
+        action_sets : ActionSets
+            The eligible actions of each row.
+        """
+        log = judge_log(X, action, reward, propensity, action_sets, self.policy.reward_range)
+        low, high = self.policy.reward_range
+        encoder = TableEncoder.learn([X]) if is_frame(X) else None
+        taken = log.sets.ids[log.pair]
+        actions = np.unique(taken)
+        if len(actions) < 2:
+            raise ActionError(
+                f"a log must have at least two actions; all of its {len(taken):,} rows have {actions.tolist()[0]!r}."
+            )
+        mask = _mask(log.sets, actions)
+        settings = {"actions": actions} if "actions" in self.policy.get_params(deep=False) else {}
+        fitted = clone(self.policy).set_params(**settings)
+        fitted.fit(
+            X if encoder is None else encoder.encode(X),
+            taken,
+            reward=np.clip(low + (high - low) * log.reward, low, high),
+            propensity=log.propensity,
+            available=None if mask.all() else mask,
+        )
+        self.policy_, self.encoder_ = fitted, encoder
+        return self
+
+    def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
+        check_sets(X, sets)
+        if not hasattr(self, "policy_"):
+            raise NotFittedError("LabelledActions has not learned yet: call fit first.")
+        actions = self.policy_.actions_
+        actions = actions.astype(str) if actions.dtype.kind == "O" else actions
+        mask = _mask(sets, actions)
+        # A row without any known action may have all: its choice is replaced by its first action below.
+        lost = ~mask.any(axis=1)
+        mask[lost] = True
+        X = X if self.encoder_ is None else self.encoder_.encode(X)
+        chosen = self.policy_.predict(X, available=None if mask.all() else mask)
+        wanted = np.repeat(np.asarray(chosen).astype(actions.dtype), sets.sizes)
+        pairs = sets.starts[:-1].astype(np.intp).copy()
+        if (sets.ids.dtype.kind == "U") == (actions.dtype.kind == "U"):
+            hits = np.flatnonzero(np.asarray(wanted == sets.ids))
+            row = np.searchsorted(sets.starts, hits, side="right") - 1
+            pairs[row[~lost[row]]] = hits[~lost[row]]
+        return pairs
+
+    def decide(self, x: Any, actions: Any) -> Any:
+        """Return the id of the best action for one context.
+
+        Parameters
+        ----------
+        x : mapping of names to values, or sequence of numbers
+            The context.
+        actions : list of ids, list of mappings with an id, or ActionSets of one row
+            The eligible actions.
+        """
+        plain = isinstance(actions, list | tuple) and not any(hasattr(each, "keys") for each in actions)
+        labels = list(actions) if plain else labels_of(actions)
+        if not labels:
+            raise ActionError("actions must have ids, as this policy knows nothing else; and at least one of them.")
+        known = set(self.policy_.actions_.tolist())
+        eligible = [each for each in labels if each in known]
+        if not eligible:
+            return labels[0]
+        row = x if self.encoder_ is None else self.encoder_.encode([x])[0]
+        return self.policy_.decide(row, available=eligible)
+
+
+def _mask(sets: ActionSets, actions: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which of the actions each row may choose from."""
+    mask = np.zeros((len(sets), len(actions)), dtype=bool)
+    if (sets.ids.dtype.kind == "U") != (actions.dtype.kind == "U"):
+        return mask
+    order = np.argsort(actions)
+    place = order[np.minimum(np.searchsorted(actions, sets.ids, sorter=order), len(actions) - 1)]
+    known = actions[place] == sets.ids
+    row = np.repeat(np.arange(len(sets)), sets.sizes)
+    mask[row[known], place[known]] = True
+    return mask

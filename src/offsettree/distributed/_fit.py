@@ -1,0 +1,157 @@
+"""A fit on an engine: the files are sorted into the store, statistics settle the rest, tasks train."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import offsettree
+from offsettree.distributed._graph import Runner, Task
+from offsettree.distributed._route import Looked, Routed, look_at, route
+from offsettree.distributed._statistics import SpreadStatistics
+from offsettree.distributed.files import Columns, LogPart
+from offsettree.distributed.store import Store
+from offsettree.engines import Engine, LocalEngine, connected
+from offsettree.exceptions import LogError, ParameterError, ScratchError
+from offsettree.learners import rows_looked_at
+from offsettree.reductions.parts import RoutedLog, Seen, rows_sampled
+
+__all__ = ["Job", "started"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A fit that has begun: its engine, its part of the store, and the policy to be."""
+
+    policy: Any  # of one machine
+    runner: Runner
+    digest: str
+
+    def routed(self, files: list[LogPart], columns: Columns) -> tuple[SpreadStatistics, bool]:
+        """Sort the rows of all files into the store; return the statistics of the log, and whether X is finite."""
+        looked = self._look_at(files, columns)
+        parts = self._route(files, columns, looked)
+        self._check_alike(files, parts)
+        policy = self.policy
+        positions = Seen.settle([part.seen for part in parts], policy)
+        first, runs = 0, []
+        for source, part in enumerate(parts):
+            runs += [run._replace(first_row=first + run.first_row, source=source) for run in part.runs]
+            first += part.seen.n_rows
+        seen = parts[0].seen
+        policy.n_features_in_ = seen.n_features
+        if seen.names is not None:
+            policy.feature_names_in_ = seen.names
+        log = RoutedLog(self.runner.store, seen.n_features, tuple(runs), tuple(positions), len(policy.actions_))
+        return SpreadStatistics(log, parts, self.runner, self.digest), all(part.seen.finite for part in parts)
+
+    def _look_at(self, files: list[LogPart], columns: Columns) -> list[Looked]:
+        keys = [f"look-{self.digest}-{number}" for number in range(len(files))]
+        tasks = [
+            Task(key, look_at, lambda _, part=part, first=not number: (part, columns, self.policy, first))  # type: ignore[misc]
+            for number, (key, part) in enumerate(zip(keys, files, strict=True))
+        ]
+        results = self.runner.run(tasks)
+        return [results[key] for key in keys]
+
+    def _route(self, files: list[LogPart], columns: Columns, looked: list[Looked]) -> list[Routed]:
+        n_rows = [each.n_rows for each in looked]
+        total, fingerprint = sum(n_rows), looked[0].fingerprint
+        wanted = np.union1d(rows_looked_at(total), rows_sampled(total, looked[0].n_features))
+        begin = np.concatenate([[0], np.cumsum(n_rows)])
+        cut = np.searchsorted(wanted, begin)
+        keys = [f"route-{self.digest}-{number}" for number in range(len(files))]
+
+        def task(number: int) -> Task:
+            own = wanted[cut[number] : cut[number + 1]] - begin[number]
+            given = (files[number], columns, self.policy, fingerprint, n_rows[number], own)
+            return Task(keys[number], route, lambda _: given)
+
+        results = self.runner.run([task(number) for number in range(len(files)) if n_rows[number]])
+        return [results[key] for key in keys if key in results]
+
+    def _check_alike(self, files: list[LogPart], parts: list[Routed]) -> None:
+        """Refuse files with other columns, or other kinds of labels, than the first."""
+        first = parts[0].seen
+        for file, part in zip(files, parts, strict=False):
+            seen = part.seen
+            same_names = (seen.names is None) == (first.names is None) and np.array_equal(
+                [] if seen.names is None else seen.names, [] if first.names is None else first.names
+            )
+            if seen.n_features != first.n_features or not same_names:
+                raise LogError(
+                    f"all files of a log must have the same columns; {file.path} has {_listed(seen)}, and "
+                    f"{files[0].path} has {_listed(first)}. Name those to learn from: features=[...]."
+                )
+            if (seen.labels.dtype.kind in "US" or seen.labels.dtype.kind == "O") != (
+                first.labels.dtype.kind in "US" or first.labels.dtype.kind == "O"
+            ):
+                raise LogError(
+                    f"actions must be all numbers or all text; those of {file.path} are {seen.labels.dtype}, those of "
+                    f"{files[0].path} {first.labels.dtype}."
+                )
+
+
+def _listed(seen: Seen) -> str:
+    return f"{seen.n_features} columns" + (
+        "" if seen.names is None else f" ({', '.join(map(str, seen.names[:5]))}, ...)"
+    )
+
+
+@contextmanager
+def started(policy: Any, client: Any, storage: Any, files: list[LogPart], columns: Columns) -> Iterator[Job]:
+    """Begin a fit: reach the engine and open the store, which is emptied after success only."""
+    with ExitStack() as stack:
+        engine = stack.enter_context(connected(client, policy.n_jobs))
+        root = _storage(storage, engine, stack)
+        digest = _digest(policy, files, columns)
+        store = Store(root).part(f"offsettree-{digest}")
+        _probe(store, engine)
+        yield Job(policy, Runner(engine, store), digest)
+        store.clear()
+
+
+def _storage(storage: Any, engine: Engine, stack: ExitStack) -> str:
+    if storage is not None:
+        return str(storage)
+    if isinstance(engine, LocalEngine):
+        return stack.enter_context(tempfile.TemporaryDirectory(prefix="offsettree-", ignore_cleanup_errors=True))
+    raise ParameterError(
+        "storage must be given where the engine is not 'local': a folder that all workers see, or an address of "
+        "fsspec such as s3://bucket/folder. Rows pass from worker to worker through it."
+    )
+
+
+def _probe(store: Store, engine: Engine) -> None:
+    """Make sure that we can write, and that workers see what we write."""
+    blob = store.put("probe", store.url)
+    task = engine.submit(sees, store, blob)
+    while not engine.wait([task]):
+        pass
+    if not engine.gather(task):
+        raise ScratchError(
+            f"storage must be seen by all workers; {store.url} is there on this machine only. Give a folder that is "
+            "mounted everywhere, or an address of fsspec such as s3://bucket/folder."
+        )
+    store.remove(blob.name)
+
+
+def sees(store: Store, blob: Any) -> bool:
+    """Tell whether a worker sees a blob."""
+    return store.has(blob)
+
+
+def _digest(policy: Any, files: list[LogPart], columns: Columns) -> str:
+    """Return what tells this fit from any other: a rerun has the same, and goes on from what the store has."""
+    parameters = {
+        name: value for name, value in policy.get_params().items() if name not in ("client", "storage", "n_jobs")
+    }
+    text = pickle.dumps((offsettree.__version__, type(policy).__name__, parameters, files, columns))
+    return hashlib.sha256(text).hexdigest()[:16]

@@ -1,0 +1,80 @@
+"""Dask as an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from offsettree._optional import require
+from offsettree.engines.engine import WorkerLostError
+from offsettree.exceptions import EngineError
+
+__all__ = ["DaskEngine"]
+
+SECONDS = 10  # to reach the scheduler, or the first worker
+
+
+class DaskEngine:
+    """A client of a Dask scheduler; tasks are never taken for one another, and Dask itself repeats none that failed."""
+
+    def __init__(self, client: Any, *, owned: bool = False) -> None:
+        self._distributed = require("distributed", extra="dask")
+        self._client = client
+        self._owned = owned
+        try:
+            client.wait_for_workers(1, timeout=SECONDS)
+        except self._distributed.TimeoutError:
+            self.close()
+            raise EngineError(
+                f"the Dask scheduler at {client.scheduler.address} must have a worker; it had none within {SECONDS} s. "
+                "Start workers, with dask worker for instance."
+            ) from None
+
+    @classmethod
+    def at(cls, place: str) -> DaskEngine:
+        """Reach a scheduler by host and port."""
+        distributed = require("distributed", extra="dask")
+        try:
+            client = distributed.Client(f"tcp://{place}", timeout=SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise EngineError(
+                f"a Dask scheduler must be reachable at {place}; {type(error).__name__}: {error}. Check host and port, "
+                "such as dask://10.0.0.5:8786, and that the scheduler runs."
+            ) from error
+        return cls(client, owned=True)
+
+    @property
+    def n_workers(self) -> int:
+        """How many threads all workers have."""
+        return max(1, int(sum(self._client.nthreads().values())))
+
+    @property
+    def client(self) -> Any:
+        """The client."""
+        return self._client
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Submit a task of its own."""
+        return self._client.submit(function, *arguments, pure=False)
+
+    def wait(self, tasks: Collection[Any]) -> list[Any]:
+        """Wait for the first."""
+        return list(self._distributed.wait(list(tasks), return_when="FIRST_COMPLETED").done)
+
+    def gather(self, task: Any) -> Any:
+        """Return the result."""
+        try:
+            return task.result()
+        except self._distributed.KilledWorker as error:
+            raise WorkerLostError(f"Dask's worker died: {str(error).partition('. ')[0]}") from None
+        except self._distributed.client.FutureCancelledError as error:
+            raise WorkerLostError(f"Dask dropped the task: {error}") from None
+
+    def cancel(self, tasks: Collection[Any]) -> None:
+        """Cancel tasks."""
+        self._client.cancel(list(tasks))
+
+    def close(self) -> None:
+        """Close a client that was made here."""
+        if self._owned:
+            self._client.close()

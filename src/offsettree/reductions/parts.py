@@ -1,0 +1,49 @@
+"""Parts of an out-of-core fit that the folders above build on: rows on disk by action, statistics, plans."""
+
+from offsettree._fingerprint import Fingerprint, empty_fingerprint
+from offsettree.reductions._contests import share_out
+from offsettree.reductions._depth_first import children_first, lead_up, rows_below
+from offsettree.reductions._forest_out_of_core import ForestPlan, check_forest_out_of_core, plan_forest
+from offsettree.reductions._intake import Intake, Seen
+from offsettree.reductions._offset import Tally, Votes
+from offsettree.reductions._out_of_core import Plan, check_out_of_core, plan_tree
+from offsettree.reductions._routed_log import RoutedLog, Rows, Run
+from offsettree.reductions._routed_statistics import (
+    LogStatistics,
+    Values,
+    pairwise_leaves,
+    rows_sampled,
+    sums_from_leaves,
+)
+from offsettree.reductions._scratch import ScratchWriter, check_room
+from offsettree.reductions.boosting._room import Room
+
+__all__ = [
+    "Fingerprint",
+    "ForestPlan",
+    "Intake",
+    "LogStatistics",
+    "Plan",
+    "Room",
+    "RoutedLog",
+    "Rows",
+    "Run",
+    "ScratchWriter",
+    "Seen",
+    "Tally",
+    "Values",
+    "Votes",
+    "check_forest_out_of_core",
+    "check_out_of_core",
+    "check_room",
+    "children_first",
+    "empty_fingerprint",
+    "lead_up",
+    "pairwise_leaves",
+    "plan_forest",
+    "plan_tree",
+    "rows_below",
+    "rows_sampled",
+    "share_out",
+    "sums_from_leaves",
+]

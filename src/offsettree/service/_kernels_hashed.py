@@ -1,0 +1,101 @@
+"""Kernels of the online learner: one row each, in a microsecond or two, so that they keep the interpreter's lock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from offsettree._jit import brief_kernel, part
+
+__all__ = ["learn_row", "score_actions"]
+
+MIX_CONTEXT, MIX_ACTION, MIX = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
+RATE = 0.1
+TINY = 1e-15
+
+
+@part
+def _scale_at(hash_: Any, shift: Any) -> Any:
+    return np.int64((hash_ * np.uint64(MIX)) >> shift)
+
+
+@part
+def _place(of_context: Any, of_action: Any, shift: Any) -> Any:
+    """Return where the weight of a pair of features is."""
+    return np.int64(((of_context ^ of_action) * np.uint64(MIX)) >> shift)
+
+
+@part
+def _scaled(hashes: Any, x: Any, scales: Any, shift: Any, i: Any) -> Any:
+    """Return a feature as a share of the largest absolute value of it so far."""
+    size = max(scales[_scale_at(hashes[i], shift)], abs(x[i]))
+    return x[i] / max(size, np.float32(TINY))
+
+
+@brief_kernel
+def score_actions(
+    weights: Any, scales: Any, shift: Any, hashes: Any, x: Any, features: Any, values: Any, starts: Any, scores: Any
+) -> Any:
+    """Write the predicted reward of each action; `starts` says where the features of each begin."""
+    n_x = hashes.shape[0]
+    scaled, mixed = np.empty(n_x, np.float32), np.empty(n_x, np.uint64)
+    for i in range(n_x):
+        scaled[i] = _scaled(hashes, x, scales, shift, i)
+        mixed[i] = hashes[i] * np.uint64(MIX_CONTEXT)
+    for action in range(scores.shape[0]):
+        total = np.float32(0)
+        for entry in range(starts[action], starts[action + 1]):
+            of_action, inner = features[entry] * np.uint64(MIX_ACTION), np.float32(0)
+            for i in range(n_x):
+                inner += weights[_place(mixed[i], of_action, shift)] * scaled[i]
+            total += inner * values[entry]
+        scores[action] = total
+
+
+@brief_kernel
+def learn_row(
+    weights: Any,
+    squares: Any,
+    scales: Any,
+    shift: Any,
+    hashes: Any,
+    x: Any,
+    features: Any,
+    values: Any,
+    target: Any,
+) -> Any:
+    """Move the prediction of one row's action towards its target, by a rate per weight that falls with its gradients.
+
+    A step as a whole never goes beyond the target.
+    """
+    n_x = hashes.shape[0]
+    scaled, mixed = np.empty(n_x, np.float32), np.empty(n_x, np.uint64)
+    for i in range(n_x):
+        at = _scale_at(hashes[i], shift)
+        scales[at] = max(scales[at], abs(x[i]))
+    for i in range(n_x):
+        scaled[i] = _scaled(hashes, x, scales, shift, i)
+        mixed[i] = hashes[i] * np.uint64(MIX_CONTEXT)
+    n = n_x * features.shape[0]
+    places, inputs, steps = np.empty(n, np.int64), np.empty(n, np.float32), np.empty(n, np.float32)
+    predicted, k = np.float32(0), 0
+    for entry in range(features.shape[0]):
+        of_action = features[entry] * np.uint64(MIX_ACTION)
+        for i in range(n_x):
+            places[k] = _place(mixed[i], of_action, shift)
+            inputs[k] = values[entry] * scaled[i]
+            predicted += weights[places[k]] * inputs[k]
+            k += 1
+    error = np.float32(target) - predicted
+    moved = np.float32(0)
+    for k in range(n):
+        gradient = error * inputs[k]
+        squares[places[k]] += gradient * gradient
+        steps[k] = np.float32(RATE) * gradient / np.sqrt(max(squares[places[k]], np.float32(1e-12)))
+        moved += steps[k] * inputs[k]
+    share = np.float32(1)
+    if abs(moved) > abs(error) > 0:
+        share = abs(error) / abs(moved)
+    for k in range(n):
+        weights[places[k]] += share * steps[k]

@@ -1,0 +1,130 @@
+"""One contract for all engines: tasks, and the policy file of one process, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import mul
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from offsettree import LoggedData, OffsetForest, OffsetTree, RewardBoosting, RewardRegression
+from offsettree.distributed import (
+    DistributedOffsetForest,
+    DistributedOffsetTree,
+    DistributedRewardBoosting,
+    DistributedRewardRegression,
+    connected,
+)
+from offsettree.engines import LocalEngine, WorkerLostError
+from offsettree.exceptions import EngineError
+from tests.distributed.conftest import AT_LENGTH, running
+from tests.distributed.deadly import KillsAlways, KillsOnce, die, fail
+from tests.policy_files import content_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of engines, of their own accord
+
+CLASSES: dict[Any, Any] = {
+    OffsetTree: DistributedOffsetTree,
+    OffsetForest: DistributedOffsetForest,
+    RewardRegression: DistributedRewardRegression,
+    RewardBoosting: DistributedRewardBoosting,
+}
+POLICIES: dict[str, tuple[type, dict[str, Any]]] = {
+    "tree": (OffsetTree, {}),
+    "learned tree of logistic": (
+        OffsetTree,
+        {"estimator": LogisticRegression(), "tree": "learned", "offset": "mean"},
+    ),
+    "similar tree, median": (OffsetTree, {"tree": "similar", "offset": "median"}),
+    "forest": (OffsetForest, {"n_trees": 3}),
+    "forest of logistic": (OffsetForest, {"estimator": LogisticRegression(), "n_trees": 2}),
+    "regression": (RewardRegression, {}),
+    "boosting": (RewardBoosting, {"n_trees": 8}),
+}
+
+
+def wait_for(engine: Any, task: Any) -> Any:
+    while not engine.wait([task]):
+        pass
+    return engine.gather(task)
+
+
+def test_tasks_return_results_errors_and_the_loss_of_a_worker(client: Any) -> None:
+    with connected(client) as engine:
+        assert engine.n_workers == 2
+        tasks = [engine.submit(mul, number, 3) for number in range(8)]
+        assert [wait_for(engine, task) for task in tasks] == [0, 3, 6, 9, 12, 15, 18, 21]
+        with pytest.raises(ValueError, match="told to fail"):
+            wait_for(engine, engine.submit(fail))
+        with pytest.raises(WorkerLostError):
+            wait_for(engine, engine.submit(die))
+        assert wait_for(engine, engine.submit(mul, 2, 3)) == 6
+        engine.cancel([engine.submit(mul, 1, 1)])
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_the_policy_file_is_that_of_one_process(
+    client: Any, policy: tuple[type, dict[str, Any]], logs: Path, tmp_path: Path
+) -> None:
+    cls, settings = policy
+    if not AT_LENGTH and not isinstance(client, LocalEngine) and settings:
+        pytest.skip("make test-engines runs all policies on all engines")
+    alone = cls(random_state=0, **settings).fit_log(LoggedData.scan(logs))
+    spread = CLASSES[cls](random_state=0, client=client, storage=tmp_path, **settings)
+    spread.fit(f"{logs}/*.parquet", action="action", reward="reward", propensity="propensity")
+    assert content_of(spread.to_local()) == content_of(alone)
+    assert not list(tmp_path.iterdir())
+    assert spread.n_tasks_["lost"] == 0
+    assert type(spread.to_local()) is cls
+    row = dict.fromkeys([f"x{column}" for column in range(5)], 0.5)
+    assert spread.decide(row) == alone.decide(row)
+
+
+def test_a_killed_worker_changes_nothing(client: Any, logs: Path, tmp_path: Path) -> None:
+    if not AT_LENGTH and not isinstance(client, LocalEngine):
+        pytest.skip("make test-engines kills workers of all engines")
+    marker = str(tmp_path / "marker")
+    spread = DistributedOffsetTree(KillsOnce(marker), random_state=0, client=client, storage=tmp_path / "store")
+    spread.fit(logs)
+    assert Path(marker).exists()
+    alone = OffsetTree(KillsOnce(marker), random_state=0).fit_log(LoggedData.scan(logs))
+    assert content_of(spread.to_local()) == content_of(alone)
+
+
+@pytest.mark.skipif(not AT_LENGTH, reason="make test-engines kills workers again and again")
+def test_workers_that_keep_dying_end_the_fit(client: Any, logs: Path, tmp_path: Path) -> None:
+    spread = DistributedOffsetTree(KillsAlways(), client=client, storage=tmp_path)
+    with pytest.raises(EngineError, match=r"workers must survive.*Run again"):
+        spread.fit(logs)
+    assert not hasattr(spread, "tree_")
+
+
+@pytest.mark.skipif(not AT_LENGTH, reason="make test-engines starts four workers")
+@pytest.mark.parametrize("name", ["local", "dask"])
+def test_four_workers_make_the_same_file(name: str, logs: Path, tmp_path: Path) -> None:
+    make: list[tuple[Callable[..., Any], Any]] = [
+        (CLASSES[cls], (cls, settings)) for cls, settings in POLICIES.values()
+    ]
+    with running(name, 4) as client:
+        for spread, (cls, settings) in make:
+            alone = cls(random_state=0, **settings).fit_log(LoggedData.scan(logs))
+            policy = spread(random_state=0, client=client, storage=tmp_path, **settings).fit(logs)
+            assert content_of(policy.to_local()) == content_of(alone)
+
+
+@pytest.mark.parametrize("address", ["dask://127.0.0.1:1", "ray://127.0.0.1:1"])
+def test_an_engine_that_cannot_be_reached_is_named(
+    address: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if address.startswith("ray") and not AT_LENGTH:
+        pytest.skip("Ray takes long to give up: make test-engines waits for it")
+    pytest.importorskip("distributed" if address.startswith("dask") else "ray", reason="the extra is not installed")
+    from offsettree.engines import _dask
+
+    monkeypatch.setattr(_dask, "SECONDS", 1)
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1.*Check host and port"):
+        DistributedOffsetTree(client=address, storage=tmp_path).fit(logs)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,125 @@
+"""What goes wrong on the way: a clear error, nothing half-written, and a rerun goes on from what the store has."""
+
+from __future__ import annotations
+
+import errno
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offsettree import LoggedData, OffsetTree
+from offsettree.distributed import DistributedOffsetTree, DistributedRewardRegression, Store
+from offsettree.exceptions import FeatureError, LogError, ParameterError, RewardError, ScratchError
+from tests.distributed.conftest import write_log
+from tests.distributed.deadly import DamagesStore, FailsWhile
+from tests.policy_files import content_of, many_actions
+
+
+def blobs(folder: Path, kind: str) -> list[Path]:
+    return sorted(folder.glob(f"*/{kind}-*"))
+
+
+def test_a_rerun_goes_on_from_what_the_store_has(local: Any, logs: Path, tmp_path: Path) -> None:
+    marker, store = tmp_path / "marker", tmp_path / "store"
+    marker.touch()
+    spread = DistributedOffsetTree(FailsWhile(str(marker)), random_state=0, client=local, storage=store)
+    with pytest.raises(RuntimeError, match="told to fail"):
+        spread.fit(logs)
+    assert len(blobs(store, "rows")) == 5
+    marker.unlink()
+    blobs(store, "rows")[0].unlink()  # lost
+    with blobs(store, "rows")[1].open("r+b") as file:
+        file.truncate(100)  # cut short
+    spread.fit(logs)
+    assert spread.n_tasks_["found"] >= 5 + 3  # files looked at, and three that are still sorted
+    assert not list(store.iterdir())
+    alone = OffsetTree(FailsWhile(str(marker)), random_state=0).fit_log(LoggedData.scan(logs))
+    assert content_of(spread.to_local()) == content_of(alone)
+
+
+def test_rows_lost_in_mid_fit_are_named(local: Any, logs: Path, tmp_path: Path) -> None:
+    spread = DistributedOffsetTree(DamagesStore(str(tmp_path)), random_state=0, client=local, storage=tmp_path)
+    with pytest.raises(ScratchError, match=r"standing-.* is gone or cut short. Run again"):
+        spread.fit(logs)
+    assert not hasattr(spread, "actions_")
+
+
+def test_a_damaged_file_is_named(local: Any, tmp_path: Path) -> None:
+    write_log(tmp_path, many_actions(500))
+    damaged = tmp_path / "part-3.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:300])
+    with pytest.raises(LogError, match=r"part-3\.parquet"):
+        DistributedRewardRegression(client=local).fit(tmp_path)
+
+
+def test_a_row_that_is_refused_is_named_with_its_file(local: Any, tmp_path: Path) -> None:
+    log = many_actions(500)
+    log.reward[450] = 7.0
+    write_log(tmp_path, log)
+    with pytest.raises(RewardError, match=r"part-4\.parquet.*row 50"):
+        DistributedRewardRegression(client=local).fit(tmp_path)
+
+
+def test_files_with_other_columns_are_refused(local: Any, tmp_path: Path) -> None:
+    write_log(tmp_path, many_actions(300), 2)
+    (tmp_path / "more").mkdir()
+    write_log(tmp_path / "more", many_actions(300, n_columns=4), 1)
+    with pytest.raises(LogError, match=r"same columns.*features="):
+        DistributedRewardRegression(client=local).fit([tmp_path, tmp_path / "more"])
+
+
+def test_text_is_refused_without_an_encoder(local: Any, tmp_path: Path) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"town": ["A", "B"] * 50, "action": [0, 1] * 50, "reward": [0.0, 1.0] * 50})
+    frame.assign(propensity=0.5).to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(FeatureError, match="town"):
+        DistributedRewardRegression(client=local).fit(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"client": "spark://host:1"}, "client must be None"),
+        ({"client": "local://0"}, "client must be None"),
+        ({"client": 3}, "client must be None"),
+        ({"node_models": "shared"}, "node_models must be 'separate'"),
+        ({"offset": "median_given_x"}, "offset must be a number"),
+    ],
+)
+def test_settings_are_refused_before_any_work(settings: dict[str, Any], message: str, logs: Path) -> None:
+    with pytest.raises(ParameterError, match=message):
+        DistributedOffsetTree(**settings).fit(logs)
+
+
+def test_a_pattern_without_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match=r"at least one file.*nothing-\*"):
+        DistributedOffsetTree().fit(str(tmp_path / "nothing-*"))
+
+
+def test_a_store_that_cannot_be_written_to_is_named(local: Any, logs: Path) -> None:
+    with pytest.raises(ScratchError, match=r"storage must be a folder.*Check rights"):
+        DistributedOffsetTree(client=local, storage="/proc/no-store").fit(logs)
+
+
+def test_a_full_store_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(FileIO):
+        def write(self, data: Any) -> int:
+            if len(data) > 1000:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data) or 0
+
+    monkeypatch.setattr("offsettree.distributed.store.FileIO", Full)
+    with pytest.raises(ScratchError, match=r"must have room; .* is full"):
+        Store(str(tmp_path)).put("rows", b"x" * 5000)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_store_of_fsspec_makes_the_same_policy(local: Any, logs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec", reason="the extra dask is not installed")
+    spread = DistributedOffsetTree(random_state=0, client=local, storage=f"file://{tmp_path}/store")
+    spread.fit(f"file://{logs}/*.parquet")
+    assert content_of(spread.to_local()) == content_of(OffsetTree(random_state=0).fit_log(LoggedData.scan(logs)))
+    assert not list((tmp_path / "store").iterdir())

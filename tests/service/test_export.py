@@ -1,0 +1,134 @@
+"""Exports: in chunks, with columns known before the first row, and the eligible actions beside each row."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from offsettree.logs import LoggedData
+from offsettree.service import Engine
+from offsettree.service.export import lines, write_log
+from offsettree.service.records import Decision
+from tests.service.engines import Clock, decide, make_engine, reward
+from tests.service.test_http import client_of, engine_of
+
+CONTEXTS: list[dict[str, Any]] = [
+    {"age": 3, "city": "Rome", "big": 1 << 40, "mixed": 1, "flag": True},
+    {"age": 2.5, "user": {"visits": 7}, "mixed": "word", "flag": False, "action": "not ours"},
+    {"age": None, "city": "Oslo", "mixed": None, "tags": ["x"], "empty": None},
+]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """Nine chunks of ten rows; in every third row, b is excluded."""
+    clock = Clock()
+    engine = make_engine(tmp_path, clock)
+    for i in range(90):
+        answer = decide(engine, CONTEXTS[i % 3], f"e{i}", excluded=["b"] if i % 3 == 0 else [])
+        reward(engine, answer.event_id, i / 100)
+    clock.now += 20
+    engine.step()
+    decide(engine, {"late": 1}, "not matured")
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("offsettree.service.export.CHUNK", 10)
+
+
+def test_all_formats_hold_the_same_rows_in_chunks(engine: Engine, tmp_path: Path) -> None:
+    def rows() -> Iterator[Decision]:
+        return engine.store.scan(1)
+
+    assert [write_log(rows, tmp_path / f"log.{form}", form) for form in ("parquet", "ndjson", "dsjson")] == [90] * 3
+    file = pq.ParquetFile(tmp_path / "log.parquet")
+    assert file.num_row_groups == 9
+    table = file.read()
+    kinds = {field.name: str(field.type) for field in table.schema}
+    assert kinds["age"] == "double"
+    assert (kinds["big"], kinds["mixed"], kinds["flag"], kinds["empty"]) == ("int64", "string", "bool", "null")
+    plain = [json.loads(line) for line in (tmp_path / "log.ndjson").read_text().splitlines()]
+    events = [json.loads(line) for line in (tmp_path / "log.dsjson").read_text().splitlines()]
+    for i, (row, event, wide) in enumerate(zip(plain, events, table.to_pylist(), strict=True)):
+        expected = ["a", "c"] if i % 3 == 0 else ["a", "b", "c"]
+        assert row["eligible"] == wide["eligible"] == [each["id"] for each in event["c"]["_multi"]] == expected
+        assert row["action"] == wide["action"] == expected[event["_labelIndex"]]
+        assert row["reward"] == wide["reward"] == -event["_label_cost"] == i / 100
+        assert row["propensity"] == wide["propensity"] == event["_label_probability"]
+        assert row["decision"][0] == json.loads(wide["decision"][0])
+        assert wide["user.visits"] == row.get("user.visits")
+    log = LoggedData.read(tmp_path / "log.parquet")
+    assert np.allclose(log.reward, np.arange(90) / 100)
+    assert not {"eligible", "decision"} & set(map(str, log.feature_names or []))
+
+
+def test_rows_that_mature_during_an_export_do_not_change_its_columns(engine: Engine, tmp_path: Path) -> None:
+    calls = iter([False, True])
+
+    def rows() -> Iterator[Decision]:
+        if next(calls):  # between the two passes
+            engine.clock.now += 20  # type: ignore[attr-defined]
+            engine.step()
+            assert engine.store.summary(1)["matured"] == 91
+        return engine.store.scan(1)
+
+    assert write_log(rows, tmp_path / "log.parquet", "parquet") == 90
+    assert "late" not in pq.read_schema(tmp_path / "log.parquet").names
+
+
+def test_an_export_reads_no_further_than_it_is_asked_for(engine: Engine) -> None:
+    read = 0
+
+    def rows() -> Iterator[Decision]:
+        nonlocal read
+        for row in engine.store.scan(1):
+            read += 1
+            yield row
+
+    parts = lines(rows(), "ndjson")
+    assert next(parts).count(b"\n") == 10
+    assert read == 10
+
+
+def test_numbers_too_large_for_64_bits_are_floats_and_no_rows_are_a_file(tmp_path: Path) -> None:
+    clock = Clock()
+    engine = make_engine(tmp_path, clock)
+    assert write_log(lambda: engine.store.scan(1), tmp_path / "none.parquet", "parquet") == 0
+    assert {"action", "reward", "propensity"} <= set(pq.read_schema(tmp_path / "none.parquet").names)
+    features = [{"id": "x", "features": {"price": 3, "size": {"cm": 2}}}, {"id": "y"}]
+    decide(engine, {"n": 10**14}, "e", actions=features)
+    clock.now += 20
+    engine.step()
+    (row,) = (json.loads(line) for part in lines(engine.store.scan(1), "ndjson") for line in part.splitlines())
+    assert row["eligible"] == [{"price": 3, "size.cm": 2, "id": "x"}, {"id": "y"}]
+    assert write_log(lambda: engine.store.scan(1), tmp_path / "log.parquet", "parquet") == 1
+    assert pq.read_table(tmp_path / "log.parquet")["eligible"].to_pylist() == [["x", "y"]]
+    engine.close()
+
+
+@pytest.mark.parametrize("form", ["parquet", "ndjson", "dsjson"])
+def test_the_log_comes_over_http(tmp_path: Path, form: str) -> None:
+    with client_of(tmp_path, waiting_time=0.0) as client:
+        for i in range(25):
+            client.post("/v1/loops/shop/decide", json={"context": {"age": i}, "event_id": f"e{i}"})
+        engine_of(client).step()
+        answer = client.get(f"/v1/loops/shop/log?format={form}")
+        assert answer.status_code == 200
+        assert f"shop.{form}" in answer.headers["content-disposition"]
+        if form == "parquet":
+            ages = pq.read_table(io.BytesIO(answer.content))["age"].to_pylist()
+        else:
+            rows = [json.loads(line) for line in answer.text.splitlines()]
+            ages = [row["age"] if form == "ndjson" else row["c"]["age"] for row in rows]
+        assert ages == list(range(25))
+        assert client.get("/v1/loops/shop/log?format=csv").status_code == 422

@@ -1,0 +1,66 @@
+"""The other library's half of a migrating page runs as it stands there, on the file that our half has written.
+
+Each library is in an environment of its own (``make .venv-accuracy-NAME/tried``); without it, the test is skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+from offsettree import simulate_log
+
+ROOT = Path(__file__).parent.parent
+PAGES = {"open-bandit-pipeline": "obp", "contextualbandits": "rivals", "econml": "econml"}
+# What these versions need on a newer Python; benchmarks/_accuracy_peer.py says why.
+PRELUDE = """
+import sys, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, {benchmarks!r})
+from _accuracy_peer import UNUSED, Absent, old_numpy
+for name in UNUSED:
+    sys.modules.setdefault(name, Absent(name))
+old_numpy()
+"""
+
+
+def run_half(page: str, peer: str, folder: Path) -> list[str]:
+    """Run the blocks of a page that are the other library's; return the lines that they print."""
+    python = ROOT / f".venv-accuracy-{peer}" / "bin" / "python"
+    if not python.exists() or (python.parent.parent / "failed").exists():
+        pytest.skip(f"{peer} is not installed: make .venv-accuracy-{peer}/tried tries to")
+    text = (ROOT / "docs" / "migrating" / f"{page}.md").read_text()
+    blocks = [block for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S) if block.startswith("# ")]
+    assert blocks
+    prelude = PRELUDE.format(benchmarks=str(ROOT / "benchmarks"))
+    (folder / "half.py").write_text(prelude + "\n".join(blocks))
+    done = subprocess.run([python, "half.py"], cwd=folder, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_other_library_learns_from_the_same_file(page: str, tmp_path: Path) -> None:
+    X, grower = load_wine(return_X_y=True)
+    log = simulate_log(StandardScaler().fit_transform(X), grower, random_state=0)
+    np.savez(tmp_path / "log.npz", X=log.X, action=log.action, reward=log.reward, propensity=log.propensity)
+    printed = run_half(page, PAGES[page], tmp_path)
+    assert np.mean(np.array(json.loads(printed[0])) == grower) > 0.6
+
+
+def test_vowpal_wabbit_learns_from_the_same_file(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    lines = []
+    for _ in range(4000):
+        age, action = random.integers(18, 80), random.integers(1, 4)
+        cost = -float(random.random() < (0.7 if action == 2 else 0.2))
+        lines.append(f"{action}:{cost:g}:0.3333 | age:{age} hour:{random.integers(24)}")
+    (tmp_path / "train.vw").write_text("\n".join(lines) + "\n")
+    assert json.loads(run_half("vowpal-wabbit", "rivals", tmp_path)[-1]) == [2, 2, 2]

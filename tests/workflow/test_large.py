@@ -1,0 +1,114 @@
+"""Learning from files: the split, the sums of partitioned logs, and the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from offsettree import RewardRegression, evaluate, load
+from offsettree.cli import main
+from offsettree.distributed.files import Columns, Split, chunks_of, find_files
+from offsettree.engines import LocalEngine
+from offsettree.exceptions import ParameterError
+from offsettree.workflow import large
+from tests.distributed.conftest import write_log
+from tests.policy_files import many_actions
+
+COLUMNS = ["--action", "action", "--reward", "reward", "--propensity", "propensity"]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    write_log(folder, many_actions(2_000), 3)
+    return folder
+
+
+def test_rows_are_held_out_by_their_places_alone(logs: Path) -> None:
+    files = find_files(logs)
+    n_rows = {}
+    for held_out in (True, False):
+        found = []
+        for chunk_rows in (100, 777):
+            columns = Columns({"chunk_rows": chunk_rows}, split=Split(0.3, 5, held_out))
+            found.append(np.concatenate([log.reward for log in chunks_of(files, columns)]))
+        assert np.array_equal(found[0], found[1])
+        n_rows[held_out] = len(found[0])
+    assert n_rows[True] + n_rows[False] == 2_000
+    assert 500 < n_rows[True] < 700
+
+
+def test_a_pattern_and_a_folder_make_the_same_policy_file_on_any_way(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ways: dict[str, list[str]] = {
+        "a": [str(logs / "*.parquet"), "--out-of-core"],
+        "b": [str(logs), "--engine", "local://1"],
+    }
+    found: dict[str, Any] = {}
+    for name, way in ways.items():
+        out = tmp_path / f"{name}.ot"
+        more = ["--learner", "offset-tree", "--seed", "0", "--no-refit", "-o", str(out)]
+        assert main(["learn", *way, *COLUMNS, *more]) == 0
+        capsys.readouterr()
+        loaded = load(out)
+        found[name] = loaded.manifest["estimate"], loaded.predict(_rows()).tolist()
+    assert found["a"] == found["b"]
+
+
+def _rows() -> Any:
+    return pd.DataFrame(many_actions(100, seed=3).X).add_prefix("x")
+
+
+def test_a_large_log_is_learned_from_in_files_by_itself(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not large.is_large(logs)
+    monkeypatch.setattr(large, "_free_memory", lambda: 1000)
+    assert large.is_large(logs)
+    assert main(["learn", str(logs), *COLUMNS, "--seed", "0", "-o", str(tmp_path / "policy.ot")]) == 0
+    assert "reward boosting, the one preferred there" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--out-of-core", "--group", "x0"], "--group cannot be used"),
+        (["--engine", "local", "--distill"], "--distill cannot be used"),
+        (["--engine", "abacus"], "client must be None"),
+        (["--storage", "here"], "--storage needs --engine"),
+        (["--learner", "online", "--engine", "local"], "cannot be used with --learner online"),
+        (["--learner", "policy-tree", "--engine", "local"], "the learner must be one of offset-tree"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    logs: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["learn", str(logs), *COLUMNS, *more]) != 0
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_value_on_files_is_the_same_on_workers(logs: Path) -> None:
+    local = LocalEngine(1)
+    log = many_actions(1_000, seed=9)
+    policy = RewardRegression(random_state=0).fit(**log.arrays() | {"X": pd.DataFrame(log.X).add_prefix("x")})
+    here = large.evaluate_files(policy, logs)
+    there = large.evaluate_files(policy, logs, engine=local)
+    local.close()
+    assert there == here
+    frame = pd.concat([pd.read_parquet(path) for path in sorted(logs.iterdir())])
+    parts = {"reward": frame["reward"].to_numpy(), "propensity": frame["propensity"].to_numpy()}
+    X = frame[[f"x{column}" for column in range(5)]]
+    whole = evaluate(policy, X, frame["action"].to_numpy(), **parts, method="snips", interval="normal")
+    assert there.value == pytest.approx(whole.value, abs=1e-12)
+    assert there.stderr == pytest.approx(whole.stderr, rel=0.01)
+
+
+def test_the_share_held_out_must_be_one() -> None:
+    with pytest.raises(ParameterError, match="test_size"):
+        large.learn_from_files("nothing", test_size=2.0)

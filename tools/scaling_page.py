@@ -1,0 +1,99 @@
+"""Write the figures of docs/scaling.md: what `benchmarks/engines.py` measured, and what ten billion rows take."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tools.simulate_schedule import RESULTS, read_costs, table
+
+PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
+MEASURED, SIMULATED = "<!-- measured -->", "<!-- simulated -->"
+ROWS, ACTIONS, COLUMNS, FILES = 10_000_000_000, 100_000, 20, 20_000
+WORKERS = [10, 100, 1_000, 10_000]
+RUN_BYTES = 64e6  # of rows that are sorted together
+HEADING = "\n## "
+
+
+MEASURED_TEXT = """\
+`python benchmarks/engines.py`: {rows:,} rows x {features} columns, k = {actions}, the default learner, processes of one
+machine. The policy files {same}.
+
+| | seconds | of `fit_log` | driver, MB | largest worker, MB | workers lost |
+| --- | ---: | ---: | ---: | ---: | ---: |
+{lines}
+
+Per row: {route:.2f} us to sort a file (statistics included), {subtree:.2f} us for subtrees, {join:.2f} us for a row
+that reaches a join. Per task: {task:.0f} ms beside its work. Of the rows of a contest {climbs:.0f} % climb on."""
+
+SIMULATED_TEXT = """\
+`python -m tools.simulate_schedule` runs the real task graph with these costs: {rows:,} rows x {columns} columns,
+k = {actions:,}, {files:,} files. The store holds {size:.1f} TB; every byte is written once and read once.
+
+{lines}
+
+Where it bends:
+
+- **The driver** hands tasks out one by one. Where that takes longer than the tasks, more workers do not help:
+  use larger files, and subtrees of more actions.
+- **The index** of where each action begins in each sorted run has {index:.0f} GB at this k, with runs of 64 MB, and
+  every task reads it. Runs must be larger, or actions be grouped, long before that; that is not built.
+- **Joins near the root** follow one another: log2 k of them, each with the rows that climbed so far. They are short as
+  long as few rows climb.
+- **Reading**: a subtree's rows lie in as many stretches as there are runs. Object stores charge requests, not bytes,
+  where a stretch has less than some hundred kB.
+- **The machines** are taken to be as fast as the one measured, and the store to give every worker what the last column
+  says."""
+
+
+def measured() -> str:
+    """Return the section of what was measured."""
+    found = json.loads(RESULTS.read_text())
+    lines = []
+    for way, run in found["runs"].items():
+        name = "`fit_log`, one process" if way == "fit_log" else f"{way} worker{'s' * (way != '1')}"
+        worker = f"{run['worker_mb']:.0f} | {run['tasks']['lost']}" if "worker_mb" in run else " | "
+        lines.append(f"| {name} | {run['seconds']:.1f} | {run['ratio']:.2f} | {run['driver_mb']:.0f} | {worker} |")
+    costs = found["costs"]
+    return MEASURED_TEXT.format(
+        rows=found["rows"],
+        features=found["features"],
+        actions=found["actions"],
+        same="are the same" if found["same_file"] else "differ",
+        lines="\n".join(lines),
+        task=1e3 * (costs["task"] + costs["driver"]),
+        climbs=100 * costs["climbs"],
+        **{name: 1e6 * costs[name] for name in ("route", "subtree", "join")},
+    )
+
+
+def simulated() -> str:
+    """Return the section of what is computed."""
+    n_bytes = ROWS * (20 + 4 * COLUMNS)
+    return SIMULATED_TEXT.format(
+        rows=ROWS,
+        columns=COLUMNS,
+        actions=ACTIONS,
+        files=FILES,
+        size=n_bytes / 1e12,
+        index=n_bytes / RUN_BYTES * 4 * ACTIONS / 1e9,
+        lines="\n".join(table(ROWS, ACTIONS, COLUMNS, FILES, WORKERS, read_costs(RESULTS))),
+    )
+
+
+def page(text: str) -> str:
+    """Return the page with its figures made anew."""
+    for mark, section in ((MEASURED, measured()), (SIMULATED, simulated())):
+        before, _, after = text.partition(mark)
+        _, heading, rest = after.partition(HEADING)
+        text = f"{before}{mark}\n\n{section}\n{heading}{rest}"
+    return text
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()
