@@ -24,7 +24,7 @@ machine. The policy files {same}.
 {lines}
 
 Per row, of the processor: {route:.2f} us to sort a file (statistics included), {subtree:.2f} us for subtrees,
-{join:.2f} us for a row that reaches a join. Per task: {task:.0f} ms of the driver. Of the
+{join:.2f} us for a row that reaches a join. Per task: {task:.0f} ms of the driver, planning included. Of the
 rows of a contest {climbs:.0f} % climb on."""
 
 SIMULATED_TEXT = """\

@@ -25,7 +25,11 @@ def write_logs(folder: Path, n_rows: int = 260, seed: int = 0) -> dict[str, list
             {"id": f"i{each}", **{f"g{j}": round(value, 4) for j, value in enumerate(items[each].tolist())}}
             for each in sets[row]
         ]
-        own = {"action": taken, "reward": float(log.reward[row]), "propensity": float(log.propensity[row])}
+        own: dict[str, Any] = {
+            "action": taken,
+            "reward": float(log.reward[row]),
+            "propensity": float(log.propensity[row]),
+        }
         rows.append({**x, **own, "eligible": eligible})
         place = [each["id"] for each in eligible].index(taken)
         lines.append("shared |u " + " ".join(f"{name}:{value}" for name, value in x.items()))
@@ -35,7 +39,7 @@ def write_logs(folder: Path, n_rows: int = 260, seed: int = 0) -> dict[str, list
             lines.append(f"{label}'{each['id']} |a {features}")
         lines.append("")
         multi = [{"id": each["id"], "a": {k: v for k, v in each.items() if k != "id"}} for each in eligible]
-        label_parts = {"_label_cost": -own["reward"], "_label_probability": own["propensity"]}  # type: ignore[operator]
+        label_parts = {"_label_cost": -own["reward"], "_label_probability": own["propensity"]}
         decisions.append(
             {**label_parts, "_label_Action": place + 1, "_labelIndex": place, "a": [place + 1], "p": [0.25],
              "c": {"u": x, "_multi": multi}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ ROWS: list[dict[str, Any]] = [
      "eligible": [{"id": "b", "price": 5.0, "kind": "y"}, {"id": "c", "price": None, "kind": "x"},
                   {"id": "a", "price": 3.0, "kind": "x"}]},
 ]  # fmt: skip
-WRITERS = {
+WRITERS: dict[str, Callable[[Path], Any]] = {
     "pandas.parquet": lambda path: pd.DataFrame(ROWS).to_parquet(path),
     "pandas.ndjson": lambda path: pd.DataFrame(ROWS).to_json(path, orient="records", lines=True),
     "polars.parquet": lambda path: pl.DataFrame(ROWS).write_parquet(path),

@@ -110,13 +110,15 @@ def test_label_actions_may_be_masked(make: Any, name: str) -> None:
     assert explorer.choose(X[0], available=["c"])[0] == "c"
 
 
-def test_rows_explored_under_a_mask_are_learned_from_with_one_over_what_was_available() -> None:
+def test_rows_explored_under_a_mask_are_learned_from_with_one_over_what_was_available(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Of the policy's own action, as many as were explored; all others."""
     labels = ["a", "b", "c", "d"]
     policy = OnlineRewardRegression(actions=labels)
     policy.partial_fit(np.ones((4, 1)), labels, reward=[0.0, 1.0, 0.5, 0.0], propensity=0.25)
     learned: list[tuple[str, float]] = []
-    policy.learn = lambda x, action, reward, propensity: learned.append((action, propensity))  # type: ignore[method-assign]
+    monkeypatch.setattr(policy, "learn", lambda x, action, reward, propensity: learned.append((action, propensity)))
     explorer = EpochGreedy(policy, learn_from="exploration", constant=0.4, exploration="agnostic", random_state=0)
     taken = Counter[str]()
     for _ in range(3000):

@@ -125,9 +125,10 @@ class LabelledActions(BaseEstimator, ActionPolicy):
         wanted = np.repeat(np.asarray(chosen).astype(actions.dtype), sets.sizes)
         pairs = sets.starts[:-1].astype(np.intp).copy()
         if (sets.ids.dtype.kind == "U") == (actions.dtype.kind == "U"):
-            hits = np.flatnonzero(np.asarray(wanted == sets.ids))
+            hits = np.flatnonzero(wanted == sets.ids)
             row = np.searchsorted(sets.starts, hits, side="right") - 1
-            pairs[row[~lost[row]]] = hits[~lost[row]]
+            known = ~np.asarray(lost)[row]
+            pairs[row[known]] = hits[known]
         return pairs
 
     def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:

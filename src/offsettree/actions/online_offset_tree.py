@@ -111,7 +111,8 @@ class OnlineActionOffsetTree(HashedActionPolicy):
     def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
         one = one_decision(x, actions)
         place = np.array([place_of(chosen, one.labels, len(one))], dtype=np.intp)
-        self._learn(*self._asked_of_one(one), place, np.array([reward]), np.array([propensity]))
+        data, starts, leaves, rank, size = self._asked_of_one(one)
+        self._learn(data, starts, leaves, rank, size, place, np.array([reward]), np.array([propensity]))
 
     def _learn(
         self,
@@ -189,7 +190,7 @@ class OnlineActionOffsetTree(HashedActionPolicy):
         self.n_reached_ = np.zeros(MOST_HEIGHTS, dtype=np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_sums"}
 
     @property

@@ -146,10 +146,12 @@ def _among_sets(
     columns = log_arguments(options, known_columns(policy))
     if columns["features"] is None:
         columns["features"] = features or None
-    more = {} if known.sets is None or not over_sets else {"action_features": known.sets.pair_features or None}
+    more: dict[str, Any] = (
+        {} if known.sets is None or not over_sets else {"action_features": known.sets.pair_features or None}
+    )
     scan = LoggedData.scan(options.log, action_sets=True, **columns, **sets, beside=beside, **more)
     found = scan.columns()
-    decider = policy if over_sets else LabelledActions.of(policy)
+    decider: Any = policy if over_sets else LabelledActions.of(policy)
     group = None
     if options.group is not None:
         group = group_codes(found.beside[options.group], len(found.log), f"column {options.group!r}")

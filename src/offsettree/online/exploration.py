@@ -155,6 +155,10 @@ class EpochGreedy(Explorer):
             super().learn(x, action, reward, 1 / n_actions, actions, available)
         return self
 
+    def _check_policy(self) -> None:
+        super()._check_policy()
+        self._learns_from_explored_only()
+
     def _learns_from_explored_only(self) -> bool:
         if not isinstance(self.learn_from, str) or self.learn_from not in ("all", "exploration"):
             raise ParameterError(f"learn_from must be 'all' or 'exploration'; got {self.learn_from!r}.")
