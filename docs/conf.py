@@ -48,8 +48,7 @@ exclude_patterns = [
     "gallery/GALLERY_HEADER.rst",
 ]
 templates_path = ["_templates"]
-# sphinx-gallery's settings hold functions; a pattern of a table of contents may match nothing yet.
-suppress_warnings = ["config.cache", "toc.empty_glob"]
+suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold functions
 
 # Markdown, as GitHub reads it; tests check the same headings.
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block", "attrs_inline"]

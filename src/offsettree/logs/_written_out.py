@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 
 from offsettree.logs._thrift import read_struct
 
-__all__ = ["claimed_by_arrow_file", "claimed_by_arrow_stream", "claimed_by_parquet", "written_out_bytes"]
-
 PARQUET = b"PAR1"
 # The numbers of fields in Parquet's own description of a file, of a group of rows, and of a chunk of a column.
 GROUPS, CHUNKS, ABOUT, TYPE, PATH, N_VALUES, DECOMPRESSED = 4, 1, 3, 1, 3, 5, 6

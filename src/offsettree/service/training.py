@@ -107,6 +107,7 @@ class Trainer:
         if n_rows < FEWEST_ROWS:
             raise ParameterError(f"there must be {FEWEST_ROWS} matured rows to learn from; there are {n_rows}.")
         command = [sys.executable, "-m", "offsettree.cli", "learn", "log.parquet", "--out", "policy.ot", "--json"]
+        command += ["--labels"]  # exclusions are masks; a loop decides by files over labels
         command += ["--action", "action", "--reward", "reward", "--propensity", "propensity"]
         command += ["--reward-range", repr(low), repr(high), *loop.settings.learn_options]
         with (folder / "errors.txt").open("wb") as errors:
