@@ -37,9 +37,9 @@ def write_lines(catalogue: Any, path: Path, *, with_labels: bool) -> None:
             file.write("\n".join(lines) + "\n\n")
 
 
-def vowpal(python: Path, options: str, folder: Path, core: int) -> dict[str, Any] | None:
+def vowpal(python: Path, options: str, folder: Path, core: int, *, timed: bool) -> dict[str, Any] | None:
     """Let another interpreter learn from log.txt and decide on new.txt; None where it cannot."""
-    command = [str(python), __file__, "vowpal", options, str(folder), str(core)]
+    command = [str(python), __file__, "vowpal" if timed else "vowpal, once", options, str(folder), str(core)]
     return _run(command)
 
 
@@ -57,7 +57,7 @@ def _run(command: list[str]) -> dict[str, Any] | None:
     return found
 
 
-def _vowpal_here(options: str, folder: Path, core: int) -> dict[str, Any]:
+def _vowpal_here(options: str, folder: Path, core: int, *, timed: bool) -> dict[str, Any]:
     from vowpalwabbit import Workspace
 
     if core >= 0:
@@ -70,14 +70,18 @@ def _vowpal_here(options: str, folder: Path, core: int) -> dict[str, Any]:
         return time.process_time() - started
 
     learn = f"--cb_adf {options} -b 18 -d {folder / 'log.txt'}"
-    (folder / "nothing.txt").write_text("", encoding="utf-8")
-    start = min(seconds(f"--cb_adf {options} -b 18 -d {folder / 'nothing.txt'}") for _ in range(3))
-    text = min(seconds(f"{learn} -f {model}") for _ in range(3))
-    seconds(f"{learn} --cache_file {cache} -k")
-    cached = min(seconds(f"{learn} --cache_file {cache} -f {model}") for _ in range(3))
+    found: dict[str, Any] = {}
+    if timed:
+        (folder / "nothing.txt").write_text("", encoding="utf-8")
+        start = min(seconds(f"--cb_adf {options} -b 18 -d {folder / 'nothing.txt'}") for _ in range(3))
+        seconds(f"{learn} --cache_file {cache} -k")
+        found["cache_seconds"] = min(seconds(f"{learn} --cache_file {cache}") for _ in range(3)) - start
+        cache.unlink()
+        found["text_seconds"] = min(seconds(f"{learn} -f {model}") for _ in range(3)) - start
+    else:
+        seconds(f"{learn} -f {model}")
     Workspace(f"--quiet -t -i {model} -d {folder / 'new.txt'} -p {folder / 'chosen.txt'}").finish()
-    cache.unlink()
-    return {"text_seconds": text - start, "cache_seconds": cached - start}
+    return found
 
 
 def _lightgbm_here(folder: Path) -> dict[str, Any]:
@@ -93,5 +97,8 @@ def _lightgbm_here(folder: Path) -> dict[str, Any]:
 
 if __name__ == "__main__":
     which, given, where, on = sys.argv[1:]
-    found = _vowpal_here(given, Path(where), int(on)) if which == "vowpal" else _lightgbm_here(Path(where))
+    if which == "lightgbm":
+        found = _lightgbm_here(Path(where))
+    else:
+        found = _vowpal_here(given, Path(where), int(on), timed=which == "vowpal")
     print(json.dumps(found))

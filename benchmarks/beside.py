@@ -1,4 +1,4 @@
-"""The table of the README: value and time of fitting beside other libraries, on the same logs, over five seeds.
+"""Value and time of fitting beside other libraries, on the same logs, over five seeds.
 
 All have their own defaults and one thread; seconds are processor time of the fit, without loading or compiling. Values
 are the true ones, on new rows. Each library is run by the interpreter of an environment of its own. An interrupted run

@@ -25,6 +25,7 @@ __all__ = [
     "Record",
     "RewardFacts",
     "RunFacts",
+    "SetFacts",
     "SourceFacts",
     "ValueFacts",
     "WeightFacts",
@@ -83,9 +84,13 @@ class EstimateFacts(ValueFacts):
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantFacts(Record):
-    """The best constant action, its value, and the policy's gain over it; `same` if the policy always takes it."""
+    """The best constant action, its value, and the policy's gain over it; `same` if the policy always takes it.
+
+    Of logs with action sets it is the most popular of each row's eligible actions (`popular`), and `action` is None.
+    """
 
     action: int | str | None = None
+    popular: bool | None = None
     picked_on: str | None = None
     value: float | None = None
     stderr: float | None = None
@@ -120,8 +125,29 @@ class RewardFacts(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SetFacts(Record):
+    """The eligible actions of a log's rows: how many, what is known of them, and how they were read.
+
+    `reading` has the names of columns that `offsettree.logs.ActionLogScan` takes; `pair_features` are of pairs of row
+    and action, `item_features` of an action wherever it is eligible. `popular` has the values of ids in training, by
+    which the most popular of later rows' actions is told.
+    """
+
+    fewest: int | None = None
+    mean: float | None = None
+    most: int | None = None
+    item_features: list[str] = field(default_factory=list)
+    pair_features: list[str] = field(default_factory=list)
+    reading: dict[str, Any] = field(default_factory=dict)
+    popular: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SourceFacts(Record):
-    """The log: its file, rows, features and actions; `columns` holds those of action, reward and propensity."""
+    """The log: its file, rows, features and actions; `columns` holds those of action, reward and propensity.
+
+    Of very many actions, `actions` has those that are logged or chosen most; `n_actions` are all.
+    """
 
     path: str | None = None
     rows: int | None = None
@@ -133,6 +159,8 @@ class SourceFacts(Record):
     notes: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
     actions: list[ActionFacts] = field(default_factory=list)
+    n_actions: int | None = None
+    sets: SetFacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,9 +216,13 @@ class WeightFacts(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureFacts(Record):
-    """A feature: the share of decisions that change when it is shuffled, and that in shares of the sum of all."""
+    """A feature: the share of decisions that change when it is shuffled, and that in shares of the sum of all.
+
+    `of` is "context", "action" or "pair" where actions have features as well.
+    """
 
     feature: str | None = None
+    of: str | None = None
     importance: float | None = None
     changes: float | None = None
 

@@ -31,7 +31,10 @@ def running(name: str, n_workers: int = 2) -> Iterator[Any]:
     elif name == "dask":
         distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
         limits: dict[str, Any] = {"processes": True, "dashboard_address": None, "memory_limit": "600MB"}
+        import dask
+
         with (
+            dask.config.set({"distributed.scheduler.allowed-failures": 0}),  # we ourselves run tasks again
             distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, **limits) as cluster,
             distributed.Client(cluster) as client,
         ):

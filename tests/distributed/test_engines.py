@@ -59,8 +59,9 @@ def test_tasks_return_results_errors_and_the_loss_of_a_worker(client: Any) -> No
         assert [wait_for(engine, task) for task in tasks] == [0, 3, 6, 9, 12, 15, 18, 21]
         with pytest.raises(ValueError, match="told to fail"):
             wait_for(engine, engine.submit(fail))
-        with pytest.raises(WorkerLostError):
-            wait_for(engine, engine.submit(die))
+        if AT_LENGTH or isinstance(client, LocalEngine):  # others take long to start workers anew
+            with pytest.raises(WorkerLostError):
+                wait_for(engine, engine.submit(die))
         assert wait_for(engine, engine.submit(mul, 2, 3)) == 6
         engine.cancel([engine.submit(mul, 1, 1)])
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from offsettree import OffsetTree, RewardBoosting, load, save
 from offsettree.models import _by_numpy, graph
 from offsettree.models.layout import HAS_INFINITY, HAS_NAN
 from offsettree.models.planes import Planes
+from offsettree.models.scores import LeafMeans
 from tests.strategies import seeds
 from tests.suites.policies import fitted, make_log
 
@@ -79,6 +81,28 @@ def test_what_kernels_refuse_is_refused(name: str) -> None:
         for odd in (0.0, np.nan, np.inf, -np.inf):
             x = np.array([0.1, odd, 0.2, -0.7])
             assert by_numpy(x) == compiled(x)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("reward regression", "doubly robust"))])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_one_row_alone_has_the_numbers_that_it_has_in_a_table(name: str, dtype: Any) -> None:
+    model = fitted(name)._ready().model
+    X = (3 * np.random.default_rng(1).standard_normal((50, 4))).astype(dtype)
+    for summand in getattr(model, "summands", ()):
+        numbers_of = summand.of_one_row()
+        np.testing.assert_array_equal(np.stack([numbers_of(x) for x in X]), summand.scores(X))
+
+
+def test_leaf_means_are_the_product_of_the_shares_of_trees_with_what_leaves_hold() -> None:
+    (means,) = (each for each in fitted("doubly robust")._ready().model.summands if isinstance(each, LeafMeans))
+    X = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
+    trees, n_trees = means.trees.for_sums(), means.trees.n_trees
+    leaves = np.stack([_by_numpy.leaves_of(*trees, x.astype(np.float64)) for x in X])
+    share = sp.csr_array(
+        (np.full(leaves.size, 1 / n_trees), leaves.ravel(), np.arange(len(X) + 1) * n_trees),
+        shape=(len(X), means.means.shape[0]),
+    )
+    np.testing.assert_array_equal(means.scores(X), (share @ means.means).toarray())
 
 
 @given(seeds, st.integers(1, 40), st.booleans())

@@ -386,7 +386,8 @@ def test_only_small_parts_are_learned_by_reward_boosting_of_fewer_folds(monkeypa
         plain(self, log)
 
     monkeypatch.setattr(RewardBoosting, "_fit", spy)
-    log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+    X, y = load_iris(return_X_y=True)
+    log = simulate_log(X, y, random_state=0)
     PolicySearch([ConstantPolicy(), RewardBoosting(n_trees=2)], nested=False, random_state=0).fit(**log.arrays())
 
     assert [n_folds for n_rows, n_folds in folds if n_rows < 150] == [3, 3]

@@ -16,7 +16,7 @@ from offsettree._sparse import as_csr
 from offsettree.actions.eligible import ID
 from offsettree.exceptions import FeatureError
 
-__all__ = ["Hashed", "hash_ids", "hash_mapping", "hash_mappings", "hash_table"]
+__all__ = ["Hashed", "dense_keys", "even_starts", "hash_ids", "hash_mapping", "hash_mappings", "hash_table", "id_key"]
 
 MISSING = " is missing"
 LARGEST = float(np.finfo(np.float32).max)
@@ -152,7 +152,7 @@ def _hash_alike(rows: Sequence[Mapping[str, Any]], names: tuple[str, ...]) -> Ha
             return None
         if not math.isfinite(float(numbers.sum())):
             return None
-        return Hashed(_keys_of_names(names, len(rows)), numbers, _starts(len(rows), len(names)))
+        return Hashed(_keys_of_names(names, len(rows)), numbers, even_starts(len(rows), len(names)))
     keys = np.empty((len(rows), len(names)), dtype=np.uint64)
     values = np.ones((len(rows), len(names)), dtype=np.float32)
     for place, name in enumerate(names):
@@ -179,7 +179,8 @@ def _keys_of_names(names: tuple[str, ...], n_rows: int) -> NDArray[np.uint64]:
 
 
 @lru_cache(256)
-def _starts(n_rows: int, n_columns: int) -> NDArray[np.int64]:
+def even_starts(n_rows: int, n_columns: int) -> NDArray[np.int64]:
+    """Return where each row begins if all have as many features."""
     return np.arange(n_rows + 1, dtype=np.int64) * n_columns
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,20 @@ from numpy.typing import NDArray
 from offsettree._features import is_sparse, take_rows
 from offsettree._sparse import as_csr
 from offsettree._validation import shown
-from offsettree.actions._hashing import Hashed, dense_keys, hash_mapping, hash_mappings, hash_table, id_key
+from offsettree.actions._hashing import (
+    Hashed,
+    dense_keys,
+    even_starts,
+    hash_mapping,
+    hash_mappings,
+    hash_table,
+    id_key,
+)
 from offsettree.actions.eligible import labels_of
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
 
-__all__ = ["OneDecision", "one_decision", "one_taken", "place_of"]
+__all__ = ["OneDecision", "one_decision", "one_row_of", "one_taken", "place_of"]
 
 
 class OneDecision:
@@ -83,7 +93,15 @@ def _of_sets(sets: ActionSets) -> Hashed:
     return Hashed(keys, values, starts)
 
 
+@lru_cache(256)
+def one_row_of(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return what kernels take for one row of n actions that are not items of a table: items of each, and starts."""
+    return np.zeros(n, dtype=np.intp), np.array([0, n], dtype=np.intp)
+
+
 def _numbers(x: Any) -> Hashed:
+    if type(x) is np.ndarray and x.ndim == 1 and x.dtype.kind in "fiu":
+        return _dense(x.reshape(1, -1), "x")
     values = as_csr(x).toarray() if is_sparse(x) else x
     try:
         array = np.asarray(values, dtype=np.float64)
@@ -99,9 +117,9 @@ def _numbers(x: Any) -> Hashed:
 def _dense(table: NDArray[Any], what: str) -> Hashed:
     with np.errstate(over="ignore"):
         values = table.astype(np.float32).ravel()
-    if not np.isfinite(values).all():
+    # A sum is finite if all are, but for numbers that are very large: then each is looked at.
+    if not math.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
         raise FeatureError(
             f"{what} must be finite; got NaN or infinity. Fill gaps, or pass mappings of names to values."
         )
-    n_rows, n_columns = table.shape
-    return Hashed(dense_keys(n_rows, n_columns), values, np.arange(n_rows + 1, dtype=np.int64) * n_columns)
+    return Hashed(dense_keys(*table.shape), values, even_starts(*table.shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -124,31 +125,23 @@ class LabelledActions(BaseEstimator, ActionPolicy):
         wanted = np.repeat(np.asarray(chosen).astype(actions.dtype), sets.sizes)
         pairs = sets.starts[:-1].astype(np.intp).copy()
         if (sets.ids.dtype.kind == "U") == (actions.dtype.kind == "U"):
-            hits = np.flatnonzero(np.asarray(wanted == sets.ids))
+            hits = np.flatnonzero(wanted == sets.ids)
             row = np.searchsorted(sets.starts, hits, side="right") - 1
-            pairs[row[~lost[row]]] = hits[~lost[row]]
+            known = ~np.asarray(lost)[row]
+            pairs[row[known]] = hits[known]
         return pairs
 
-    def decide(self, x: Any, actions: Any) -> Any:
-        """Return the id of the best action for one context.
-
-        Parameters
-        ----------
-        x : mapping of names to values, or sequence of numbers
-            The context.
-        actions : list of ids, list of mappings with an id, or ActionSets of one row
-            The eligible actions.
-        """
-        plain = isinstance(actions, list | tuple) and not any(hasattr(each, "keys") for each in actions)
+    def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
+        plain = isinstance(actions, list | tuple) and not any(isinstance(each, Mapping) for each in actions)
         labels = list(actions) if plain else labels_of(actions)
         if not labels:
             raise ActionError("actions must have ids, as this policy knows nothing else; and at least one of them.")
         known = set(self.policy_.actions_.tolist())
         eligible = [each for each in labels if each in known]
         if not eligible:
-            return labels[0]
+            return 0, labels
         row = x if self.encoder_ is None else self.encoder_.encode([x])[0]
-        return self.policy_.decide(row, available=eligible)
+        return labels.index(self.policy_.decide(row, available=eligible)), labels
 
 
 def _mask(sets: ActionSets, actions: NDArray[Any]) -> NDArray[np.bool_]:

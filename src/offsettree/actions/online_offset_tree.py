@@ -11,7 +11,7 @@ from offsettree._features import Features
 from offsettree._validation import is_number
 from offsettree.actions import _kernels_duels as kernels
 from offsettree.actions._hashed_policy import NO_IDS, NOTHING, HashedActionPolicy, Interactions, item_of, most
-from offsettree.actions._one_decision import OneDecision, one_decision, place_of
+from offsettree.actions._one_decision import OneDecision, one_decision, one_row_of, place_of
 from offsettree.actions._tournament import leaves_in_order, seeded_order
 from offsettree.actions.policy import ActionLog, check_choice
 from offsettree.exceptions import ParameterError
@@ -111,7 +111,8 @@ class OnlineActionOffsetTree(HashedActionPolicy):
     def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
         one = one_decision(x, actions)
         place = np.array([place_of(chosen, one.labels, len(one))], dtype=np.intp)
-        self._learn(*self._asked_of_one(one), place, np.array([reward]), np.array([propensity]))
+        data, starts, leaves, rank, size = self._asked_of_one(one)
+        self._learn(data, starts, leaves, rank, size, place, np.array([reward]), np.array([propensity]))
 
     def _learn(
         self,
@@ -160,10 +161,11 @@ class OnlineActionOffsetTree(HashedActionPolicy):
 
     def _asked_of_one(self, one: OneDecision) -> tuple[Any, ...]:
         n, id_keys = len(one), one.id_keys() if self.id_effects else NO_IDS
-        data = one.x, NOTHING, np.zeros(n, np.intp), one.pairs, id_keys
+        item, starts = one_row_of(n)
+        data = one.x, NOTHING, item, one.pairs, id_keys
         ids = np.arange(n) if one.labels is None else np.asarray(one.labels)
         leaves, rank = self._order(ids, None)
-        return data, np.array([0, n], dtype=np.intp), leaves, rank, most(one.x, one.pairs)
+        return data, starts, leaves, rank, most(one.x, one.pairs)
 
     def _order(self, ids: NDArray[Any], sets: ActionSets | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the leaves of each row from left to right, and the rank of every pair's id, by which ties are won."""
@@ -188,7 +190,7 @@ class OnlineActionOffsetTree(HashedActionPolicy):
         self.n_reached_ = np.zeros(MOST_HEIGHTS, dtype=np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_sums"}
 
     @property

@@ -11,7 +11,7 @@ from offsettree._features import Features
 from offsettree.actions import _kernels_bilinear as kernels
 from offsettree.actions._hashed_policy import NO_IDS, NOTHING, HashedActionPolicy, Interactions, item_of, most
 from offsettree.actions._hashing import Hashed
-from offsettree.actions._one_decision import OneDecision, one_decision, one_taken
+from offsettree.actions._one_decision import OneDecision, one_decision, one_row_of, one_taken
 from offsettree.actions.policy import ActionLog, RewardPredictor, check_choice
 from offsettree.logs import ActionSets
 
@@ -154,10 +154,11 @@ class OnlineActionRegression(RewardPredictor, HashedActionPolicy):
     def _asked_for_one(self, one: OneDecision, out: NDArray[Any]) -> tuple[Any, ...]:
         self._check_fitted()
         n, id_keys = len(one), one.id_keys() if self.id_effects else NO_IDS
+        item, starts = one_row_of(n)
         size = len(one.x.keys) + len(one.pairs.keys) + 2
         return (
-            self.weights_, self.scales_, self.totals_, self._settings(), one.x, NOTHING, np.zeros(n, np.intp),
-            one.pairs, id_keys, np.array([0, n], dtype=np.intp), size, out,
+            self.weights_, self.scales_, self.totals_, self._settings(), one.x, NOTHING, item, one.pairs, id_keys,
+            starts, size, out,
         )  # fmt: skip
 
     @property

@@ -12,18 +12,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree.actions import LabelledActions, PopularAction
+from offsettree.cli._action_sets import policy_sets
 from offsettree.cli._options import column_types, log_arguments
 from offsettree.cli._policy_text import mapping
 from offsettree.cli._row_encoder import encoder_for
 from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate, estimate_propensity, evaluate
-from offsettree.exceptions import ActionError, OffsetTreeWarning
-from offsettree.facts import Facts
+from offsettree.evaluation.parts import MODEL_METHODS
+from offsettree.exceptions import ActionError, OffsetTreeWarning, ParameterError
+from offsettree.facts import Facts, SourceFacts
+from offsettree.learners import make_learner
 from offsettree.logs import LogColumns, LoggedData, read_columns
-from offsettree.workflow.comparison import Comparison, best_constant, compare_with_constant, with_doubts
+from offsettree.workflow.comparison import (
+    Comparison,
+    best_constant,
+    compare_over_sets,
+    compare_with_constant,
+    with_doubts,
+)
 from offsettree.workflow.facts import propensity_note
 from offsettree.workflow.holdout import group_codes
 from offsettree.workflow.leaks import find_leaks
+from offsettree.workflow.set_facts import popular_of
 
 __all__ = [
     "Contender",
@@ -36,6 +47,7 @@ __all__ = [
 ]
 
 ROLES = ("action", "reward", "propensity")
+SAME = 1e-12
 
 
 @dataclass(frozen=True)
@@ -97,6 +109,11 @@ def contenders(given: list[str], loaded: dict[str, Any], options: argparse.Names
     """
     found: dict[str, Contender] = {}
     for name, policy in loaded.items():
+        known = Facts.read(policy.manifest.get("facts")).log
+        sets = policy_sets(options, options.log, known.sets if policy_takes_sets(policy) else None)
+        if sets is not None:
+            found[name] = _among_sets(name, policy, known, sets, options)
+            continue
         rows = _read_for(policy, Path(name), options)
         found[name] = Contender(name, policy, policy.predict(rows.log.X), *rows)
     labels = [name for name in given if name not in loaded]
@@ -104,9 +121,74 @@ def contenders(given: list[str], loaded: dict[str, Any], options: argparse.Names
         first = next(iter(found.values()), None)
         rows = _read_alone(options) if first is None else _Rows(first.log, first.notes, first.doubts, first.group)
         for name in labels:
+            if rows.log.action_sets is not None:
+                found[name] = _constant_among_sets(name, rows, options)
+                continue
             label = find_label(name, rows.log.actions, options.log)
             found[name] = Contender(name, None, np.full(len(rows.log), label, dtype=rows.log.action.dtype), *rows)
     return [found[name] for name in given]
+
+
+def policy_takes_sets(policy: Any) -> bool:
+    """Return whether a loaded policy is over action sets."""
+    return bool(getattr(policy, "takes_action_sets", False))
+
+
+def _among_sets(
+    name: str, policy: Any, known: SourceFacts, sets: dict[str, Any], options: argparse.Namespace
+) -> Contender:
+    """Read a log with action sets, as the policy was learned from, and let the policy decide among them."""
+    if options.propensity_estimated:
+        raise ParameterError("--propensity-estimated is for logs of labels: leave it out for a log with action sets.")
+    beside = [] if options.group is None else [options.group]
+    over_sets = policy_takes_sets(policy)
+    features = known.features if over_sets else policy.encoder.names_in if policy.encoder is not None else None
+    columns = log_arguments(options, known_columns(policy))
+    if columns["features"] is None:
+        columns["features"] = features or None
+    more: dict[str, Any] = (
+        {} if known.sets is None or not over_sets else {"action_features": known.sets.pair_features or None}
+    )
+    scan = LoggedData.scan(options.log, action_sets=True, **columns, **sets, beside=beside, **more)
+    found = scan.columns()
+    decider: Any = policy if over_sets else LabelledActions.of(policy)
+    group = None
+    if options.group is not None:
+        group = group_codes(found.beside[options.group], len(found.log), f"column {options.group!r}")
+    doubts = find_leaks(found.log.X, found.log.action, found.log.reward)
+    decisions = decider.predict(found.log.X, found.log.action_sets)
+    doubts += _same_rows(found.log, known)
+    return Contender(name, policy, decisions, found.log, [], doubts, group)
+
+
+def _same_rows(log: LoggedData, known: SourceFacts) -> list[str]:
+    """Return a reason not to trust a verdict if these are the rows that the policy was learned from."""
+    low, high, mean = (getattr(known.reward, name) for name in ("min", "max", "mean"))
+    is_same = known.rows == len(log) and (low, high) == (log.reward.min(), log.reward.max())
+    if not is_same or mean is None or abs(mean - log.reward.mean()) > SAME * (1 + abs(mean)):
+        return []
+    text = (
+        "the policy seems to have been trained on these rows: they are as many as those it learned from, with the same "
+        "rewards. Its value is too high; evaluate it on other rows."
+    )
+    return [text]
+
+
+def _constant_among_sets(name: str, rows: _Rows, options: argparse.Namespace) -> Contender:
+    """Return the policy that takes one action wherever it is eligible, and the most popular one elsewhere."""
+    sets: Any = rows.log.action_sets
+    label = find_label(name, np.unique(sets.ids), options.log)
+    popular = PopularAction(reward_range=_range_of(rows.log)).fit(**rows.log.arrays())
+    decisions = popular.predict(rows.log.X, sets).copy()
+    row = np.repeat(np.arange(len(sets)), sets.sizes)[sets.ids == label]
+    decisions[row] = label
+    note = f"{name!r} is taken where it is eligible, in {len(row):,} of {len(sets):,} rows; elsewhere the most popular."
+    return Contender(name, None, decisions, rows.log, [*rows.notes, note], rows.doubts, rows.group)
+
+
+def _range_of(log: LoggedData) -> tuple[float, float]:
+    low, high = float(log.reward.min()), float(log.reward.max())
+    return low, high if high > low else low + 1.0
 
 
 def find_label(text: str, actions: NDArray[Any], where: object) -> Any:
@@ -195,8 +277,30 @@ def evaluate_one(contender: Contender, arguments: dict[str, Any], baseline: Any 
     policy = contender.policy if contender.policy is not None else contender.decisions
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)
-        estimate = evaluate(policy, **contender.log.judged(), baseline=baseline, group=contender.group, **arguments)
+        if contender.log.action_sets is not None:
+            policy, parts = contender.decisions, contender.log.arrays()
+            arguments = arguments | _linear(arguments)
+        else:
+            parts = contender.log.judged()
+        estimate = evaluate(policy, **parts, baseline=baseline, group=contender.group, **arguments)
     return with_doubts(estimate, contender.doubts)
+
+
+def _linear(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return a reward model over features of context and action that does not take long."""
+    needs_model = arguments["method"] in MODEL_METHODS
+    return {"reward_model": make_learner("ridge", "regressor")} if needs_model else {}
+
+
+def _compare_among_sets(contender: Contender, arguments: dict[str, Any]) -> tuple[Comparison, str]:
+    log = contender.log
+    popular = popular_of(Facts.read(contender.policy.manifest.get("facts")).log.sets)
+    picked_on = "training rows" if popular is not None else "these rows"
+    if popular is None:
+        popular = PopularAction(reward_range=_range_of(log)).fit(**log.arrays())
+    chosen = popular.predict(log.X, log.action_sets)  # type: ignore[arg-type]
+    found = compare_over_sets(contender.decisions, chosen, log, group=contender.group, **arguments)
+    return replace(found, picked_here=picked_on == "these rows").doubted(contender.doubts), picked_on
 
 
 def compare_saved(
@@ -208,6 +312,8 @@ def compare_saved(
     have it, it is the action `named` by the user. Failing that, it is the best one of this log: that estimate is
     optimistic, as the same rows pick and value the action, so no verdict rests on it.
     """
+    if contender.log.action_sets is not None:
+        return _compare_among_sets(contender, arguments)
     log, constant = contender.log, Facts.read(contender.policy.manifest.get("facts")).constant
     action: Any = None if constant is None else constant.action
     picked_on = "training rows"

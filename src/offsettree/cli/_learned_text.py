@@ -11,7 +11,7 @@ from offsettree.cli._output import columns, paragraph, print_line, print_notes, 
 from offsettree.registry import POLICIES
 
 if TYPE_CHECKING:
-    from offsettree.facts import CandidateFacts, Facts, PolicyFacts
+    from offsettree.facts import CandidateFacts, Facts, PolicyFacts, SetFacts
 
 __all__ = ["print_learned"]
 
@@ -21,8 +21,10 @@ def print_learned(facts: Facts, options: argparse.Namespace) -> None:
     from offsettree.workflow.rules import rule_lines
 
     log, policy = facts.log, facts.policy
-    n_actions, n_features = len(log.actions), len(log.features)
+    n_actions, n_features = log.n_actions or len(log.actions), len(log.features)
     print_line(f"Read {log.rows:,} decisions among {n_actions:,} actions from {log.path}, {n_features:,} features.")
+    if log.sets is not None:
+        print_line(paragraph(_eligible_line(log.sets)))
     print_notes(log.notes)
     if facts.candidates:
         print_line()
@@ -43,16 +45,27 @@ def print_learned(facts: Facts, options: argparse.Namespace) -> None:
         print_line("The rules of the policy kept:")
         for line in lines:
             print_line(f"  {shown(line)}")
+    if log.sets is not None and facts.importance:
+        print_line()
+        print_line(paragraph(_importance_line(facts)))
     print_line()
     print_line(paragraph(str(facts.conclusion)))
     if facts.use == "constant" and facts.constant is not None and not facts.constant.same:
-        print_line(paragraph("The file has the learned policy all the same; --learner constant writes the other."))
+        other = "popular-action" if facts.constant.popular else "constant"
+        print_line(paragraph(f"The file has the learned policy all the same; --learner {other} writes the other."))
     for warning in facts.warnings:
         print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
     print_line()
     written = [f"policy: {options.out}"] + ([f"report: {options.report}"] if options.report else [])
     print_line("Written " + ", ".join(written))
     sys.stdout.flush()
+
+
+def _eligible_line(sets: SetFacts) -> str:
+    """Say how many actions are eligible at a time, and what is known of them."""
+    fewest, most, known = sets.fewest, sets.most, len(sets.item_features) + len(sets.pair_features)
+    span = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f"Each is among {span} eligible actions, with {known:,} feature{'s' * (known != 1)} of their own."
 
 
 def _refit_note(facts: Facts) -> str:
@@ -62,6 +75,16 @@ def _refit_note(facts: Facts) -> str:
         f"These figures are of the policy learned from {n_train:,} rows ({100 * n_train / n_rows:.0f} %). The one kept "
         f"was learned again, with the same settings, from all {n_rows:,}."
     )
+
+
+def _importance_line(facts: Facts) -> str:
+    """Name the features that matter most."""
+    parts = [
+        f"{each.feature} of the {each.of} {100 * (each.changes or 0):.0f} %"
+        for each in facts.importance[:5]
+        if each.changes
+    ]
+    return f"Decisions that change when a feature is shuffled: {', '.join(parts) or 'none'}."
 
 
 def _distillation_note(policy: PolicyFacts) -> str:

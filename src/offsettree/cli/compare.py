@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree._messages import as_options
+from offsettree.cli._action_sets import add_action_options
 from offsettree.cli._options import add_common_options, add_log_options, policy_files, require_files
 from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes
 from offsettree.cli.evaluate import add_evaluation_options
@@ -27,6 +28,7 @@ def configure(command: argparse.ArgumentParser) -> None:
         "are compared with the first, unless --baseline names another",
     )
     add_log_options(command)
+    add_action_options(command)
     add_evaluation_options(command)
     add_common_options(command, seed=True)
     command.set_defaults(run=run)
@@ -38,10 +40,10 @@ def run(options: argparse.Namespace) -> int:
     given = list(options.policies) + ([] if options.baseline is None else [options.baseline])
     files = policy_files(given)
     from offsettree.cli._evaluation import contenders, evaluate_one, evaluation_arguments, note_ambiguous
-    from offsettree.policy_file import load
+    from offsettree.policy_file import load_any
     from offsettree.workflow.facts import estimate_facts, interval_facts
 
-    loaded = {name: load(name) for name in files}
+    loaded = {name: load_any(name) for name in files}
     found = contenders(given, loaded, options)
     note_ambiguous(loaded, found[0].log.actions)
     default_arguments = evaluation_arguments(options, next(iter(loaded.values()), None), found[0].log)

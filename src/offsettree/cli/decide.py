@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from offsettree.cli._action_sets import add_action_options, policy_sets
+from offsettree.cli._decide_among import decide_among
 from offsettree.cli._options import (
     add_common_options,
     add_reading_options,
@@ -18,6 +20,7 @@ from offsettree.cli._options import (
 )
 from offsettree.cli._output import print_json, print_line
 from offsettree.exceptions import ParameterError
+from offsettree.facts import Facts, SetFacts
 
 __all__ = ["EXAMPLE", "configure"]
 
@@ -37,6 +40,7 @@ def configure(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--keep", metavar="COL", nargs="+", default=[], help="columns of DATA to copy to the output")
     command.add_argument("--rank", type=int, metavar="N", help="write the N best actions, best first, one per column")
+    add_action_options(command)
     add_reading_options(command)
     add_common_options(command)
     command.set_defaults(run=run)
@@ -51,16 +55,17 @@ def run(options: argparse.Namespace) -> int:
     from offsettree.logs import write_table
     from offsettree.logs.readers import table_of
     from offsettree.logs.writers import check_output
-    from offsettree.policy_file import load
+    from offsettree.policy_file import load_any
 
     if options.json and options.out is None:
         raise ParameterError("--json prints a summary: give -o FILE for the decisions.")
     if options.out is not None:
         check_output(options.out)
         refuse_to_overwrite(options.out, [options.data, options.policy], "--out")
-    policy = load(options.policy)
-    encoder = encoder_for(policy, options.policy)
-    names = encoder.names_in
+    policy = load_any(options.policy)
+    known = Facts.read(policy.manifest.get("facts")).log
+    over_sets = getattr(policy, "takes_action_sets", False)
+    sets = policy_sets(options, options.data, (known.sets or SetFacts()) if over_sets else None)
     reserved = {"row", "decision", *(f"decision_{place + 1}" for place in range(options.rank or 0))}
     if clash := [name for name in options.keep if name in reserved]:
         raise ParameterError(
@@ -69,9 +74,28 @@ def run(options: argparse.Namespace) -> int:
     counts: dict[Any, int] = {}
     n_rows = 0
 
-    def decided() -> Iterator[pa.Table]:
+    def count(decision: Any) -> None:
         nonlocal n_rows
-        for chunk in _chunks(options, encoder, [*names, *options.keep]):
+        for label in decision.tolist():
+            counts[label] = counts.get(label, 0) + 1
+        n_rows += len(decision)
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{n_rows:,} rows")
+            sys.stderr.flush()
+
+    def clear() -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
+
+    def decided() -> Iterator[pa.Table]:
+        if sets is not None:
+            for columns, decision in decide_among(policy, known, sets, options, CHUNK_ROWS):
+                count(decision)
+                yield pa.table(columns)
+            clear()
+            return
+        encoder = encoder_for(policy, options.policy)
+        for chunk in _chunks(options, encoder, [*encoder.names_in, *options.keep]):
             table = table_of(chunk)
             columns = {"row": pa.array(range(n_rows + 1, n_rows + len(table) + 1))}
             columns |= {name: table[name] for name in options.keep}
@@ -83,15 +107,9 @@ def run(options: argparse.Namespace) -> int:
                 ranked = policy.rank(X, options.rank)
                 decision = ranked[:, 0]
                 columns |= {f"decision_{i + 1}": pa.array(ranked[:, i].tolist()) for i in range(ranked.shape[1])}
-            for label in decision.tolist():
-                counts[label] = counts.get(label, 0) + 1
-            n_rows += len(table)
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r\x1b[K{n_rows:,} rows")
-                sys.stderr.flush()
+            count(decision)
             yield pa.table(columns)
-        if sys.stderr.isatty():
-            sys.stderr.write("\r\x1b[K")
+        clear()
 
     if options.out is None:
         _print_csv(decided())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree._messages import as_options
+from offsettree.cli._action_sets import add_action_options
 from offsettree.cli._options import add_common_options, add_log_options, policy_files, require_files
 from offsettree.cli._output import paragraph, print_json, print_line, print_notes
 from offsettree.cli._require import add_require_option, exit_code
@@ -23,6 +24,7 @@ def configure(command: argparse.ArgumentParser) -> None:
     command.add_argument("policy", type=Path, metavar="POLICY", help="a policy file")
     command.add_argument("log", type=Path, metavar="LOG", help="a file, or a folder of files, not used for training")
     add_log_options(command)
+    add_action_options(command)
     group = add_evaluation_options(command)
     add_require_option(group)
     add_common_options(command, seed=True)
@@ -73,11 +75,11 @@ def run(options: argparse.Namespace) -> int:
         evaluation_arguments,
         note_ambiguous,
     )
-    from offsettree.policy_file import load
+    from offsettree.policy_file import load_any
     from offsettree.workflow import advice
     from offsettree.workflow.facts import constant_facts, estimate_facts
 
-    found = contenders(given, {name: load(name) for name in files}, options)
+    found = contenders(given, {name: load_any(name) for name in files}, options)
     own, other = found[0], found[1] if len(found) > 1 else None
     note_ambiguous({} if other is None or other.policy is None else {other.name: other.policy}, own.log.actions)
     arguments = evaluation_arguments(options, own.policy, own.log)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree._messages import as_options
+from offsettree.cli._action_sets import add_action_options, inspected_sets
 from offsettree.cli._options import add_common_options, add_log_options, is_policy_file, log_arguments, require_files
 from offsettree.cli._output import columns, paragraph, print_json, print_line, print_notes, shown
 from offsettree.cli._policy_text import features_of, learner_of, mapping, number, text, tree_lines, worth_of
@@ -24,6 +25,7 @@ def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     command.add_argument("path", type=Path, metavar="POLICY|LOG", help="a policy file, or a log: a file or a folder")
     add_log_options(command)
+    add_action_options(command)
     add_common_options(command)
     command.set_defaults(run=run)
 
@@ -32,15 +34,16 @@ def run(options: argparse.Namespace) -> int:
     """Print a summary of a policy file or of a log."""
     require_files(options.path)
     if is_policy_file(options.path):
-        from offsettree.policy_file import load
+        from offsettree.policy_file import load_any
 
-        policy = load(options.path)
+        policy = load_any(options.path)
         facts = _policy_facts(options.path, policy)
         print_facts = partial(_print_policy, policy=policy)
     else:
         from offsettree.workflow.inspection import inspect_log
 
-        facts = inspect_log(options.path, **log_arguments(options))
+        sets = inspected_sets(options, options.path)
+        facts = inspect_log(options.path, **log_arguments(options), **({} if sets is None else {"sets": sets}))
         print_facts = partial(_print_log)
     if options.json:
         print_json(facts)
@@ -57,10 +60,16 @@ def _policy_facts(path: Path, policy: Any) -> dict[str, Any]:
 def _print_policy(manifest: dict[str, Any], policy: Any) -> None:
     from offsettree.workflow.rules import rule_lines
 
-    known, labels = Facts.read(manifest.get("facts")), policy.actions_.tolist()
+    known = Facts.read(manifest.get("facts"))
     log, training = known.log, mapping(manifest.get("training"))
-    print_line(f"{manifest['path']}: a policy of {manifest['bytes']:,} bytes, {len(labels):,} actions")
-    print_line(paragraph(f"  actions   {_first_few(labels)}", " " * 12))
+    over_sets = bool(getattr(policy, "takes_action_sets", False))
+    labels = [] if over_sets else policy.actions_.tolist()
+    what = "over actions with features" if over_sets else f"{len(labels):,} actions"
+    print_line(f"{manifest['path']}: a policy of {manifest['bytes']:,} bytes, {what}")
+    if over_sets:
+        _print_eligible(log)
+    else:
+        print_line(paragraph(f"  actions   {_first_few(labels)}", " " * 12))
     title, settings = learner_of(manifest, known)
     seconds = number(known.policy.seconds, ".1f")
     if title:
@@ -76,7 +85,9 @@ def _print_policy(manifest: dict[str, Any], policy: Any) -> None:
         print_line(paragraph(f"  learned   {source}", " " * 12))
     elif "n_rows_seen" in training:
         print_line(f"  learned   from {number(training['n_rows_seen'])} rows")
-    features = _first_few(features_of(manifest, known)) or f"{policy.n_features_in_:,} numbers without names"
+    features = _first_few(features_of(manifest, known))
+    if not features:
+        features = "unknown names" if over_sets else f"{policy.n_features_in_:,} numbers without names"
     print_line(paragraph(f"  features  {features}", " " * 12))
     if worth := worth_of(manifest, known):
         print_line(paragraph(f"  worth     {worth}", " " * 12))
@@ -85,14 +96,15 @@ def _print_policy(manifest: dict[str, Any], policy: Any) -> None:
         rows_of_table = [["feature", "decisions that change when it is shuffled"]]
         for each in known.importance[:MOST_SHOWN]:
             percent = number(None if each.changes is None else 100.0 * each.changes, ".1f")
-            rows_of_table.append([shown("?" if each.feature is None else each.feature), f"{percent} %"])
+            of = f" ({each.of})" if each.of else ""
+            rows_of_table.append([shown("?" if each.feature is None else each.feature) + of, f"{percent} %"])
         print_line(columns(rows_of_table))
     if rules := rule_lines(known.rules):
         print_line()
         print_line("The rules:")
         for line in rules:
             print_line(f"  {shown(line)}")
-    tree, recorded = _tree_of(policy), known.tree
+    tree, recorded = None if over_sets else _tree_of(policy), known.tree
     if tree is not None or recorded:
         print_line()
         print_line("The tree of actions, with the rows of each contest.")
@@ -100,6 +112,18 @@ def _print_policy(manifest: dict[str, Any], policy: Any) -> None:
             print_line(line)
     for warning in known.warnings:
         print_line(paragraph(f"Warning: {shown(warning)}", "  "))
+
+
+def _print_eligible(log: SourceFacts) -> None:
+    """Print how many actions there were to choose from, and which features they have."""
+    if log.sets is None:
+        return
+    sets = log.sets
+    span = f"{number(sets.fewest)} to {number(sets.most)}, {number(sets.mean, '.1f')} on average"
+    print_line(paragraph(f"  eligible  {span}, of {number(log.n_actions)}", " " * 12))
+    for name, features in (("items", sets.item_features), ("pairs", sets.pair_features)):
+        if features:
+            print_line(paragraph(f"  {name:<10}{_first_few(features)}", " " * 12))
 
 
 def _tree_of(policy: Any) -> Any:
@@ -112,12 +136,17 @@ def _tree_of(policy: Any) -> Any:
 def _print_log(facts: dict[str, Any]) -> None:
     print_line(f"{facts['path']}: a log of {facts['rows']:,} decisions among {len(facts['actions']):,} actions")
     print_notes(facts["notes"])
+    sets = facts.get("sets")
+    if sets:
+        span = f"{sets['fewest']:,} to {sets['most']:,} actions, {sets['mean']:.1f} on average, of {sets['ids']:,}"
+        print_line(f"  eligible    {span}")
     reward, propensity = facts["reward"], facts["propensity"]
     print_line(f"  reward      {reward['min']:.4g} to {reward['max']:.4g}, mean {reward['mean']:.4g}")
     if propensity:
         print_line(
             f"  propensity  {propensity['min']:.4g} to {propensity['max']:.4g}; the mean of 1 / propensity is "
-            f"{propensity['mean_inverse']:.4g}, of {len(facts['actions'])} actions"
+            f"{propensity['mean_inverse']:.4g}, of "
+            + (f"{sets['mean']:.1f} eligible actions" if sets else f"{len(facts['actions'])} actions")
         )
     print_line()
     rows = [["action", "rows", "share", "mean reward", "logged / by propensities"]]
@@ -136,7 +165,7 @@ def _print_log(facts: dict[str, Any]) -> None:
         print_line(f"... and {len(facts['actions']) - MOST_SHOWN:,} more")
     print_line()
     rows = [["feature", "kind", "missing", "encoded as"]]
-    rows += _feature_rows(facts["features"])
+    rows += _feature_rows(facts["features"] + facts.get("action_features", []))
     print_line(columns(rows[: 3 * MOST_SHOWN], right=(2,)))
     if len(rows) > 3 * MOST_SHOWN:
         print_line(f"... and {len(rows) - 3 * MOST_SHOWN:,} more")

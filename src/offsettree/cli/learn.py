@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offsettree._messages import as_options
+from offsettree.cli._action_sets import add_action_options, learning_sets
 from offsettree.cli._learn_large import add_engine_options, is_for_files, is_pattern, learn_large
 from offsettree.cli._learn_online import learn_online
+from offsettree.cli._learn_over_sets import learn_over_sets
 from offsettree.cli._learned_text import print_learned
 from offsettree.cli._options import (
     add_common_options,
@@ -40,6 +42,7 @@ def configure(command: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     command.add_argument("log", type=Path, metavar="LOG", help="a file, a folder of files, or a pattern in quotes")
     add_log_options(command)
+    add_action_options(command, labels=True)
     _add_learning_options(command.add_argument_group("learning"))
     _add_evaluation_options(command.add_argument_group("evaluation"))
     group = command.add_argument_group("output")
@@ -143,12 +146,22 @@ def run(options: argparse.Namespace) -> int:
     _check_paths(options)
     if options.propensity_estimated and options.propensity is not None:
         raise ParameterError("give either --propensity or --propensity-estimated, not both.")
-    facts = _write(*_way(options)(options), options)
+    facts = _write(*_learned(options), options)
     if options.json:
         print_json(facts)
     else:
         print_learned(facts, options)
     return exit_code(options, is_better=facts.is_better is True)
+
+
+def _learned(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
+    """Learn from labels or, where rows list the actions that they could choose from, from action sets."""
+    way = _way(options)
+    sets = None if way is learn_large else learning_sets(options, options.log)
+    if sets is None:
+        return way(options)
+    test_size = TEST_SIZE if options.test_size is None else options.test_size
+    return learn_over_sets(options, sets, test_size, _offset(options.offset))
 
 
 def _way(options: argparse.Namespace) -> Callable[[argparse.Namespace], tuple[Any, Any, Facts, Any]]:

@@ -21,7 +21,8 @@ def configure(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "dataset",
         metavar="DATASET",
-        help="campaign (synthetic), or one of the paper's datasets: ecoli, flare, glass, letter, ...",
+        help="campaign (synthetic), catalogue (synthetic: items with features that come and go, a list of eligible "
+        "ones per row), or one of the paper's datasets: ecoli, flare, glass, letter, ...",
     )
     command.add_argument(
         "-o", "--out", type=Path, required=True, help="file to write: .csv, .csv.gz, .parquet, .ndjson or .arrow"
@@ -33,6 +34,19 @@ def configure(command: argparse.ArgumentParser) -> None:
         default="uniform",
         help="for the paper's datasets: every action equally likely, or some up to ten times as likely (default: "
         "uniform)",
+    )
+    group = command.add_argument_group("catalogue")
+    group.add_argument("--items", type=int, help="items in all (default: 100)")
+    group.add_argument("--eligible", type=int, metavar="N", help="items that each decision is among (default: 10)")
+    group.add_argument(
+        "--nonlinear", action="store_true", help="context and item meet by distance and thresholds, not in products"
+    )
+    group.add_argument("--days", type=int, help="days of the log, in which items come and go (default: 20)")
+    group.add_argument(
+        "--items-out",
+        type=Path,
+        metavar="FILE",
+        help="write the items' features to a second table, and lists of ids to the log (CSV: OUT-items.csv)",
     )
     add_common_options(command, seed=True)
     command.set_defaults(run=run)
@@ -48,20 +62,71 @@ def run(options: argparse.Namespace) -> int:
     if options.rows is not None and options.rows < 1:
         raise ParameterError(f"--rows must be at least 1; got {options.rows}.")
     check_output(options.out)
-    columns = _campaign(options) if options.dataset == "campaign" else _labelled(options)
+    items = None
+    if options.dataset == "catalogue":
+        columns, items = _catalogue(options)
+    else:
+        _refuse_catalogue_options(options)
+        columns = _campaign(options) if options.dataset == "campaign" else _labelled(options)
     table = pa.table({name: _as_arrow(values) for name, values in columns.items()})
     write_table(options.out, _once(table))
     facts = {
         "rows": len(table),
         "columns": table.column_names,
-        "mean_reward": float(table[table.column_names[-2]].to_numpy().mean()),
+        "mean_reward": float(table["reward" if items else table.column_names[-2]].to_numpy().mean()),
         "out": str(options.out),
     }
+    if items:
+        path, features = items
+        facts["items"] = None if path is None else str(path)
+        if path is not None:
+            write_table(path, _once(pa.table({name: _as_arrow(values) for name, values in features.items()})))
     if options.json:
         print_json(facts)
     else:
-        print_line(f"{len(table):,} decisions, mean reward {facts['mean_reward']:.4f}. Written {options.out}")
+        second = f" and {facts['items']}" if facts.get("items") else ""
+        print_line(f"{len(table):,} decisions, mean reward {facts['mean_reward']:.4f}. Written {options.out}{second}")
     return 0
+
+
+def _refuse_catalogue_options(options: argparse.Namespace) -> None:
+    given = {"items": options.items, "eligible": options.eligible, "days": options.days, "items-out": options.items_out}
+    for name, value in (given | {"nonlinear": options.nonlinear or None}).items():
+        if value is not None:
+            raise ParameterError(f"--{name} is for the catalogue; DATASET is {options.dataset!r}. Leave it out.")
+
+
+def _catalogue(options: argparse.Namespace) -> tuple[dict[str, Any], tuple[Path | None, dict[str, Any]]]:
+    """Return the columns of the log, where to write the items, and their columns; nowhere if rows bring them."""
+    from offsettree.logs import simulate_catalogue
+    from offsettree.logs.writers import check_output
+
+    made = simulate_catalogue(
+        options.rows or 20_000,
+        options.items or 100,
+        options.eligible or 10,
+        kind="nonlinear" if options.nonlinear else "linear",
+        n_days=options.days or 20,
+        random_state=options.seed,
+    )
+    log, sets = made.log, made.sets
+    is_text = ".csv" in options.out.suffixes or ".tsv" in options.out.suffixes
+    path = options.items_out or (options.out.with_name(f"{options.out.stem}-items.csv") if is_text else None)
+    if path is not None:
+        check_output(path)
+    table: Any = sets.items
+    names = [f"item_{j}" for j in range(table.shape[1])]
+    X: Any = log.X
+    columns: dict[str, Any] = {"day": made.day, **{f"user_{j}": X[:, j].round(4) for j in range(X.shape[1])}}
+    if path is None:
+        features = table.round(4).tolist()
+        described = [{"id": i, **dict(zip(names, row, strict=True))} for i, row in enumerate(features)]
+        columns["eligible"] = [[described[i] for i in each] for each in sets]
+    else:
+        columns["eligible"] = ["|".join(map(str, each)) for each in sets] if is_text else list(sets)
+    columns |= {"action": log.action, "reward": log.reward, "propensity": log.propensity}
+    features = {"id": range(len(table)), **{name: table[:, j].round(4) for j, name in enumerate(names)}}
+    return columns, (path, features)
 
 
 def _campaign(options: argparse.Namespace) -> dict[str, Any]:
@@ -79,7 +144,7 @@ def _labelled(options: argparse.Namespace) -> dict[str, Any]:
 
     if options.dataset not in datasets.NAMES:
         raise ParameterError(
-            f"DATASET must be campaign or one of {', '.join(datasets.NAMES)}; got {options.dataset!r}."
+            f"DATASET must be campaign, catalogue or one of {', '.join(datasets.NAMES)}; got {options.dataset!r}."
         )
     data = datasets.load(options.dataset)
     random = np.random.default_rng(options.seed)

@@ -41,7 +41,7 @@ class Runner:
     n_run: int = field(default=0, init=False)
     n_found: int = field(default=0, init=False)
     n_lost: int = field(default=0, init=False)
-    seconds: dict[str, float] = field(default_factory=dict, init=False)  # by function, of the tasks run
+    seconds: dict[str, float] = field(default_factory=dict, init=False)  # of the processor, by function
 
     def __post_init__(self) -> None:
         self._recorded = self.store.recorded()
@@ -108,11 +108,11 @@ class Runner:
 
 
 def perform(store: Store, key: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float]:
-    """Call the function of a task in a worker, and note the result; return it, and how long that took."""
-    started = time.perf_counter()
+    """Call the function of a task in a worker, and note the result; return it, and the processor seconds that took."""
+    started = time.process_time()
     result = function(store, *arguments)
     store.record(key, result)
-    return result, time.perf_counter() - started
+    return result, time.process_time() - started
 
 
 def _blobs_of(result: Any) -> list[Blob]:

@@ -65,7 +65,7 @@ class DistributedOffsetTree(Distributed, OffsetTree):
     n_tasks_ : dict
         How many tasks were run, found done in the store, and lost with a worker.
     task_seconds_ : dict
-        The seconds that workers spent in tasks, by kind.
+        The processor seconds that workers spent in tasks, by kind.
     actions_, tree_, estimators_, node_rows_, offset_
         As in `OffsetTree`.
 

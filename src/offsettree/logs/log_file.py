@@ -109,7 +109,7 @@ class LogFile:
         group: str | None = None,
         **options: Any,
     ) -> None:
-        self.path = path
+        self.path, self.beside = path, list(beside)
         self.reader = open_reader(path, **options)
         from offsettree.logs._reader import check_columns, refuse_duplicates
 
@@ -170,7 +170,6 @@ class LogFile:
                 f"{' and some of no use' if left_out else ''}.",
                 *(part for reason in left_out for part in (" ", reason)),
             )
-        self.beside = list(beside)
         self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
         self.notes = tuple(note for note in (guess.statement, *left_out) if note)
 
@@ -181,7 +180,8 @@ class LogFile:
             late = known_too_late(names)
             odd = [name for name in useless(head, names) if name not in late] if self.reader.nests else []
             notes += [left_out_by_name(late)] if late else []
-            notes += [left_out_by_type(odd)] if odd else []
+            unexpected = [name for name in odd if name not in self.beside]  # those were asked for as what they are
+            notes += [left_out_by_type(unexpected)] if unexpected else []
             names = [name for name in names if name not in {*late, *odd}]
         if group is not None and group in names:
             notes.append(left_out_as_group(group))

@@ -70,8 +70,6 @@ def recognise_action_sets(
         if isinstance(reader, VwReader):
             return RecognisedSets(None, has_features=True, varies=True) if _is_multi_line(reader) else None
         return _of_decisions(reader) if isinstance(reader, DsjsonReader) else None
-    if not reader.nests and eligible is None:
-        return None  # text between separators: only its reader knows that it is a list
     return _of_table(reader, action, item_id, eligible)
 
 
@@ -126,8 +124,9 @@ def _of_table(reader: Any, action: str | None, item_id: str, eligible: str | Non
         if name == taken or not (is_list or pa.types.is_string(column.type) or name == eligible):
             continue
         values = column.to_pylist()
-        if not is_list and eligible is None and not all(_is_json_list(value) for value in values):
-            continue
+        may_list = name.lower() in NAMES or all(_is_json_list(value) for value in values)
+        if not is_list and eligible is None and not may_list:
+            continue  # words between separators are a list only if the column is called so
         try:
             rows = [ids_in(value, item_id, kind, name) for value in values]
         except LogError:

@@ -68,11 +68,15 @@ def _leaf_of(tables: Any, begin: Any, row: Any, which: Any, narrow: Any) -> Any:
 
 
 @kernel
-def find_leaves(tables: Any, start: Any, X: Any, narrow: Any, out: Any) -> None:
-    """Write for every row and tree the entry where the row ends."""
+def add_leaf_means(tables: Any, start: Any, data: Any, indices: Any, indptr: Any, X: Any, out: Any) -> None:
+    """Add to `out`, in the order of the trees, an equal share of what is known at the leaf where each row ends."""
+    n_trees = start.shape[0] - 1
+    share = 1 / n_trees
     for i in range(X.shape[0]):
-        for tree in range(start.shape[0] - 1):
-            out[i, tree] = _leaf_of(tables, start[tree], X[i], -1, narrow)
+        for tree in range(n_trees):
+            leaf = _leaf_of(tables, start[tree], X[i], -1, True)
+            for place in range(indptr[leaf], indptr[leaf + 1]):
+                out[i, indices[place]] += data[place] * share
 
 
 @kernel

@@ -14,7 +14,7 @@ from offsettree.models.graph import SplitGraph
 from offsettree.models.layout import HAS_INFINITY, HAS_NAN, CompiledTree, OneRow
 from offsettree.models.part import Part, Stored, must_hold
 
-__all__ = ["Constant", "Known", "Model", "Votes", "describe", "read_model"]
+__all__ = ["Constant", "Known", "Model", "Votes", "Whole", "describe", "read_model"]
 
 
 class Model(Stored):
@@ -57,8 +57,12 @@ class Model(Stored):
 
         Where `missing` values are allowed, they are refused all the same by forms that do not know them.
         """
-        compiled = self.compiled() or _Whole(self)
+        compiled = self.compiled() or self._row_by_row()
         return compiled, HAS_INFINITY if missing and compiled.takes_missing else HAS_INFINITY | HAS_NAN
+
+    def _row_by_row(self) -> CompiledTree:
+        """Return what decides on rows that nobody has looked at, where there is no compiled form."""
+        return Whole(self)
 
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         """Return the positions of the n best: each is chosen when those before it are not available."""
@@ -72,7 +76,7 @@ class Model(Stored):
         return self.choose(X) if mask is None else self.choose_within(X, mask)
 
 
-class _Whole(CompiledTree):
+class Whole(CompiledTree):
     """A model that has no form of its own for rows that nobody has looked at."""
 
     def __init__(self, model: Model) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -75,6 +76,22 @@ class Planes:
         else:
             over_tables(walk, X, KINDS, n_walks=n_functions)
         return out
+
+    def of_one_row(self) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        """Return the function from one row of float32, float64 or int64 to the value of every function."""
+        from offsettree.models._kernels_scores import linear_rows
+
+        n_functions, n_columns = self.weights.shape
+        weights, bias = self.weights.reshape(-1), self.bias
+        missing = NONE if self.at_missing is None else self.at_missing.reshape(-1)
+
+        def numbers_of(x: NDArray[Any]) -> NDArray[np.float64]:
+            numbers = np.empty(n_functions)
+            values = x if x.dtype in KINDS else x.astype(np.float64)
+            linear_rows(values, n_columns, weights, bias, missing, numbers[np.newaxis])
+            return numbers
+
+        return numbers_of
 
     def _scores_of_one(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
         """Do as `scores` for one row, by NumPy, with sums in the same order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,12 +12,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from offsettree._available import best_of, pieces
-from offsettree._features import is_sparse
 from offsettree.models._batches import dense_blocks
 from offsettree.models._by_numpy import goes_without, leaves_of
 from offsettree.models.boosted_model import Boosted
 from offsettree.models.graph import SplitGraph, as_words
-from offsettree.models.model import Model
+from offsettree.models.layout import OneRow
+from offsettree.models.model import Model, Whole
 from offsettree.models.part import Part, Stored
 from offsettree.models.planes import Planes
 from offsettree.models.tree_sums import TreeSums
@@ -30,8 +30,12 @@ class Summand(Stored):
     """Numbers for every row and action, which are added to those of others."""
 
     @abstractmethod
-    def scores(self, X: Any) -> Any:
-        """Return a number for every row and action, as an array or a sparse one."""
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return a number for every row and action."""
+
+    def of_one_row(self) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        """Return the function from one row of float32, float64 or int64 to its numbers, with all else at hand."""
+        return lambda x: self.scores(x[np.newaxis])[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,10 @@ class LinearScores(Summand):
         scores = self.planes.scores(X)
         return np.clip(scores, 0, 1) if self.clipped else scores
 
+    def of_one_row(self) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        numbers_of = self.planes.of_one_row()
+        return (lambda x: np.clip(numbers_of(x), 0, 1)) if self.clipped else numbers_of
+
 
 @dataclass(frozen=True, eq=False)
 class TreeScores(Summand):
@@ -78,6 +86,10 @@ class TreeScores(Summand):
     def scores(self, X: Any) -> NDArray[np.float64]:
         scores = self.sums.scores(X)
         return np.clip(scores, 0, 1) if self.clipped else scores
+
+    def of_one_row(self) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        numbers_of = self.sums.of_one_row()
+        return (lambda x: np.clip(numbers_of(x), 0, 1)) if self.clipped else numbers_of
 
     def graph(self) -> SplitGraph | None:
         """Return the way from a row to the action of the largest number, where there is one tree for all of them."""
@@ -122,25 +134,38 @@ class LeafMeans(Summand):
         indptr = part.starts("indptr", n_entries, len(data))
         return cls(trees, sp.csr_array((data, indices, indptr), shape=(n_entries, n_actions)))
 
-    def scores(self, X: Any) -> Any:
-        n_rows, n_trees = X.shape[0], self.trees.n_trees
-        leaves = np.empty((n_rows, n_trees), dtype=np.int64)
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        out = np.zeros((X.shape[0], self.means.shape[1]))
         without_kernels = goes_without("_kernels_scores", X)
         for first, table in dense_blocks(X):
             with np.errstate(over="ignore"):  # too large for float32 is infinite to a threshold as well
                 narrow = np.ascontiguousarray(table, dtype=np.float32)
             if without_kernels:
-                leaves[0] = leaves_of(*self.trees.for_sums(), narrow[0].astype(np.float64))
+                for leaf in leaves_of(*self.trees.for_sums(), narrow[0].astype(np.float64)):
+                    here = slice(self.means.indptr[leaf], self.means.indptr[leaf + 1])
+                    out[0, self.means.indices[here]] += self.means.data[here] * (1 / self.trees.n_trees)
                 continue
-            from offsettree.models._kernels_scores import find_leaves
+            from offsettree.models._kernels_scores import add_leaf_means
 
-            find_leaves(*self.trees.for_sums(), narrow, True, leaves[first : first + len(narrow)])
-        # The same product as the policy that was saved takes, so that sums are rounded alike.
-        where = sp.csr_array(
-            (np.full(leaves.size, 1 / n_trees), leaves.ravel(), np.arange(n_rows + 1) * n_trees),
-            shape=(n_rows, self.means.shape[0]),
-        )
-        return where @ self.means
+            add_leaf_means(*self.trees.for_sums(), *self._rows_of_means, narrow, out[first : first + len(narrow)])
+        return out
+
+    def of_one_row(self) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        from offsettree.models._kernels_scores import add_leaf_means
+
+        parts, n_actions = (*self.trees.for_sums(), *self._rows_of_means), self.means.shape[1]
+
+        def numbers_of(x: NDArray[Any]) -> NDArray[np.float64]:
+            numbers = np.zeros(n_actions)
+            with np.errstate(over="ignore"):
+                add_leaf_means(*parts, x.astype(np.float32)[np.newaxis], numbers[np.newaxis])
+            return numbers
+
+        return numbers_of
+
+    @property
+    def _rows_of_means(self) -> tuple[Any, Any, Any]:
+        return self.means.data, self.means.indices.astype(np.int32), self.means.indptr.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,10 +221,13 @@ class Scores(Model):
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the sum of the scores of every row and action."""
-        total: Any = self.summands[0].scores(X)
+        total = self.summands[0].scores(X)
         for summand in self.summands[1:]:
             total = total + summand.scores(X)
-        return np.asarray(total.toarray() if is_sparse(total) else total)
+        return total
+
+    def _row_by_row(self) -> LargestSum:
+        return LargestSum(self)
 
     def _compile(self) -> SplitGraph | None:
         only = self.summands[0]
@@ -223,3 +251,27 @@ class Scores(Model):
 
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return best_of(self.scores(X), n, mask)
+
+
+class LargestSum(Whole):
+    """Scores that decide on one row with as little as possible in between."""
+
+    model: Scores
+
+    def one_row_by_numpy(self, refused: int) -> OneRow | None:
+        return super().one_row(refused) if goes_without("_kernels_scores") else None
+
+    def one_row(self, refused: int) -> OneRow:
+        from offsettree.models._kernels_rows import scan
+
+        first, *others = (each.of_one_row() for each in self.model.summands)
+
+        def choose_one(x: NDArray[Any]) -> int:
+            if scan(x) & refused:
+                return -1
+            total = first(x)
+            for numbers_of in others:
+                total = total + numbers_of(x)
+            return int(total.argmax())
+
+        return choose_one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -79,6 +80,20 @@ class TreeSums:
         divisor = part.finite("divisor", np.float64, n_outputs)
         must_hold(divisor > 0, f"{part.where}.divisor.npy", "numbers above 0")
         return cls(trees, value_of, values, output, which, base, divisor, part.truth("narrow"))
+
+    def of_one_row(self) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        """Return the function from one row of float32, float64 or int64 to its outputs."""
+        from offsettree.models._kernels_scores import sum_trees
+
+        parts = (*self.trees.for_sums(), self.values, self.value_of, self.output, self.which)
+        base, divisor, narrow = self.base[np.newaxis], self.divisor, self.narrow
+
+        def numbers_of(x: NDArray[Any]) -> NDArray[np.float64]:
+            out = base.copy()
+            sum_trees(*parts, x[np.newaxis], narrow, out)
+            return np.asarray(out[0] / divisor)
+
+        return numbers_of
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs for every row, of shape (n_rows, n_outputs)."""

@@ -140,24 +140,24 @@ class EpochGreedy(Explorer):
     def _rate_settings(self) -> tuple[Any, ...]:
         return self.exploration, self.constant
 
-    def choose(self, x: Any, actions: Any = None, available: Any = None) -> tuple[Any, float]:
-        """Return an action for one context, and the probability with which it was chosen, as every explorer does."""
-        if self._learns_from_explored_only() and available is not None:
-            raise ParameterError(
-                "learn_from must be 'all' where available is given: learn is not told how many actions there were to "
-                "explore among; got 'exploration'."
-            )
-        return super().choose(x, actions, available)
+    def learn(
+        self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None, available: Any = None
+    ) -> Self:
+        """Let the policy learn from one row, or pass over it if it was not explored: see `learn_from`.
 
-    def learn(self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None) -> Self:
-        """Let the policy learn from one row, or pass over it if it was not explored: see `learn_from`."""
+        Where `choose` was given `available`, give it here as well: exploration was among these.
+        """
         if not self._learns_from_explored_only():
-            return super().learn(x, action, reward, propensity, actions)
+            return super().learn(x, action, reward, propensity, actions, available)
         # A row that is passed over must hold as much as one that is learned from.
-        chance, n_actions = self._check_row(x, action, reward, propensity, actions)
+        chance, n_actions = self._check_row(x, action, reward, propensity, actions, available)
         if self._was_explored(chance, n_actions):
-            super().learn(x, action, reward, 1 / n_actions, actions)
+            super().learn(x, action, reward, 1 / n_actions, actions, available)
         return self
+
+    def _check_policy(self) -> None:
+        super()._check_policy()
+        self._learns_from_explored_only()
 
     def _learns_from_explored_only(self) -> bool:
         if not isinstance(self.learn_from, str) or self.learn_from not in ("all", "exploration"):

@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 from offsettree._available import check_available, check_available_for_one
 from offsettree._features import Features, as_one_row
 from offsettree._labels import check_actions, encode_actions, find_actions
-from offsettree._validation import as_random_state, check_reward_within, is_number
+from offsettree._validation import as_random_state, check_reward_within, is_number, shown
 from offsettree.actions import labels_of, without
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import ActionError, ParameterError
 from offsettree.logs import ActionSets, judge_columns
 
 __all__ = ["Explorer", "Explores", "check_probability", "eligible_labels"]
@@ -135,42 +135,77 @@ class Explorer(Explores, BaseEstimator):
             The actions there are to choose from, of a policy whose actions are labels. By default all.
         """
         self._check_policy()
-        self._check_among(actions, available)
-        if self.takes_action_sets:
-            return self._choose_eligible(x, actions)
-        labels, position_of = self._positions_by_label()
-        eligible = None
-        if available is not None:
-            eligible = np.flatnonzero(check_available_for_one(available, self.actions_).dense()[0]).tolist()
-        try:
-            label = self.policy.decide(x) if available is None else self.policy.decide(x, available)
-        except NotFittedError:
-            label = None
-        if label is not None and label not in position_of:
-            raise ParameterError(f"the policy chose {label!r}, which is none of its {len(labels)} actions.")
-        greedy = None if label is None else position_of[label]
-        if eligible is None:
-            action, propensity = self._draw(greedy, len(labels))
-            return labels[action], propensity
-        place, propensity = self._draw(None if greedy is None else eligible.index(greedy), len(eligible))
-        return labels[eligible[place]], propensity
-
-    def _choose_eligible(self, x: Any, actions: Any) -> tuple[Any, float]:
-        labels = eligible_labels(actions)
-        try:
-            greedy = labels.index(self.policy.decide(x, actions))
-        except NotFittedError:
-            greedy = None
-        place, propensity = self._draw(greedy, len(labels))
+        labels = self._labels_among(actions, available)
+        place, propensity = self._pick(x, labels, actions, available)
         return labels[place], propensity
 
-    def choose_list(self, x: Any, actions: Any, n: int) -> list[tuple[Any, float]]:
+    def _labels_among(self, actions: Any, available: Any) -> list[Any]:
+        """Return the labels of the actions to choose from, in their order."""
+        self._check_among(actions, available)
+        if self.takes_action_sets:
+            return eligible_labels(actions)
+        labels, _ = self._positions_by_label()
+        if available is None:
+            return labels
+        return [labels[place] for place in np.flatnonzero(self._mask_of_one(available)).tolist()]
+
+    def _mask_of_one(self, available: Any) -> NDArray[np.bool_]:
+        mask: NDArray[np.bool_] = check_available_for_one(available, self.actions_).dense()[0]
+        return mask
+
+    def _pick(self, x: Any, labels: list[Any], actions: Any, available: Any) -> tuple[int, float]:
+        """Return the place among the labels of the action to take, and its propensity."""
+        among = available if actions is None else actions
+        try:
+            label = self.policy.decide(x) if among is None else self.policy.decide(x, among)
+        except NotFittedError:
+            return self._draw(None, len(labels))
+        if among is None:
+            place = self._positions_by_label()[1].get(label)
+        else:
+            place = labels.index(label) if label in labels else None
+        if place is None:
+            raise ParameterError(f"the policy chose {label!r}, which is none of its {len(labels)} actions.")
+        return self._draw(place, len(labels))
+
+    def rank(self, x: Any, actions: Any = None, n: int = 1, available: Any = None) -> list[tuple[Any, float]]:
         """Return different actions for n slots, first slot first, each with the probability with which it was chosen.
 
-        Each slot is a choice among the eligible actions that the slots before it have left, and its propensity is that
-        of this choice. So every slot can be logged as a row of its own, with what was left as its set, learned from
-        and evaluated: an estimate is then the value of a slot, given the slots before it as they were logged. The
+        Each slot is a choice among the actions that the slots before it have left, and its propensity is that of this
+        choice. So every slot can be logged as a row of its own, with what was left as its set, learned from and
+        evaluated: an estimate is then the value of a slot, given the slots before it as they were logged. The
         propensity of the whole list is the product.
+
+        Parameters
+        ----------
+        x : sequence of numbers, or mapping of names to values
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row, optional
+            The eligible actions, at least n, of a policy over actions with features.
+        n : int, default=1
+            The number of slots.
+        available : labels, or truth values in the order of `actions_`, optional
+            The actions there are to choose from, at least n, of a policy whose actions are labels. By default all.
+        """
+        labels = self._labels_among(actions, available)
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= len(labels):
+            raise ParameterError(f"n must be a whole number from 1 to the {len(labels)} eligible actions; got {n!r}.")
+        # Without ids an action is known by its position, which changes as others leave.
+        by_place = actions is not None and labels_of(actions) is None
+        chosen: list[tuple[Any, float]] = []
+        left = list(labels)
+        while len(chosen) < n:
+            label, propensity = self.choose(x, actions, available)
+            place = label if by_place else left.index(label)
+            chosen.append((left.pop(place), propensity))
+            if left and actions is not None:
+                actions = without(actions, place)
+            elif left:
+                available = list(left)
+        return chosen
+
+    def choose_list(self, x: Any, actions: Any, n: int) -> list[tuple[Any, float]]:
+        """Do as `rank`, by its former name.
 
         Parameters
         ----------
@@ -181,18 +216,7 @@ class Explorer(Explores, BaseEstimator):
         n : int
             The number of slots.
         """
-        labels, left = labels_of(actions), eligible_labels(actions)
-        n_actions = len(left)
-        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= n_actions:
-            raise ParameterError(f"n must be a whole number from 1 to the {n_actions} eligible actions; got {n!r}.")
-        chosen = []
-        for _ in range(n):
-            label, propensity = self.choose(x, actions)
-            place = label if labels is None else left.index(label)
-            chosen.append((left[place], propensity))
-            left = left[:place] + left[place + 1 :]
-            actions = without(actions, place) if left else actions
-        return chosen
+        return self.rank(x, actions, n)
 
     def _positions_by_label(self) -> tuple[list[Any], dict[Any, int]]:
         labels = self.actions_
@@ -203,8 +227,28 @@ class Explorer(Explores, BaseEstimator):
             self._label_cache = kept
         return kept[1], kept[2]
 
-    def learn(self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None) -> Self:
-        """Let the policy learn from one row: the action, its reward, its propensity, and the eligible actions."""
+    def learn(
+        self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None, available: Any = None
+    ) -> Self:
+        """Let the policy learn from one row: the action, its reward, its propensity.
+
+        Parameters
+        ----------
+        x : sequence of numbers, or mapping of names to values
+            The context.
+        action : int or str
+            What `choose` returned.
+        reward : float
+            What it earned.
+        propensity : float
+            The probability with which it was chosen.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row, optional
+            The eligible actions, of a policy over actions with features.
+        available : labels, or truth values in the order of `actions_`, optional
+            The actions there were to choose from, of a policy whose actions are labels. The action must be one of them.
+        """
+        if available is not None:
+            self._check_available(action, available, actions)
         if self.takes_action_sets:
             if not hasattr(self.policy, "learn"):
                 raise ParameterError(
@@ -224,6 +268,16 @@ class Explorer(Explores, BaseEstimator):
                 "has neither. Log what choose returns, and fit it on the log."
             )
         return self
+
+    def _check_available(self, action: Any, available: Any, actions: Any) -> list[Any]:
+        """Refuse an action that was not there to choose from; return those that were."""
+        labels = self._labels_among(actions, available)
+        if getattr(action, "item", lambda: action)() not in labels:
+            raise ActionError(
+                f"the action must be one of those available; {shown(action)} is not among {labels[:5]}. Pass the "
+                "actions there were when it was chosen."
+            )
+        return labels
 
     def decide(self, x: Any, *among: Any) -> Any:
         """Return the policy's action for one context, without exploring; `among` is what its `decide` takes more."""
@@ -265,7 +319,7 @@ class Explorer(Explores, BaseEstimator):
         return np.asarray(rate * mask / mask.sum(axis=1, keepdims=True) + (1 - rate) * chosen)
 
     def _check_row(
-        self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None
+        self, x: Any, action: Any, reward: float, propensity: float, actions: Any = None, available: Any = None
     ) -> tuple[float, int]:
         """Check a row as policies do in learning from it; return its propensity and how many actions there were."""
         if actions is not None and not self.takes_action_sets:
@@ -275,6 +329,8 @@ class Explorer(Explores, BaseEstimator):
             check_reward_within(row.reward, self.policy.reward_range)
         labels = self.actions_ if actions is None else check_actions(eligible_labels(actions), what="actions")
         encode_actions(row.action, labels)
+        if available is not None:
+            labels = np.asarray(self._check_available(action, available, actions))
         with contextlib.suppress(NotFittedError):
             self.policy.decide(x) if actions is None else self.policy.decide(x, actions)  # checks the context
         return float(row.propensity[0]), len(labels)

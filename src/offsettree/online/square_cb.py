@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from offsettree._available import check_available, check_available_for_one
+from offsettree._available import check_available
 from offsettree._features import Features, count_rows
 from offsettree._validation import check_range, is_number
 from offsettree.exceptions import ParameterError
-from offsettree.online.explorer import Explorer, eligible_labels
+from offsettree.online.explorer import Explorer
 
 __all__ = ["SquareCB"]
 
@@ -85,33 +85,22 @@ class SquareCB(Explorer):
     def _rate_settings(self) -> tuple[Any, ...]:
         return self.gamma_scale, self.exponent
 
-    def choose(self, x: Any, actions: Any = None, available: Any = None) -> tuple[Any, float]:
-        """Return an action for one context, and the probability with which it was chosen; see `Explorer.choose`."""
-        self._check_policy()
-        self._check_among(actions, available)
-        labels, rewards = self._predicted(x, actions, available)
+    def _pick(self, x: Any, labels: list[Any], actions: Any, available: Any) -> tuple[int, float]:
+        rewards = self._rewards_among(x, len(labels), actions, available)
         probability = inverse_gap_weights(rewards, np.array([0, len(labels)]), self._next_rate())
         whether = float(self._next_draws(1)[0, 0])
         place = min(int(np.searchsorted(np.cumsum(probability), whether, side="right")), len(labels) - 1)
-        return labels[place], float(probability[place])
+        return place, float(probability[place])
 
-    def _predicted(self, x: Any, actions: Any, available: Any) -> tuple[list[Any], NDArray[np.float64]]:
-        """Return the actions to choose from and their predicted rewards, all equal before the first row."""
-        if self.takes_action_sets:
-            labels = eligible_labels(actions)
-            try:
-                return labels, self._scaled(self.policy.rewards(x, actions))
-            except NotFittedError:
-                return labels, np.zeros(len(labels))
-        labels = self.actions_.tolist()
-        kept = np.ones(len(labels), dtype=bool)
-        if available is not None:
-            kept = check_available_for_one(available, self.actions_).dense()[0]
+    def _rewards_among(self, x: Any, n: int, actions: Any, available: Any) -> NDArray[np.float64]:
+        """Return the predicted rewards of the actions to choose from, all equal before the first row."""
         try:
+            if self.takes_action_sets:
+                return self._scaled(self.policy.rewards(x, actions))
             rewards = self._scaled(np.asarray(self.policy.predict_rewards(self._one_row(x)))[0])
         except NotFittedError:
-            rewards = np.zeros(len(labels))
-        return [label for label, keep in zip(labels, kept, strict=True) if keep], rewards[kept]
+            return np.zeros(n)
+        return rewards if available is None else rewards[self._mask_of_one(available)]
 
     def predict_proba(self, X: Features, available: Any = None, action_sets: Any = None) -> NDArray[np.float64]:
         """Return the probability with which `choose` would now take each action; see `Explorer.predict_proba`."""

@@ -13,14 +13,14 @@ import offsettree
 from offsettree.actions import SavedActionPolicy, describe_core, read_core
 from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.models.part import Part, must_hold, refusing
-from offsettree.policy_file._archive import read_archive, write_archive
+from offsettree.policy_file._archive import Archive, read_archive, write_archive
 from offsettree.policy_file._json import as_facts
 from offsettree.policy_file._manifest import FORMAT, VERSION, check_version
 
 if TYPE_CHECKING:
     from offsettree.actions import OnlineActionOffsetTree, OnlineActionRegression, PopularAction
 
-__all__ = ["ActionForm", "is_over_sets", "load_action_policy", "write_action_policy"]
+__all__ = ["ActionForm", "is_over_sets", "load_action_policy", "read_action_policy", "write_action_policy"]
 
 MAX_BYTES = 4 << 30
 LARGE = 1e300
@@ -108,6 +108,11 @@ def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
     path = Path(path)
     archive = read_archive(path, max_bytes)
     check_version(archive.manifest, path)
+    return read_action_policy(archive, path)
+
+
+def read_action_policy(archive: Archive, path: Path) -> Any:
+    """Return the policy of a file that was read."""
     try:
         used: set[str] = set()
         policy = _read(Part(archive.manifest.get("policy"), "policy", archive.arrays, used))

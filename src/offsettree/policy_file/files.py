@@ -10,14 +10,14 @@ from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.policy_file._archive import read_archive, replacing, write_archive
 from offsettree.policy_file._fallbacks import read_other
 from offsettree.policy_file._manifest import check_version, read_policy, write_manifest
-from offsettree.policy_file.action_policies import is_over_sets, write_action_policy
+from offsettree.policy_file.action_policies import is_over_sets, read_action_policy, write_action_policy
 from offsettree.reading import CannotFlatten
 
 if TYPE_CHECKING:
     from offsettree.facts import Facts
     from offsettree.policy_file.saved import SavedPolicy
 
-__all__ = ["export_onnx", "load", "save"]
+__all__ = ["export_onnx", "load", "load_any", "save"]
 
 MAX_BYTES = 4 << 30
 
@@ -143,6 +143,29 @@ def load(
         return read_policy(archive.manifest, archive.arrays)
     except PolicyFileError as error:
         raise PolicyFileError(f"{path}: {error}") from error
+
+
+def load_any(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
+    """Read a policy from a file, whether it is over labels or over actions with features.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    max_bytes : int, default=4 GiB
+        A larger file is refused before it is read.
+
+    Returns
+    -------
+    SavedPolicy or policy over action sets
+        As `load` and `load_action_policy` return them; `takes_action_sets` tells which.
+    """
+    path = Path(path)
+    archive = read_archive(path, max_bytes)
+    check_version(archive.manifest, path)
+    if is_over_sets(archive.manifest):
+        return read_action_policy(archive, path)
+    return load(path, max_bytes=max_bytes)
 
 
 def export_onnx(policy: Any, path: str | Path) -> None:

@@ -72,7 +72,6 @@ POLICIES: Registry[PolicyEntry] = Registry(
         ),
         "action-offset-tree": PolicyEntry(
             "offsettree.actions:ActionOffsetTree",
-            "classifier",
             candidates=(CandidateEntry("action offset tree", 60),),
             over_sets=True,
         ),

@@ -49,6 +49,8 @@ def log_section(facts: Facts) -> Html | None:
         ("Decisions", _row_counts(log)),
         ("Columns", _columns(log.columns)),
         ("Rewards", _rewards(log.reward)),
+        ("Eligible actions", _eligible(log)),
+        ("Features of actions", _action_features(log)),
     )
     rows: list[tuple[str, object]] = [(name, found) for name, found in known if found is not None]
     features, notes = log.features, log.notes
@@ -113,6 +115,21 @@ def _row_counts(log: SourceFacts) -> str | None:
     if log.rows is None:
         return ", ".join(parts) or None
     return count(log.rows) + (f": {', '.join(parts)}" if parts else "")
+
+
+def _eligible(log: SourceFacts) -> str | None:
+    if log.sets is None or log.sets.fewest is None or log.sets.most is None:
+        return None
+    span = count(log.sets.most) if log.sets.fewest == log.sets.most else f"{log.sets.fewest:,} to {log.sets.most:,}"
+    return f"{span} at a time" + ("" if log.n_actions is None else f", of {count(log.n_actions)}")
+
+
+def _action_features(log: SourceFacts) -> Html | None:
+    names = [] if log.sets is None else [*log.sets.item_features, *log.sets.pair_features]
+    if not names:
+        return None
+    more = [f"... ({len(names):,} in all)"] if len(names) > 20 else []
+    return join([*(element("bdi", name) for name in names[:20]), *more], ", ")
 
 
 def _columns(columns: dict[str, Any]) -> Html | None:

@@ -39,7 +39,7 @@ def mix_section(facts: Facts) -> Html | None:
         legend(*key[: 2 if with_new else 1]),
         # As tall as the rows of the neighbouring card.
         chart(rows, ("Action", "Drawn", _SHARES if with_new else "Share in the log"), names="36%", tall=True),
-        _remainder_note(actions, shown, with_new=with_new),
+        _remainder_note(actions, shown, facts.log.n_actions, with_new=with_new),
         class_="half",
     )
 
@@ -66,8 +66,9 @@ def reward_section(facts: Facts) -> Html | None:
         for action, found in zip(shown, bands, strict=True)
     ]
     selection = None
-    if len(actions) > _MOST:
-        selection = f"Of {plural(len(actions), 'action')} the {_MOST} taken most, in the log or by the new policy."
+    n_actions = max(facts.log.n_actions or 0, len(actions))
+    if n_actions > len(shown):
+        selection = f"Of {plural(n_actions, 'action')} the {len(shown)} taken most, in the log or by the new policy."
     return section(
         "rewards",
         "What each action earns",
@@ -75,7 +76,9 @@ def reward_section(facts: Facts) -> Html | None:
         chart(rows, ("Action", "Drawn", "Mean reward, and its interval"), scale=scale, names="31%"),
         paragraph(
             selection,
-            "What it would earn if it were always taken, estimated from the decisions for which the log chose it.",
+            "What it would earn if it were always taken, estimated from the decisions for which the log chose it."
+            if facts.log.sets is None
+            else "What it earned where it was eligible and the log chose it, weighted by how rare that was.",
             None if facts.constant is None else _constant_note(facts.constant),
             class_="note",
         ),
@@ -87,6 +90,8 @@ def _constant_note(constant: ConstantFacts) -> str | None:
     """Compare the best constant action with the policy; None if that is not known."""
     action, gain = as_text(constant.action), band_of(constant.gain)
     if action is None or gain is None or gain.low is None or gain.high is None:
+        return None
+    if constant.popular:
         return None
     if constant.same:
         return f"The new policy always takes \u201c{action}\u201d."
@@ -123,13 +128,19 @@ def _decimals(bands: Sequence[Band]) -> int:
     return decimals_for([found.value for found in bands], widths[len(widths) // 2] if widths else None)
 
 
-def _remainder_note(actions: Sequence[ActionFacts], shown: Sequence[ActionFacts], *, with_new: bool) -> Html | None:
-    n_more = len(actions) - len(shown)
+def _remainder_note(
+    actions: Sequence[ActionFacts], shown: Sequence[ActionFacts], n_actions: int | None, *, with_new: bool
+) -> Html | None:
+    n_more = max(n_actions or 0, len(actions)) - len(shown)
     if n_more == 0:
         return None
     # By identity: two actions may have the same label.
     drawn = {id(action) for action in shown}
     rest = [action for action in actions if id(action) not in drawn]
     old, new = (sum(getattr(action, name) or 0.0 for action in rest) for name in ("share", "policy_share"))
+    if n_actions is not None and n_actions > len(actions):  # of thousands, only those taken most are there at all
+        old, new = (
+            max(0.0, 1 - sum(getattr(action, name) or 0.0 for action in shown)) for name in ("share", "policy_share")
+        )
     together = f"{percent(old)} of the log" + (f" and {percent(new)} of the new policy's decisions" if with_new else "")
     return paragraph(f"And {plural(n_more, 'more action', 'more actions')}, together {together}.", class_="note")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from offsettree.facts import CandidateFacts, Facts
+from offsettree.facts import CandidateFacts, Facts, FeatureFacts
 from offsettree.report._band import Band, band_of
 from offsettree.report._charts import Scale, bars, interval_plot, scale_over
 from offsettree.report._html import Html, paragraph, prose
@@ -91,7 +91,7 @@ def _below(entry: CandidateFacts) -> str | None:
 
 def importance_section(facts: Facts) -> Html | None:
     """Return the card of the most important features."""
-    known = [(each.importance, each.feature or "(no name)") for each in facts.importance if each.importance is not None]
+    known = [(each.importance, _feature_name(each)) for each in facts.importance if each.importance is not None]
     if not known:
         return None
     known.sort(key=lambda each: -each[0])
@@ -105,7 +105,12 @@ def importance_section(facts: Facts) -> Html | None:
     return section(
         "features",
         "Which features matter",
-        paragraph("How much the policy's choice depends on each feature, in percent of the total."),
+        paragraph(
+            "How much the policy's choice depends on each feature, in percent of the total.",
+            "Features are of the context, of an action, or of the pair of both."
+            if facts.log.sets is not None
+            else None,
+        ),
         chart(rows, ("Feature", "Drawn", "Share of importance"), names="42%"),
         paragraph(
             more,
@@ -114,3 +119,8 @@ def importance_section(facts: Facts) -> Html | None:
         ),
         class_="half",
     )
+
+
+def _feature_name(found: FeatureFacts) -> str:
+    name = found.feature or "(no name)"
+    return name if found.of is None else f"{name}, of the {found.of}"

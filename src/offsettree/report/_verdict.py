@@ -23,7 +23,7 @@ _ADVICE = {
     "open": "No verdict yet",
 }
 _MODELS = ("doubly_robust", "switch")
-# The best constant action: its label, its value, and the new policy's gain over it.
+# The best constant action: what it is called, its value, and the new policy's gain over it.
 _Always = tuple[str | None, Band | None, Band | None]
 
 
@@ -37,7 +37,9 @@ def verdict_section(facts: Facts) -> Html | None:
     if facts.use == "open":
         outcome = "open"  # a serious warning rules out a verdict
     constant = facts.constant or ConstantFacts()
-    always = (as_text(constant.action), band_of(constant), band_of(constant.gain))
+    action = as_text(constant.action)
+    name = "the most popular" if constant.popular else None if action is None else f"always \u201c{action}\u201d"
+    always = (name, band_of(constant), band_of(constant.gain))
     return section(
         "verdict",
         _heading(facts, outcome),
@@ -52,7 +54,8 @@ def verdict_section(facts: Facts) -> Html | None:
 
 def _heading(facts: Facts, outcome: str | None) -> str:
     if facts.use in _ADVICE:
-        return _ADVICE[facts.use]
+        is_popular = facts.use == "constant" and facts.constant is not None and facts.constant.popular
+        return "Take the most popular action" if is_popular else _ADVICE[facts.use]
     return _HEADINGS[outcome] if outcome else "What the new policy is worth"
 
 
@@ -78,7 +81,9 @@ def _tiles(new: Band, old: Band | None, gain: Band | None, outcome: str | None, 
     if old is not None:
         tiles.append(_tile("What was done earned, per decision", old, places, None))
     if always[0] is not None and always[1] is not None:
-        tiles.append(_tile(f"Always \u201c{always[0]}\u201d, the best constant, earns", always[1], places, None))
+        what = "of the eligible actions" if facts.constant and facts.constant.popular else ", the best constant,"
+        blank = "" if what.startswith(",") else " "
+        tiles.append(_tile(f"{_capital(always[0])}{blank}{what} earns", always[1], places, None))
     if gain is not None:
         kind = outcome if outcome in ("good", "bad") else None
         tiles.append(
@@ -124,7 +129,8 @@ def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None
     rows = [Row(name, interval_plot(scale, shown, kind=kind), *_figures(shown, places)) for name, shown, kind in values]
     heads = ("What", "Drawn", "Earned per decision, and the interval")
     parts = [chart(rows, heads, scale=scale, names="9rem")]
-    differences = [("Gain on the log", gain), ("Gain on constant", always[2])]
+    is_popular = (always[0] or "").startswith("the most popular")
+    differences = [("Gain on the log", gain), ("Gain on popular" if is_popular else "Gain on constant", always[2])]
     known = [(name, shown) for name, shown in differences if shown is not None]
     if known:
         gains = scale_over([shown for _, shown in known], also=[0.0])
@@ -138,7 +144,11 @@ def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None
 
 
 def _values(new: Band, old: Band | None, always: _Always) -> list[tuple[str, Band | None, str]]:
-    return [("New policy", new, "new"), ("What was done", old, "old"), (f"Always {always[0]}", always[1], "old")]
+    return [("New policy", new, "new"), ("What was done", old, "old"), (_capital(always[0] or ""), always[1], "old")]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _figures(shown: Band, places: int, *, sign: bool = False) -> tuple[str, str]:
@@ -174,5 +184,6 @@ def _basis(facts: Facts) -> Html | None:
             f"{count(log.rows)}."
         )
     if facts.constant is not None and facts.constant.picked_on == "training rows":
-        sentences.append("The best constant action was picked on the training decisions, and valued on these.")
+        what = "The most popular actions were" if facts.constant.popular else "The best constant action was"
+        sentences.append(f"{what} picked on the training decisions, and valued on these.")
     return paragraph(*sentences, class_="note") if sentences else None

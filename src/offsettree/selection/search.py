@@ -451,10 +451,10 @@ class PolicySearch(BasePolicy):
         return None, (text,)
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
-        return self.best_policy_._positions(X)
+        return np.asarray(self.best_policy_._positions(X))
 
     def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self.best_policy_._choose_within(self.best_policy_._checked(X), mask)
+        return np.asarray(self.best_policy_._choose_within(self.best_policy_._checked(X), mask))
 
     def _check_parameters(self, n_rows: int) -> None:
         if self.max_rows is not None and not (_is_whole(self.max_rows) and self.max_rows >= 100):

@@ -8,8 +8,6 @@ import numpy as np
 
 from offsettree._jit import brief_kernel, part
 
-__all__ = ["learn_row", "score_actions"]
-
 MIX_CONTEXT, MIX_ACTION, MIX = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
 RATE = 0.1
 TINY = 1e-15

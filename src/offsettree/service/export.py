@@ -46,7 +46,7 @@ def lines(rows: Iterable[Decision], form: str) -> Iterator[bytes]:
         yield b"".join(encode(line(row)) + b"\n" for row in part)
 
 
-def write_log(rows: Callable[[], Iterable[Decision]], path: Path, form: str) -> int:
+def write_log(rows: Callable[[], Iterable[Decision]], path: Path, form: str, *, eligible: bool = True) -> int:
     """Write rows to a file; return how many.
 
     Parameters
@@ -58,9 +58,11 @@ def write_log(rows: Callable[[], Iterable[Decision]], path: Path, form: str) -> 
         The file.
     form : {"parquet", "ndjson", "dsjson"}
         The format.
+    eligible : bool, default=True
+        Whether Parquet has the column of that name. Without it, actions are learned about one by one.
     """
     if form == "parquet":
-        return _write_parquet(rows, path)
+        return _write_parquet(rows, path, eligible)
     n_rows = 0
     with path.open("wb") as file:
         for part in lines(rows(), form):
@@ -126,7 +128,7 @@ def _dsjson(row: Decision) -> dict[str, Any]:
     }
 
 
-def _write_parquet(rows: Callable[[], Iterable[Decision]], path: Path) -> int:
+def _write_parquet(rows: Callable[[], Iterable[Decision]], path: Path, eligible: bool) -> int:
     kinds: dict[str, set[type]] = {"action": {str}, "reward": {float}, "propensity": {float}}
     large: set[str] = set()  # columns with whole numbers that no integer of 64 bits holds
     last = 0
@@ -136,7 +138,7 @@ def _write_parquet(rows: Callable[[], Iterable[Decision]], path: Path) -> int:
             kinds.setdefault(name, set()).add(type(value))
             if type(value) is int and not -LARGEST <= value < LARGEST:
                 large.add(name)
-    schema = _schema(kinds, large)
+    schema = _schema(kinds, large, ["eligible", "decision"] if eligible else ["decision"])
     # Rows that have matured since are left out: they may have other columns.
     again = (row for row in exported(rows()) if (row.matured or 0) <= last)
     target = path if path.suffix == ".parquet" else path.with_suffix(".parquet")
@@ -148,7 +150,7 @@ def _context_columns(row: Decision) -> dict[str, Any]:
     return {name: value for name, value in context.items() if name not in OUR_COLUMNS}
 
 
-def _schema(kinds: dict[str, set[type]], large: set[str]) -> Any:
+def _schema(kinds: dict[str, set[type]], large: set[str], lists: list[str]) -> Any:
     """Return the types of columns by the kinds of values that they have; where kinds are mixed, they become words."""
     import pyarrow as pa
 
@@ -166,7 +168,7 @@ def _schema(kinds: dict[str, set[type]], large: set[str]) -> Any:
         else:
             kind = pa.string()
         fields.append((name, kind))
-    return pa.schema([*fields, ("eligible", pa.list_(pa.string())), ("decision", pa.list_(pa.string()))])
+    return pa.schema([*fields, *((name, pa.list_(pa.string())) for name in lists)])
 
 
 def _tables(rows: Iterator[Decision], schema: Any) -> Iterator[Any]:

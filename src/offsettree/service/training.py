@@ -102,10 +102,12 @@ class Trainer:
                 if (row.matured or 0) <= trained_to:  # rewards as the running policy learns from them
                     yield msgspec.structs.replace(row, reward=min(max(row.reward or 0.0, low), high))
 
-        n_rows = write_log(rows, folder / "log.parquet", "parquet")
+        # A policy file of a loop chooses among labels: its log is to be read as one of labels, too.
+        n_rows = write_log(rows, folder / "log.parquet", "parquet", eligible=False)
         if n_rows < FEWEST_ROWS:
             raise ParameterError(f"there must be {FEWEST_ROWS} matured rows to learn from; there are {n_rows}.")
         command = [sys.executable, "-m", "offsettree.cli", "learn", "log.parquet", "--out", "policy.ot", "--json"]
+        command += ["--labels"]  # exclusions are masks; a loop decides by files over labels
         command += ["--action", "action", "--reward", "reward", "--propensity", "propensity"]
         command += ["--reward-range", repr(low), repr(high), *loop.settings.learn_options]
         with (folder / "errors.txt").open("wb") as errors:

@@ -20,16 +20,19 @@ from offsettree.evaluation.parts import (
     check_group,
     folds_by_group,
     known_positions,
+    predict_pairs,
     predict_rewards,
 )
 from offsettree.exceptions import OffsetTreeWarning
+from offsettree.learners import make_learner
 from offsettree.logs import CheckedLog, LoggedData
 from offsettree.policy import Policy
 from offsettree.reductions import ConstantPolicy
 
-__all__ = ["Comparison", "best_constant", "compare_with_constant", "with_doubts"]
+__all__ = ["POPULAR", "Comparison", "best_constant", "compare_over_sets", "compare_with_constant", "with_doubts"]
 
 MOST_PREDICTIONS = 1 << 25  # rows times actions, held as one table: 256 MB
+POPULAR = "the most popular of the eligible actions"
 FORWARD = ("betting", "anytime")  # need reward models trained on earlier rows only: `evaluate` makes its own
 
 
@@ -54,6 +57,9 @@ class Comparison:
     picked_here : bool
         Whether the constant action was picked on the same rows that value it. It then looks better than it is, and
         no verdict rests on it.
+    among : bool
+        Whether rows have action sets: the constant one is then the most popular of each row's eligible actions, and
+        `action` is None.
     """
 
     estimate: Estimate
@@ -63,6 +69,12 @@ class Comparison:
     doubts: tuple[str, ...] = ()
     same: bool = False
     picked_here: bool = False
+    among: bool = False
+
+    @property
+    def always(self) -> str:
+        """What the constant action is called within a sentence."""
+        return POPULAR if self.among else f"always {self.action!r}"
 
     @property
     def is_open(self) -> bool:
@@ -73,7 +85,7 @@ class Comparison:
     def warnings(self) -> tuple[str, ...]:
         """Warnings on the policy's estimate, then those on the constant action's."""
         others = (text for text in self.doubts if text not in self.estimate.warnings)
-        constant = [Message(f"of always {self.action!r}: ", text) for text in others]
+        constant = [Message(f"of {self.always}: ", text) for text in others]
         return (*self.estimate.warnings, *constant)
 
     def doubted(self, doubts: Sequence[str]) -> Comparison:
@@ -145,6 +157,46 @@ def compare_with_constant(
     same = bool((decisions == action).all())
     gain: Any = against_constant.difference
     return Comparison(estimate, action, constant, gain, doubts, same)
+
+
+def compare_over_sets(
+    decisions: NDArray[Any], popular: NDArray[Any], log: LoggedData, *, method: str, **settings: Any
+) -> Comparison:
+    """Estimate the values of decisions among action sets, of the logged ones and of the most popular actions.
+
+    Parameters
+    ----------
+    decisions : array of shape (n_rows,)
+        The policy's decisions in these rows.
+    popular : array of shape (n_rows,)
+        The most popular of each row's eligible actions, by other rows.
+    log : LoggedData
+        The rows held out, with action sets.
+    method : str
+        Of `evaluate`.
+    **settings : Any
+        Further arguments of `evaluate`: interval, level, reward_range, group, random_state.
+    """
+    if method in MODEL_METHODS and settings.get("interval") not in FORWARD:
+        settings |= {"reward_model": _predicted_pairs(log, settings.get("random_state"), settings.get("group"))}
+    arrays = log.arrays()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimates hold them as well
+        estimate = evaluate(decisions, **arrays, method=method, **settings)
+        against = evaluate(decisions, **arrays, method=method, baseline=popular, **settings)
+        constant = evaluate(popular, **arrays, method=method, **settings)
+    doubts = tuple(text for text in constant.serious or against.serious if text not in estimate.serious)
+    gain: Any = against.difference
+    return Comparison(estimate, None, constant, gain, doubts, bool((decisions == popular).all()), among=True)
+
+
+def _predicted_pairs(log: LoggedData, random_state: int | None, group: Any) -> NDArray[np.float64]:
+    """Return cross-fitted reward predictions of all pairs of row and action, by ridge regression."""
+    sets: Any = log.action_sets
+    random = np.random.RandomState(random_state)
+    folds = folds_by_group(len(log), random, check_group(group, len(log)))
+    model, prior = make_learner("ridge", "regressor"), float(log.reward.mean())
+    return predict_pairs(model, log.X, sets, sets.find(log.action), log.reward, folds, random, prior)
 
 
 @dataclass(frozen=True)

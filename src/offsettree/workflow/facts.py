@@ -40,6 +40,7 @@ from offsettree.workflow.rules import rule_facts
 from offsettree.workflow.verdict import advice, basis, verdict
 
 __all__ = [
+    "candidate_facts",
     "constant_facts",
     "estimate_facts",
     "interval_facts",
@@ -49,6 +50,7 @@ __all__ = [
     "propensity_note",
     "tree_facts",
     "versions",
+    "weight_facts",
 ]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
@@ -109,9 +111,9 @@ def learned_facts(
             refit=learned.refit,
             seconds=learned.seconds,
         ),
-        candidates=_candidate_facts(search),
+        candidates=candidate_facts(search),
         rule=getattr(search, "rule_", None),
-        weights=_weight_facts(test, learned.decisions),
+        weights=weight_facts(test, learned.decisions),
         tree=tree_facts(policy, learned.decisions),
         rules=rule_facts(getattr(learned.policy, "best_policy_", learned.policy), learned.encoder),
         importance=_importance(learned, seed),
@@ -166,6 +168,7 @@ def constant_facts(compared: Comparison, picked_on: str) -> ConstantFacts:
     constant = compared.constant
     return ConstantFacts(
         action=compared.action,
+        popular=True if compared.among else None,
         picked_on=picked_on,
         **{name: getattr(constant, name) for name in ("value", "stderr", "low", "high")},
         difference=interval_facts(constant.difference),
@@ -259,7 +262,8 @@ def tree_facts(policy: Any, decisions: NDArray[Any]) -> dict[str, Any] | None:
     return facts[0]
 
 
-def _weight_facts(test: LoggedData, decisions: NDArray[Any]) -> WeightFacts | None:
+def weight_facts(test: LoggedData, decisions: NDArray[Any]) -> WeightFacts | None:
+    """Return the histogram of the importance weights of some decisions."""
     weight = 1 / test.propensity[test.action == decisions]
     if len(weight) == 0:
         return None
@@ -272,7 +276,8 @@ def _weight_facts(test: LoggedData, decisions: NDArray[Any]) -> WeightFacts | No
     return WeightFacts(edges=edges.tolist(), counts=counts.tolist(), top_percent_share=share)
 
 
-def _candidate_facts(policy: Any) -> list[CandidateFacts]:
+def candidate_facts(policy: Any) -> list[CandidateFacts]:
+    """Return the candidates of a search; none of another policy."""
     names = [each.name for each in fields(CandidateFacts)]
     rows = getattr(policy, "results_", [])
     return [CandidateFacts(**{name: _plain(row.get(name)) for name in names}) for row in rows]

@@ -16,13 +16,15 @@ from offsettree.workflow.leaks import find_leaks
 __all__ = ["doubts_of_propensities", "inspect_log"]
 
 
-def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
+def inspect_log(path: Any, *, sets: dict[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
     """Summarise a log, and warn about propensities and features that are likely wrong.
 
     Parameters
     ----------
     path : str or path
         A file or a folder.
+    sets : dict, optional
+        Where rows have action sets: how to read them, as `ActionLogScan` takes it.
     **arguments : Any
         Arguments of `LoggedData.scan`.
 
@@ -31,8 +33,11 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
     dict
         With `rows`, `actions`, `reward`, `propensity`, `features`, `notes` and `warnings`; JSON can hold them.
     """
-    scan, has_propensity = _open(path, arguments)
-    sums = _LogSums(has_propensity)
+    if sets is not None:
+        scan, has_propensity = LoggedData.scan(path, action_sets=True, **arguments, **sets), True
+    else:
+        scan, has_propensity = _open(path, arguments)
+    sums, eligible = _LogSums(has_propensity), _SetSums()
     warnings: list[str] = []
 
     def tables() -> Iterator[Any]:
@@ -40,6 +45,8 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
             if not sums.by_action:
                 warnings.extend(find_leaks(log.X, log.action, log.reward))
             sums.add(log)
+            if sets is not None:
+                eligible.add(log)
             yield log.X
 
     notes = list(scan.notes)
@@ -51,13 +58,19 @@ def inspect_log(path: Any, **arguments: Any) -> dict[str, Any]:
         notes.append(error.args[0])
         features = []
     notes += alike_but_for_blanks(sums.by_action)
+    more, doubts = {}, []
+    if sets is not None:
+        more = {"sets": eligible.facts(), "action_features": eligible.features()}
+        sums.is_expected = False  # how often an action is expected depends on how often it is eligible
+        doubts = eligible.doubts()
     return {
         "kind": "log",
         "path": str(path),
         **sums.facts(),
         "features": features,
+        **more,
         "notes": notes,
-        "warnings": warnings + sums.doubts(),
+        "warnings": warnings + (sums.doubts() if sets is None else doubts),
     }
 
 
@@ -77,7 +90,7 @@ class _LogSums:
     """Sums over the chunks of a log."""
 
     def __init__(self, has_propensity: bool) -> None:
-        self.has_propensity = has_propensity
+        self.has_propensity, self.is_expected = has_propensity, True
         self.by_action: dict[Any, list[float]] = {}  # number of rows, sum of rewards, sum of 1 / propensity
         self._squares = 0.0  # of 1 / propensity
         self._extremes = {"reward": [np.inf, -np.inf], "propensity": [np.inf, -np.inf]}
@@ -110,7 +123,7 @@ class _LogSums:
                 "share": count / n_rows,
                 "mean_reward": reward / count,
                 # Near 1 if propensities are right: the mean over all rows of 1 / propensity, 0 for other actions.
-                "times_expected": inverse / n_rows if self.has_propensity else None,
+                "times_expected": inverse / n_rows if self.has_propensity and self.is_expected else None,
             }
             for label, (count, reward, inverse) in sorted(self.by_action.items(), key=lambda item: -item[1][0])
         ]
@@ -140,6 +153,58 @@ class _LogSums:
 
     def _ends(self, name: str) -> dict[str, float]:
         return dict(zip(("min", "max"), self._extremes[name], strict=True))
+
+
+class _SetSums:
+    """Sums over the action sets of a log."""
+
+    def __init__(self) -> None:
+        self.ids: set[Any] = set()
+        self.n_rows, self.n_pairs, self.fewest, self.most = 0, 0, 0, 0
+        self.inverse, self.squares = 0.0, 0.0  # of 1 / propensity - number of eligible actions
+        self.tables: list[tuple[str, Any]] = []
+
+    def add(self, log: Any) -> None:
+        """Add the rows of a chunk."""
+        sets = log.action_sets
+        sizes = sets.sizes
+        self.fewest = int(sizes.min()) if self.n_rows == 0 else min(self.fewest, int(sizes.min()))
+        self.most = max(self.most, int(sizes.max()))
+        if not self.tables:
+            self.tables = [("item", sets.items), ("pair", sets.pairs)]
+        self.n_rows, self.n_pairs = self.n_rows + len(sizes), self.n_pairs + len(sets.ids)
+        self.ids |= set(np.unique(sets.ids).tolist())
+        off = 1 / log.propensity - sizes
+        self.inverse, self.squares = self.inverse + float(off.sum()), self.squares + float((off**2).sum())
+
+    def facts(self) -> dict[str, Any]:
+        """Return how many actions are eligible at a time, and in all."""
+        mean = self.n_pairs / self.n_rows
+        return {"fewest": self.fewest, "mean": mean, "most": self.most, "ids": len(self.ids)}
+
+    def features(self) -> list[dict[str, Any]]:
+        """Return the features of actions, by the first chunk."""
+        found = []
+        for of, table in self.tables:
+            if table is not None and hasattr(table, "columns"):
+                facts = _feature_facts(TableEncoder.learn([table]))
+                found += [{**each, "name": f"{each['name']} ({of})"} for each in facts]
+        return found
+
+    def doubts(self) -> list[str]:
+        """Warn about propensities that cannot be right: 1 / propensity is on average the number of eligible actions."""
+        if self.n_rows < FEW_ROWS:
+            return []
+        mean, eligible = self.inverse / self.n_rows, self.n_pairs / self.n_rows
+        stderr = max(self.squares / self.n_rows - mean**2, 0.0) ** 0.5 / self.n_rows**0.5
+        if abs(mean) <= 0.1 * eligible + 5 * stderr:
+            return []
+        text = (
+            f"propensities cannot be right: the mean of 1 / propensity over all rows is {mean + eligible:.3g}, where "
+            f"it should be near the number of eligible actions, {eligible:.3g} on average. They seem too "
+            f"{'small' if mean > 0 else 'large'}."
+        )
+        return [text]
 
 
 def _feature_facts(encoder: TableEncoder) -> list[dict[str, Any]]:

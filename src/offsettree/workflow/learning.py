@@ -27,7 +27,7 @@ from offsettree.workflow.leaks import find_leaks
 from offsettree.workflow.learned import Learned
 from offsettree.workflow.learners import make_policy
 
-__all__ = ["check_level", "learn_policy", "range_of"]
+__all__ = ["check_level", "check_settings", "fit_policy", "learn_policy", "range_of"]
 
 MOST_ROWS_FOR_MODELS = 20_000  # beyond so many held-out rows, reward models cost much time and gain little
 
@@ -109,7 +109,7 @@ def learn_policy(
     >>> bool(learned.estimate.value > learned.estimate.baseline.value)
     True
     """
-    _check_settings(log, level, test_size)
+    check_settings(log, level, test_size)
     low, high = float(log.reward.min()), float(log.reward.max())
     used_range = reward_range or range_of(low, high)
     shared = {"reward_range": used_range, "actions": log.actions, "n_jobs": n_jobs, "random_state": random_state}
@@ -120,7 +120,7 @@ def learn_policy(
     leaks = find_leaks(held.features, log.action, log.reward)
     doubts = [*leaks, *(() if estimated is None else estimated.warnings)]
     started = time.perf_counter()
-    warnings = _fit(policy, train, held)
+    warnings = fit_policy(policy, train, held)
     seconds = time.perf_counter() - started
     if leaks:  # they name the leaking column; the policy's own warning only numbers it
         warnings = [text for text in warnings if "of X equals the reward" not in text]
@@ -166,7 +166,8 @@ def check_level(level: Any) -> None:
         raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
 
 
-def _check_settings(log: LoggedData, level: float, test_size: float) -> None:
+def check_settings(log: LoggedData, level: float, test_size: float) -> None:
+    """Refuse a wrong level or test size, and a log of one action."""
     check_level(level)
     if not 0 < test_size < 1:
         raise ParameterError(f"test_size must be a share of the rows between 0 and 1; got {test_size}.")
@@ -222,7 +223,7 @@ def _loss(decisions: NDArray[Any], teacher: BasePolicy, test: LoggedData, settin
         return evaluate(decisions, **test.judged(), baseline=teacher.predict(test.X), **settings).difference
 
 
-def _fit(policy: BasePolicy, log: LoggedData, held: HoldOut | None = None) -> list[str]:
+def fit_policy(policy: Any, log: LoggedData, held: HoldOut | None = None) -> list[str]:
     """Fit a policy; return our warnings, each once. Those of libraries are for developers and are dropped.
 
     A search splits its rows by the same groups or times as `held`.
@@ -233,7 +234,8 @@ def _fit(policy: BasePolicy, log: LoggedData, held: HoldOut | None = None) -> li
         split = {name: values[held.train] for name, values in columns.items() if values is not None}
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
-        policy.fit(**(log.judged() if is_ours(policy, "fit") else log.arrays()), **split)
+        is_judged = log.action_sets is None and is_ours(policy, "fit")
+        policy.fit(**(log.judged() if is_judged else log.arrays()), **split)
     ours = [each.message for each in caught if isinstance(each.message, OffsetTreeWarning)]
     return list(dict.fromkeys(message.args[0] for message in ours))
 
@@ -248,7 +250,7 @@ def _refit(
     """Train a copy on all rows; return it, the encoded rows, and warnings. Of a search, train the chosen candidate."""
     X = held.features if encoders is None else encoders[1].encode(held.features)
     again: BasePolicy = clone(getattr(policy, "best_policy_", policy))
-    return again, X, _fit(again, LoggedData(X, log.columns._replace(propensity=propensity)))
+    return again, X, fit_policy(again, LoggedData(X, log.columns._replace(propensity=propensity)))
 
 
 def range_of(low: float, high: float) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.estimate import Interval
-from offsettree.workflow.comparison import Comparison
+from offsettree.workflow.comparison import POPULAR, Comparison
 
 __all__ = ["Advice", "advice", "basis", "conclusion", "decimals", "number", "verdict", "with_interval"]
 
@@ -54,8 +54,12 @@ def verdict(estimate: Estimate, compared: Comparison | None = None, *, baseline:
     if compared is not None:
         constant, gain = with_interval(compared.constant, digits), with_interval(compared.gain, digits, sign=True)
         if compared.same:
-            return f"{text}. It always takes {compared.action!r}, the best constant action."
-        text += f". Always {compared.action!r}, the best constant action, earns {constant}; gain on it {gain}"
+            what = (
+                f"takes {POPULAR}" if compared.among else f"always takes {compared.action!r}, the best constant action"
+            )
+            return f"{text}. It {what}."
+        best = "" if compared.among else ", the best constant action,"
+        text += f". {compared.always[0].upper()}{compared.always[1:]}{best} earns {constant}; gain on it {gain}"
     return text + "."
 
 
@@ -88,7 +92,9 @@ def advice(compared: Comparison) -> Advice:
     than a standard error of the difference.
     """
     estimate, gain = compared.estimate, compared.gain
-    always, take = f"always {compared.action!r}", f"Always take {compared.action!r}"
+    always = compared.always
+    take = f"Take {POPULAR}" if compared.among else f"Always take {compared.action!r}"
+    best = "" if compared.among else ", the best constant"
     sure = f"({100 * estimate.level:g} % intervals)"
     if estimate.serious:
         return Advice("open", "No verdict while a serious warning stands: go on as before until it is resolved.")
@@ -99,9 +105,7 @@ def advice(compared: Comparison) -> Advice:
         # Even if these rows picked the constant action: the same policy was learned from other rows.
         return _advice_on_constant(to_log, always, sure)
     if to_log == "better" and to_constant == "better":
-        sentence = (
-            f"Use the learned policy: it is better than what was logged and than {always}, the best constant {sure}."
-        )
+        sentence = f"Use the learned policy: it is better than what was logged and than {always}{best} {sure}."
         return Advice("learned", sentence, is_better=True)
     if constant == "better" and to_constant == "better":  # and so better than what was logged
         return Advice(
@@ -129,12 +133,13 @@ def advice(compared: Comparison) -> Advice:
 
 def _against_constant(compared: Comparison, always: str, *, ahead: bool) -> str:
     """Compare the learned policy with a constant action that is not shown to be better or worse."""
+    best = "" if compared.among else ", the best constant,"
     if compared.picked_here:
         return f"whether it is better than {always} is open, as that was picked on the same rows"
     if compared.doubts:
-        return f"whether it is better than {always}, the best constant, is open, as that has a serious warning"
+        return f"whether it is better than {always}{best} is open, as that has a serious warning"
     lead = "it is ahead, but not significantly" if ahead else "the difference is not significant"
-    return f"against {always}, the best constant, {lead}"
+    return f"against {always}{best} {lead}"
 
 
 def _advice_on_constant(to_log: str, always: str, sure: str) -> Advice:

@@ -1,0 +1,65 @@
+"""``offsettree decide`` among the eligible actions that each row brings."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from offsettree.cli._options import reading_arguments
+from offsettree.exceptions import ParameterError
+from offsettree.facts import SourceFacts
+
+__all__ = ["decide_among"]
+
+
+def decide_among(
+    policy: Any, known: SourceFacts, sets: dict[str, Any], options: argparse.Namespace, chunk_rows: int
+) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield the columns to write, with the decisions of each chunk of rows.
+
+    Parameters
+    ----------
+    policy : policy
+        Over action sets, or over labels.
+    known : SourceFacts
+        The log that it was learned from.
+    sets : dict
+        How to read the rows' eligible actions.
+    options : argparse.Namespace
+        The command's options.
+    chunk_rows : int
+        Rows of a chunk.
+    """
+    from offsettree.actions import LabelledActions
+    from offsettree.logs import scan_eligible
+
+    over_sets = getattr(policy, "takes_action_sets", False)
+    features = known.features if over_sets else policy.encoder.names_in if policy.encoder is not None else None
+    more = {} if known.sets is None or not over_sets else {"action_features": known.sets.pair_features or None}
+    decider = policy if over_sets else LabelledActions.of(policy)
+    blocks = scan_eligible(
+        options.data, chunk_rows, features=features or None, beside=options.keep, **sets, **more,
+        **reading_arguments(options),
+    )  # fmt: skip
+    first = 1
+    for block in blocks:
+        n_rows = len(block.sets)
+        columns: dict[str, Any] = {"row": list(range(first, first + n_rows))}
+        columns |= {name: block.beside[name] for name in options.keep}
+        if options.rank is None:
+            decision = decider.predict(block.X, block.sets)
+            columns["decision"] = decision.tolist()
+        else:
+            fewest = int(block.sets.sizes.min())
+            if options.rank > fewest:
+                row = first + int(block.sets.sizes.argmin())
+                raise ParameterError(
+                    f"--rank must be at most the number of eligible actions, of which row {row} of {options.data} has "
+                    f"{fewest}; got {options.rank}."
+                )
+            ranked = decider.rank(block.X, block.sets, options.rank)
+            decision = ranked[:, 0]
+            columns |= {f"decision_{i + 1}": ranked[:, i].tolist() for i in range(ranked.shape[1])}
+        first += n_rows
+        yield columns, decision

@@ -1,0 +1,60 @@
+"""``offsettree learn`` on a log with a set of eligible actions per row."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from offsettree.cli._action_sets import described, read_sets
+from offsettree.cli._options import jobs
+from offsettree.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from offsettree.facts import Facts
+
+__all__ = ["learn_over_sets"]
+
+
+def learn_over_sets(
+    options: argparse.Namespace, arguments: dict[str, Any], test_size: float, offset: Any
+) -> tuple[Any, Any, Facts, Any]:
+    """Read the log, learn and evaluate; return policy, encoder, facts and estimate."""
+    from offsettree.workflow import facts_over_sets
+    from offsettree.workflow import learn_over_sets as learn
+
+    if options.propensity_estimated:
+        raise ParameterError(
+            "--propensity-estimated is for logs of labels: here the propensity of the action taken, among those that "
+            "were eligible, must be in the log. Where each was equally likely it is 1 / their number."
+        )
+    if options.distill:
+        raise ParameterError("--distill makes a tree over labels: leave it out for a log with action sets.")
+    beside = [name for name in (options.split_by_time, options.group) if name is not None]
+    found = read_sets(options.log, arguments, options, beside=beside)
+    learned = learn(
+        found.log,
+        learner=options.learner,
+        labels=options.labels,
+        base=options.base,
+        offset=offset,
+        test_size=test_size,
+        split_by_time=found.beside.get(options.split_by_time),
+        group=found.beside.get(options.group),
+        refit=options.refit,
+        reward_range=None if options.reward_range is None else tuple(options.reward_range),
+        method=options.method,
+        interval=options.interval,
+        level=options.level,
+        time_budget=options.time_budget,
+        n_jobs=jobs(options),
+        random_state=options.seed,
+    )
+    facts = facts_over_sets(
+        learned,
+        path=str(options.log),
+        columns=found.roles,
+        reading=described(arguments),
+        notes=found.notes,
+        seed=options.seed,
+    )
+    return learned.policy, None, facts, learned.estimate
