@@ -8,6 +8,8 @@ Then the same for a policy file, counted from NumPy's import, with an empty cach
 Goals: 3 seconds and 0.7.
 
     python benchmarks/fresh_process.py [--actions 8 1024 16384] [--json FILE]
+
+`--actions` without numbers leaves out all but policy files.
 """
 
 from __future__ import annotations

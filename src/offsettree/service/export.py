@@ -129,7 +129,7 @@ def _dsjson(row: Decision) -> dict[str, Any]:
 
 
 def _write_parquet(rows: Callable[[], Iterable[Decision]], path: Path, eligible: bool) -> int:
-    kinds: dict[str, set[type]] = {"action": {str}, "reward": {float}, "propensity": {float}}
+    kinds: dict[str, set[type]] = {}
     large: set[str] = set()  # columns with whole numbers that no integer of 64 bits holds
     last = 0
     for row in exported(rows()):
@@ -138,6 +138,7 @@ def _write_parquet(rows: Callable[[], Iterable[Decision]], path: Path, eligible:
             kinds.setdefault(name, set()).add(type(value))
             if type(value) is int and not -LARGEST <= value < LARGEST:
                 large.add(name)
+    kinds |= {"action": {str}, "reward": {float}, "propensity": {float}}
     schema = _schema(kinds, large, ["eligible", "decision"] if eligible else ["decision"])
     # Rows that have matured since are left out: they may have other columns.
     again = (row for row in exported(rows()) if (row.matured or 0) <= last)
