@@ -58,7 +58,7 @@ def test_registered_names_are_known_everywhere(tmp_path: Path, capsys: pytest.Ca
     printed = "".join(capsys.readouterr().out.split())
     assert ",online-regression,toy-advantage}" in printed
     assert ",dsjson,toy-rows}" in printed
-    assert "forreward-regressionandtoy-advantageboosting," in printed
+    assert "forreward-regression,action-regressionandtoy-advantageboosting," in printed
     assert ",tree,toy-linear(j48," in printed
     with pytest.raises(SystemExit):
         main(["learn", "log.rows", "--learner", "unheard-of"])

@@ -29,6 +29,13 @@ This page reproduces the paper's experiments and says which of its results hold:
 records are in [results](results). Another `--seed` repeats the experiments on other random draws. Terms are in the
 [glossary](glossary.md).
 
+In short, online (section 7.2): where not one label is wrong the order is the paper's: the realizable tree first, then
+the Banditron (the best gamma of its grid is 0.006), then the agnostic tree. Next to no exploration, gamma 0.0001, is
+better still there. With 0.2 % of wrong labels (`offsettree reproduce noise`) the two are about level: the Banditron
+is ahead on 4 of 5 seeds, in the mean by one standard error. From 0.5 % on it is far ahead. With the hinge loss, our
+default, the realizable tree is ahead of the best Banditron of the grid at every share of noise, and on each of four
+sets of texts. RCV1, the paper's data, was not run: it must be downloaded.
+
 # Section 7.1: comparisons with reductions
 
 Section 7.1 of the paper has thirteen labelled datasets and ten random splits, two thirds for training and one third

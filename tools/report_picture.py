@@ -1,4 +1,4 @@
-"""Make docs/images/report.png, the picture of the README: the demo's report in a browser (``make pictures``)."""
+"""Make docs/pictures/report.png, the picture of the README: the demo's report in a browser (``make pictures``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PICTURE = ROOT / "docs" / "images" / "report.png"
+PICTURE = ROOT / "docs" / "pictures" / "report.png"
 
 
 def main() -> None:

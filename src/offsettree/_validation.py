@@ -31,7 +31,7 @@ def warn_caller(text: str | Warning, category: type[Warning] = OffsetTreeWarning
     """Warn at the line outside of this package that led here."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("offsettree."):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(("offsettree.", "contextlib")):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
 

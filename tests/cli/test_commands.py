@@ -197,7 +197,7 @@ def test_the_command_offers_the_learners_and_estimators_that_there_are(capsys: p
     assert set(evaluate.METHODS) == set(METHODS)
     assert set(evaluate.INTERVALS) == set(INTERVALS)
     assert evaluate.INTERVALS[0] == DEFAULT_INTERVAL
-    assert f"forreward-regression{','.join(REGRESSORS)};" in printed
+    assert f"forreward-regressionandaction-regression{','.join(REGRESSORS)};" in printed
     assert f"foroffset-tree,offset-forestandimportance-weighted{','.join(CLASSIFIERS)}(" in printed
 
 

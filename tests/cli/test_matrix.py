@@ -16,6 +16,7 @@ import offsettree
 from offsettree import registry
 from offsettree.cli import main
 from offsettree.workflow import LEARNERS, streaming
+from tests.cli import test_action_sets
 from tests.suites.readers import FORMS
 
 FORMATS = {
@@ -60,7 +61,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: FORMS[form].write(make_log(300, 0), folder / f"{name}-log") for name, form in FORMATS.items()}
 
 
-CASES = [(learner, name) for learner in LEARNERS for name in SLOW.get(learner, FORMATS)]
+# Those over actions with features are run by test_action_sets.py.
+OVER_LABELS = [learner for learner in LEARNERS if not registry.POLICIES[learner].over_sets]
+CASES = [(learner, name) for learner in OVER_LABELS for name in SLOW.get(learner, FORMATS)]
 
 
 @pytest.mark.parametrize(("learner", "name"), CASES)
@@ -131,7 +134,7 @@ def test_logs_of_every_format_are_looked_into(
 
 
 def test_the_table_has_all_commands_learners_and_formats() -> None:
-    assert {learner for learner, _ in CASES} == set(LEARNERS)
+    assert {learner for learner, _ in (*CASES, *test_action_sets.CASES)} == set(LEARNERS)
     assert {name for _, name in CASES} == set(FORMATS) == set(registry.FORMATS)
 
 

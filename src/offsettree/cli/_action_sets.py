@@ -9,6 +9,7 @@ from typing import Any
 from offsettree.cli._options import log_arguments, reading_arguments, require_files
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.facts import SetFacts
+from offsettree.registry import POLICIES
 
 __all__ = [
     "add_action_options",
@@ -20,7 +21,7 @@ __all__ = [
     "set_arguments",
 ]
 
-GIVEN = ("actions", "eligible", "pair_columns", "action_since")
+GIVEN = ("items", "eligible", "pair_columns", "action_since")
 
 
 def add_action_options(command: argparse.ArgumentParser, *, labels: bool = False) -> None:
@@ -32,7 +33,10 @@ def add_action_options(command: argparse.ArgumentParser, *, labels: bool = False
         help="the column that lists each row's eligible actions: ids, or mappings with an id and features (default: "
         "found by content; with --actions, all actions of that table)",
     )
-    group.add_argument("--actions", type=Path, metavar="FILE", help="a second table, with a row of features per action")
+    # Policies have a parameter called actions, which is something else.
+    group.add_argument(
+        "--actions", dest="items", type=Path, metavar="FILE", help="a second table, with a row of features per action"
+    )
     group.add_argument(
         "--action-id",
         metavar="COL",
@@ -61,21 +65,20 @@ def add_action_options(command: argparse.ArgumentParser, *, labels: bool = False
 def set_arguments(options: argparse.Namespace, known: SetFacts | None = None) -> dict[str, Any]:
     """Return the arguments of `ActionLogScan` about sets; those not given are as the policy was learned with."""
     reading = {} if known is None else known.reading
-    require_files(*([] if options.actions is None else [options.actions]))
+    require_files(*([] if options.items is None else [options.items]))
     return {
         "eligible": options.eligible or _text(reading.get("eligible")),
-        "items": options.actions,
+        "items": options.items,
         "item_id": options.action_id or _text(reading.get("item_id")) or "id",
         "pair_columns": options.pair_columns or [each for each in reading.get("pair_columns") or [] if _text(each)],
-        "item_since": options.action_since or (None if options.actions is None else _text(reading.get("item_since"))),
-        "time": options.time or (None if options.actions is None else _text(reading.get("time"))),
+        "item_since": options.action_since or (None if options.items is None else _text(reading.get("item_since"))),
+        "time": options.time or (None if options.items is None else _text(reading.get("time"))),
     }
 
 
 def learning_sets(options: argparse.Namespace, path: Path) -> dict[str, Any] | None:
     """Return how to read a log's action sets, to learn from; None if its actions are labels."""
     from offsettree.logs import recognise_action_sets
-    from offsettree.registry import POLICIES
 
     entry = POLICIES[getattr(options, "learner", "auto")]
     arguments = set_arguments(options)

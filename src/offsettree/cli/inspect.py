@@ -16,7 +16,7 @@ from offsettree.facts import Facts, SourceFacts
 
 __all__ = ["EXAMPLE", "configure"]
 
-EXAMPLE = "offsettree inspect campaign.csv"
+EXAMPLE = "offsettree inspect campaign.csv --action mail"
 MOST_SHOWN = 20
 MOST_ALIKE = 10  # more features than this with the same kind, encoding and share missing are shown as one line
 

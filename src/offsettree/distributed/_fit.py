@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import offsettree
+from offsettree._messages import Parameter
 from offsettree.distributed._graph import Runner, Task
 from offsettree.distributed._route import Looked, Routed, look_at, route
 from offsettree.distributed._statistics import SpreadStatistics
@@ -88,7 +89,8 @@ class Job:
             if seen.n_features != first.n_features or not same_names:
                 raise LogError(
                     f"all files of a log must have the same columns; {file.path} has {_listed(seen)}, and "
-                    f"{files[0].path} has {_listed(first)}. Name those to learn from: features=[...]."
+                    f"{files[0].path} has {_listed(first)}. Name those to learn from: ",
+                    Parameter("features"),
                 )
             if (seen.labels.dtype.kind in "US" or seen.labels.dtype.kind == "O") != (
                 first.labels.dtype.kind in "US" or first.labels.dtype.kind == "O"

@@ -26,7 +26,7 @@ class RecognisedSets(NamedTuple):
     eligible : str or None
         Of tables: the column that lists them.
     has_features : bool
-        Whether actions have features.
+        Whether actions have features; of dsjson, features that are not the same in all decisions.
     varies : bool
         Whether sets differ from row to row.
     """
@@ -99,7 +99,9 @@ def _of_decisions(reader: Any) -> RecognisedSets | None:
     varies = len({frozenset(each) if isinstance(each, tuple) else each for each in known}) > 1
     if any(each.ids is None for each in decisions) and not has_features:
         return None  # numbers of actions
-    return RecognisedSets(None, has_features, varies) if has_features or varies else None
+    # The same actions in every decision are labels: their features tell nothing that the label does not.
+    same = all((each.ids, each.actions) == (decisions[0].ids, decisions[0].actions) for each in decisions)
+    return RecognisedSets(None, has_features and not same, varies) if has_features or varies else None
 
 
 def _of_table(reader: Any, action: str | None, item_id: str, eligible: str | None) -> RecognisedSets | None:
@@ -110,7 +112,8 @@ def _of_table(reader: Any, action: str | None, item_id: str, eligible: str | Non
     head = reader.head(HEAD_ROWS)
     names = head.column_names
     try:
-        taken = action or guess_columns(names, head, action=action, reward=names[0], propensity=1.0).action
+        # Only the action is looked for: rows to decide for have no reward yet.
+        taken = action or guess_columns(names, head, reward="", propensity=1.0).action
     except LogError:
         return None
     if taken not in names:

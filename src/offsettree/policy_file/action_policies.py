@@ -71,7 +71,7 @@ def write_action_policy(policy: Any, path: Path, facts: Any, estimate: Any) -> N
 def is_over_sets(manifest: Mapping[str, Any]) -> bool:
     """Return whether a manifest is of a policy over actions with features."""
     policy = manifest.get("policy")
-    return isinstance(policy, dict) and policy.get("kind") in {form.kind for form in FORMS.values()}
+    return isinstance(policy, dict) and any(policy.get("kind") == form.kind for form in FORMS.values())
 
 
 def load_action_policy(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:

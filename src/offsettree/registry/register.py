@@ -145,8 +145,9 @@ def _check_class(given: Any, module: str, name: str, decorator: str) -> None:
 
 def _check_policy(name: str, entry: PolicyEntry) -> None:
     """Refuse a policy that has not the parameters it is made with, and candidates called as others."""
-    # Every command and every search sets the last two.
-    used = {*entry.settings, *(key for each in entry.candidates for key in each.settings), "reward_range", "actions"}
+    # Every command and every search sets these; a policy over action sets learns which actions there are from the log.
+    always = {"reward_range"} if entry.over_sets else {"reward_range", "actions"}
+    used = {*entry.settings, *(key for each in entry.candidates for key in each.settings), *always}
     if missing := [key for key in (*used, *(["estimator"] if entry.base else [])) if not entry.takes(key)]:
         raise ParameterError(f"the policy {name!r} must have the parameters it is made with; it has no {missing[0]!r}.")
     if entry.online and not hasattr(entry.target, "partial_fit"):

@@ -63,8 +63,8 @@ def make_policy(
     if time_budget is not None and not entry.takes("time_budget"):
         raise ParameterError(f"only the learner 'auto' takes a time budget; got one for {name!r}. Leave it out.")
     if offset is not None and not entry.takes("offset"):
-        takers = " and ".join(each for each, it in POLICIES.known().items() if it.takes("offset") and not it.online)
-        raise ParameterError(f"only {takers} take an offset; got one for {name!r}.")
+        *others, last = (each for each, it in POLICIES.known().items() if it.takes("offset") and not it.online)
+        raise ParameterError(f"only {', '.join(others)} and {last} take an offset; got one for {name!r}.")
     given = {"offset": offset, "time_budget": time_budget}
     return entry.make(  # type: ignore[no-any-return]
         None if base is None or entry.base is None else make_learner(base, entry.base),
