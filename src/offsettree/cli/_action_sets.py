@@ -21,7 +21,7 @@ __all__ = [
     "set_arguments",
 ]
 
-GIVEN = ("items", "eligible", "pair_columns", "action_since")
+GIVEN = ("items", "eligible", "pair_columns", "item_since")
 
 
 def add_action_options(command: argparse.ArgumentParser, *, labels: bool = False) -> None:
@@ -39,6 +39,7 @@ def add_action_options(command: argparse.ArgumentParser, *, labels: bool = False
     )
     group.add_argument(
         "--action-id",
+        dest="item_id",
         metavar="COL",
         help="the column of ids in --actions, or their name in --eligible (default: id)",
     )
@@ -50,6 +51,7 @@ def add_action_options(command: argparse.ArgumentParser, *, labels: bool = False
     )
     group.add_argument(
         "--action-since",
+        dest="item_since",
         metavar="COL",
         help="the column of --actions with the time from when on a row holds, if features change; needs --time",
     )
@@ -69,9 +71,9 @@ def set_arguments(options: argparse.Namespace, known: SetFacts | None = None) ->
     return {
         "eligible": options.eligible or _text(reading.get("eligible")),
         "items": options.items,
-        "item_id": options.action_id or _text(reading.get("item_id")) or "id",
+        "item_id": options.item_id or _text(reading.get("item_id")) or "id",
         "pair_columns": options.pair_columns or [each for each in reading.get("pair_columns") or [] if _text(each)],
-        "item_since": options.action_since or (None if options.items is None else _text(reading.get("item_since"))),
+        "item_since": options.item_since or (None if options.items is None else _text(reading.get("item_since"))),
         "time": options.time or (None if options.items is None else _text(reading.get("time"))),
     }
 
