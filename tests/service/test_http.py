@@ -314,6 +314,17 @@ def test_a_key_whose_file_is_deleted_is_revoked_and_the_others_still_rotate(
         assert status("again") == 200
 
 
+def test_a_revoked_key_does_not_stop_the_next_start_but_a_role_without_any_does(tmp_path: Path) -> None:
+    places = keys_in(tmp_path)
+    (tmp_path / "d1").unlink()
+    keys = Keys(places)
+    assert not keys.allows("decide", {b"authorization": b"Bearer "})
+    assert keys.allows("decide", {b"authorization": b"Bearer d2-" + b"k" * 20})
+    (tmp_path / "d2").unlink()
+    with pytest.raises(ParameterError, match="the role decide must have a key; there is no file .*d1 or .*d2"):
+        Keys(places)
+
+
 def test_a_browsers_password_does_not_let_other_sites_pages_call(tmp_path: Path) -> None:
     server = ServerSettings(allow_origins=("https://friend.example",))
     password = ("", "d1-" + "k" * 20)

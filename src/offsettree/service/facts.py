@@ -40,6 +40,7 @@ def loop_facts(engine: Engine, loop: Loop) -> dict[str, Any]:
         "rows_left_out": learning.left_out,
         "faults": loop.faults,
         "last_fault": loop.last_fault,
+        "learn_fault": loop.learn_fault,
     }
     with learning.lock:
         candidate, health = learning.candidate, learning.health
@@ -74,6 +75,8 @@ def _problems(facts: dict[str, Any], found: list[str]) -> list[str]:
         texts.append(
             f"Decisions that fell back to the baseline: {facts['faults']:,}; the last reason: {facts['last_fault']}."
         )
+    if facts["learn_fault"] is not None:
+        texts.append(f"The last attempt to learn from the log failed: {facts['learn_fault']}")
     if facts["matured"] >= FEW_ROWS and facts["share_of_defaults"] > MANY_DEFAULTS:
         texts.append("Nearly all events got the default reward: do rewards reach the service, and in time?")
     if facts["unknown_rewards"]:

@@ -46,8 +46,18 @@ class Keys:
         self._stamps: dict[str, tuple[int, int] | None] = {}
         self._keys: dict[str, bytes] = {}  # by place
         for place in self._all():
-            self._stamps[place] = _stamp(place)
-            self._keys[place] = self._read(place)
+            try:
+                self._stamps[place], self._keys[place] = _stamp(place), self._read(place)
+            except FileNotFoundError:
+                # A key is revoked by deleting its file: that must not stop the next start.
+                log.warning("there is no file of a key; none is accepted from there", extra={"place": place})
+                self._stamps[place], self._keys[place] = None, b""
+        for role, places in self._places.items():
+            if places and not any(self._keys[place] for place in places):
+                raise ParameterError(
+                    f"the role {role} must have a key; there is no file {' or '.join(places)}. "
+                    "Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+                )
         if any(self._places.values()) and not all(self._places.values()):
             raise ParameterError("there must be keys for both roles, decide and admin, or for none; one has none.")
 

@@ -86,6 +86,7 @@ class Loop:
         self.rates = Rates()
         self.faults = 0
         self.last_fault: str | None = None
+        self.learn_fault: str | None = None  # why the last `learn` from the log gave no candidate
         self.asker = Asker(seconds(settings.timeout) or math.inf)
         self._formula = None if settings.reward_formula is None else Formula(settings.reward_formula)
         self._actions = [Action(each) for each in settings.actions]

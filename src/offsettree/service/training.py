@@ -39,7 +39,6 @@ class Trainer:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.status: dict[str, str] = {}
         self._last = dict.fromkeys(engine.loops, engine.clock())
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -86,11 +85,11 @@ class Trainer:
         try:
             with tempfile.TemporaryDirectory(prefix="offsettree-learn-") as folder:
                 version = self._learn_in(Path(folder), loop)
-                self.status[name] = f"candidate: version {version}"
+                loop.learn_fault = None
                 log.info("candidate learned", extra={"loop": name, "version": version})
         except Exception as error:  # a loop goes on deciding, whatever happens here
             if not self._stopping:
-                self.status[name] = f"failed: {error}"
+                loop.learn_fault = str(error)
                 log.warning("learning from the log failed", extra={"loop": name, "error": str(error)})
 
     def _learn_in(self, folder: Path, loop: Loop) -> int:

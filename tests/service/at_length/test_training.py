@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from offsettree.service.facts import loop_facts
 from offsettree.service.training import Trainer
 from tests.service.engines import Clock
 from tests.service.test_learning import BEST_CONSTANT, RIDGE, engine_in, policy_of, true_value, visit_shop
@@ -16,7 +17,7 @@ def test_a_candidate_is_learned_in_a_process_of_its_own_valued_later_and_run_by_
     trainer = Trainer(engine)
     assert trainer.start("demo")
     trainer.wait()
-    assert trainer.status["demo"].startswith("candidate"), trainer.status
+    assert engine.loops["demo"].learn_fault is None
     learning = engine.loops["demo"].learning
     candidate = learning.candidate
     assert candidate is not None
@@ -40,6 +41,8 @@ def test_too_few_rows_are_no_candidate_and_the_reason_is_told(tmp_path: Path) ->
     clock.now += 61
     trainer.step()
     trainer.wait()
-    assert "500 matured rows" in trainer.status["demo"]
+    loop = engine.loops["demo"]
+    assert "500 matured rows" in str(loop.learn_fault)
+    assert any("500 matured rows" in problem for problem in loop_facts(engine, loop)["problems"])
     trainer.stop()
     engine.close()
