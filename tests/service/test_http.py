@@ -17,6 +17,7 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from offsettree.exceptions import ParameterError
 from offsettree.service import Engine, GroupWriter, LoopSettings, Settings, SqliteStore
 from offsettree.service.app import make_app
 from offsettree.service.asking import THREADS
@@ -321,7 +322,7 @@ def test_a_revoked_key_does_not_stop_the_next_start_but_a_role_without_any_does(
     assert not keys.allows("decide", {b"authorization": b"Bearer "})
     assert keys.allows("decide", {b"authorization": b"Bearer d2-" + b"k" * 20})
     (tmp_path / "d2").unlink()
-    with pytest.raises(ParameterError, match="the role decide must have a key; there is no file .*d1 or .*d2"):
+    with pytest.raises(ParameterError, match=r"the role decide must have a key; there is no file .*d1 or .*d2"):
         Keys(places)
 
 
@@ -490,7 +491,6 @@ def test_an_id_used_for_other_slots_is_refused_and_harms_nobody(client: TestClie
 
 
 def test_settings_are_checked_and_the_environment_writes_over_them(tmp_path: Path) -> None:
-    from offsettree.exceptions import ParameterError
     from offsettree.service import read_settings
 
     file = tmp_path / "loops.toml"
@@ -515,7 +515,6 @@ def test_settings_are_checked_and_the_environment_writes_over_them(tmp_path: Pat
 
 
 def test_without_keys_only_loopback_is_listened_on(tmp_path: Path) -> None:
-    from offsettree.exceptions import ParameterError
     from offsettree.service.server import check_address
 
     for host in ("127.0.0.1", "::1", "localhost"):
