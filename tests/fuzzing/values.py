@@ -56,7 +56,7 @@ def change_json(whole: Any, random: Random) -> Any:
 
 def _places(whole: Any) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = []
-    level = [whole]
+    level = [whole] if isinstance(whole, dict | list) else []  # an earlier change may have left a number
     while level:
         below = []
         for each in level:
