@@ -61,7 +61,7 @@ class Log:
         space, logged = find_space(labels, actions, policies)
         sets = None if available is None else check_available_to_log(available, logged, space)
         columns = table_columns(labels, actions)
-        return cls(X, logged, rewards, chances, space, columns, sets, _unit(rewards, chances))
+        return cls(X, logged, rewards, chances, space, columns, sets, reward_unit(rewards, chances))
 
 
 def rows_of(X: Features) -> tuple[Features, int]:
@@ -83,7 +83,7 @@ def rows_of(X: Features) -> tuple[Features, int]:
     return X, n_rows
 
 
-def _unit(reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> float:
+def reward_unit(reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> float:
     largest = max(float(reward.max()), -float(reward.min()))
     if largest == 0 or (largest > 1 / FAR and largest / float(propensity.min()) < FAR):
         return 1.0

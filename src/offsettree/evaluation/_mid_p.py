@@ -18,7 +18,15 @@ from offsettree.evaluation._intervals import normal_intervals
 from offsettree.evaluation._terms import Terms
 from offsettree.evaluation.estimate import Interval
 
-__all__ = ["FEW_INFORMATIVE", "find_ends", "mid_p_intervals", "p_values", "separate_mid_p_intervals", "widened_by"]
+__all__ = [
+    "FEW_INFORMATIVE",
+    "find_ends",
+    "mid_p_intervals",
+    "p_values",
+    "replaced_ends",
+    "separate_mid_p_intervals",
+    "widened_by",
+]
 
 # The p-value is a mixture of two: one unseen row is added that supports the claim most, or that contradicts it most.
 # This is the share of the first. For a difference it falls towards one half: see `_supporting_share`.
@@ -44,7 +52,7 @@ def mid_p_intervals(
     If all rewards are equal and their range is not known, the ends are NaN.
     """
     values = np.resize([each.value for each in plain[: len(terms)]], (1, 2))
-    return _replaced(plain, sums_of(terms, differing), values, (0, 1, 2)[: len(plain)], known, level)
+    return replaced_ends(plain, sums_of(terms, differing), values, (0, 1, 2)[: len(plain)], known, level)
 
 
 def widened_by(
@@ -78,12 +86,13 @@ def separate_mid_p_intervals(
     """Replace the ends of the intervals of many estimates on one log, each by itself."""
     sums = LogSums.joined([sums_of([each]) for each in terms])
     values = np.array([[each.value, 0.0] for each in plain])
-    return _replaced(plain, sums, values, (0,), known, level)
+    return replaced_ends(plain, sums, values, (0,), known, level)
 
 
-def _replaced(
+def replaced_ends(
     plain: list[Interval], sums: LogSums, values: Numbers, which: tuple[int, ...], known: RewardLimits, level: float
 ) -> list[Interval]:
+    """Replace the ends of the intervals of the claims that `which` lists, as in `claims_of`."""
     if not known.has_width:
         ends = np.full((2, len(plain)), np.nan)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -11,34 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._features import Features, is_finite, is_sparse
-from offsettree._messages import Message, Parameter
+from offsettree._features import Features, is_finite
 from offsettree._plotting import OTHER, draw_intervals, new_axes
-from offsettree._progress import Progress
 from offsettree._traits import tags_of
-from offsettree._validation import as_random_state, check_range, is_number, warn_caller
+from offsettree._validation import check_range
 from offsettree.base import BasePolicy
 from offsettree.engines import connected, run_all
 from offsettree.evaluation import Estimate
-from offsettree.evaluation.parts import MODEL_METHODS
 from offsettree.exceptions import ParameterError
 from offsettree.learners import default_classifier
 from offsettree.logs import ActionSets, CheckedLog
-from offsettree.reductions import check_reward_model
-from offsettree.selection._honest_estimate import honest_estimate
-from offsettree.selection._outcomes import all_failed_error, new_row, warn_of_left_out, write_reasons
-from offsettree.selection._race import Race, plan_race
-from offsettree.selection._row_split import RowSplit
-from offsettree.selection._rule import Rule, Stack
+from offsettree.selection._search_run import run_search
 from offsettree.selection._set_log import SetLog
-from offsettree.selection._timing import Budget
-from offsettree.selection._trials import Log, Scoring, Spread, error_line
-from offsettree.selection.candidates import Candidate, most_tolerant_learner, prepare_candidates, read_candidates
+from offsettree.selection._trials import Log
+from offsettree.selection.candidates import most_tolerant_learner, read_candidates
 from offsettree.selection.results import SearchResults
 
 __all__ = ["PolicySearch"]
-
-SCORINGS = ("doubly_robust", "snips", "ips", "switch")
 
 
 class PolicySearch(BasePolicy):
@@ -348,137 +336,18 @@ class PolicySearch(BasePolicy):
         self._search(Log(X, position, reward, propensity, self.actions_, available, (low, high), is_finite(X)))
 
     def _search(self, whole: Log) -> None:
+        by = getattr(self, "_split_by", (None, None))
         if self.engine is None:
-            self._search_spread(whole, None)
+            run_search(self, whole, by, None)
             return
         with connected(self.engine, self.n_jobs) as engine:
-            self._search_spread(whole, partial(run_all, engine))
-
-    def _search_spread(self, whole: Log, spread: Spread | None) -> None:
-        position, reward, over_sets = whole.position, whole.reward, isinstance(whole, SetLog)
-        self._check_parameters(len(position))
-        budget = Budget(self.time_budget)
-        random = as_random_state(self.random_state)
-        by: tuple[Any, Any] = getattr(self, "_split_by", (None, None))
-        compared, split = self._sample_to_compare_on(whole, RowSplit.of(*by, len(position)), random)
-        candidates = read_candidates(self.candidates, sparse=is_sparse(whole.X), over_sets=over_sets)
-        candidates = prepare_candidates(candidates, self.actions_, whole.reward_range, self.n_jobs, random)
-        fold = split.folds(compared.position, self.cv, random)
-        rule = Rule.of(float(self.simpler_within), reward)
-        rungs = plan_race(fold, random, in_haste=self.time_budget is not None, is_rare=rule.is_rare)
-        rungs = split.separate(rungs, fold, random)
-        scoring = Scoring(self.scoring, self.reward_model, int(random.randint(np.iinfo(np.int32).max)))
-        results = SearchResults(new_row(each.name) for each in candidates)
-        shares = split.group is None and split.rank is None
-        n_rows, level = len(position), self.level
-        race = Race(candidates, compared, scoring, rule, results, budget, n_rows, level, shares=shares, spread=spread)
-        with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
-            race.run(rungs, progress)
-            self.best_policy_, best = self._refit(candidates, race, whole, progress)
-            is_shared = race.shared is not None
-            write_reasons(results, best)
-            warn_of_left_out(results, self.time_budget)
-            choice_terms, notes = self._choice_terms(race, fold, progress, is_forward=split.rank is not None)
-        self.best_name_ = candidates[best].name
-        favourite = None if race.evidence.favourite is None else candidates[race.evidence.favourite].name
-        self.rule_ = rule.describe(favourite, by_predictions=is_shared)
-        valued = race.evidence.valued(list(race.active), fold, race.folds)
-        split = split.take(np.flatnonzero(race.evidence.is_valued))
-        self.estimate_, choices = honest_estimate(
-            replace(valued, group=split.group),
-            rule,
-            self.scoring,
-            self.level,
-            random,
-            choice_terms,
-            notes,
-        )
-        names = [results[place]["name"] for place in race.active]
-        self.chosen_by_fold_ = [names[choice] for choice in choices]
-        self.results_ = results
-
-    def _sample_to_compare_on(self, log: Log, split: RowSplit, random: np.random.RandomState) -> tuple[Log, RowSplit]:
-        n_rows = len(log.reward)
-        if self.max_rows is None or n_rows <= self.max_rows:
-            return log, split
-        # Not stratified by action, which would make the propensities wrong.
-        rows = np.sort(random.choice(n_rows, self.max_rows, replace=False))
-        return log.take(rows), split.take(rows)
-
-    def _refit(self, candidates: list[Candidate], race: Race, log: Log, progress: Progress) -> tuple[BasePolicy, int]:
-        """Train the best candidate on all rows or, if that fails, the best of the others."""
-        race.remove_unmatched()
-        while race.active or race.reinstate_best():
-            place = race.choose()
-            race.describe(list(race.active))
-            if race.shared is not None and race.shared.place == place and log is race.log:
-                race.shared.warn()
-                return race.shared.policy, place
-            progress.begin(f"{race.results[place]['name']}, all {len(log.reward):,} rows")
-            try:
-                return log.fit(candidates[place].policy), place
-            except Exception as error:
-                race.remove(place, "failed", "it failed", error_line(error))
-        raise all_failed_error(race.results)
-
-    def _choice_terms(
-        self, race: Race, fold: NDArray[np.intp], progress: Progress, *, is_forward: bool = False
-    ) -> tuple[list[Stack] | None, tuple[str, ...]]:
-        """Return the terms to choose by for each fold or, without nested trials, None and a note on the estimate."""
-        if not self.nested:
-            reason: str = "nested=False"
-        elif self.cv == 2:
-            reason = "cv=2 leaves no third fold to train on"
-        elif is_forward:
-            reason = "only the latest rows are held out"
-        elif not race.complete(fold, progress):
-            reason = Message(Parameter("time_budget", self.time_budget), " s was used up")
-        elif len(race.active) > 1:
-            found = race.choice_terms(fold, self.n_jobs, progress)
-            if not isinstance(found, str):
-                return found, ()
-            reason = found
-        else:
-            return None, ()  # no other candidate could have been chosen
-        if sum(outcome in ("chosen", "compared", "dropped") for outcome in race.results.column("outcome")) == 1:
-            return None, ()  # there was no choice
-        text = (
-            "The value is somewhat too high on average: the candidate for each fold was chosen by policies trained on "
-            f"that fold, because {reason}."
-        )
-        if self.nested and self.cv > 2:
-            warn_caller(f"estimate_: {text}")
-        return None, (text,)
+            run_search(self, whole, by, partial(run_all, engine))
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self.best_policy_._positions(X))
 
     def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         return np.asarray(self.best_policy_._choose_within(self.best_policy_._checked(X), mask))
-
-    def _check_parameters(self, n_rows: int) -> None:
-        if self.max_rows is not None and not (_is_whole(self.max_rows) and self.max_rows >= 100):
-            raise ParameterError(
-                f"max_rows must be None or a whole number of at least 100 rows to compare on; got {self.max_rows!r}."
-            )
-        n_rows = n_rows if self.max_rows is None else min(n_rows, self.max_rows)
-        if not (_is_whole(self.cv) and 2 <= self.cv <= n_rows):
-            raise ParameterError(
-                f"cv must be a whole number of folds, from 2 to the number of rows, {n_rows:,}; got {self.cv!r}."
-            )
-        if not isinstance(self.nested, bool | np.bool_):
-            raise ParameterError(f"nested must be True or False; got {self.nested!r}.")
-        if self.scoring not in SCORINGS:
-            why = " 'direct' would choose the candidate that agrees with the reward model." * (self.scoring == "direct")
-            raise ParameterError(f"scoring must be one of {', '.join(map(repr, SCORINGS))}; got {self.scoring!r}.{why}")
-        if self.reward_model is not None and self.scoring in MODEL_METHODS:
-            check_reward_model(self.reward_model)
-        if not (is_number(self.simpler_within) and 0 <= self.simpler_within < np.inf):
-            raise ParameterError(f"simpler_within must be a number of at least 0; got {self.simpler_within!r}.")
-        if self.time_budget is not None and not (is_number(self.time_budget) and self.time_budget > 0):
-            raise ParameterError(f"time_budget must be None or seconds, more than 0; got {self.time_budget!r}.")
-        if not (is_number(self.level) and 0 < self.level < 1):
-            raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {self.level!r}.")
 
     def _learner(self) -> Any:
         """Return the candidate learner that accepts most kinds of X: it decides what X may hold."""
@@ -490,7 +359,3 @@ class PolicySearch(BasePolicy):
     def _learner_kind(self) -> str:  # type: ignore[override]
         tags = tags_of(self._learner())
         return "classifier" if tags is None or tags.estimator_type is None else str(tags.estimator_type)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

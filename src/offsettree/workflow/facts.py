@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import offsettree
 from offsettree.evaluation import Estimate, PropensityEstimate
 from offsettree.evaluation.estimate import Interval
+from offsettree.evaluation.parts import values_by_action
 from offsettree.exceptions import OffsetTreeError
 from offsettree.facts import (
     ActionFacts,
@@ -42,6 +43,7 @@ from offsettree.workflow.verdict import advice, basis, verdict
 __all__ = [
     "candidate_facts",
     "constant_facts",
+    "earned_facts",
     "estimate_facts",
     "interval_facts",
     "learned_facts",
@@ -51,6 +53,7 @@ __all__ = [
     "tree_facts",
     "versions",
     "weight_facts",
+    "whole_log",
 ]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
@@ -208,28 +211,36 @@ def _propensity_facts(found: PropensityEstimate) -> PropensityFacts:
 
 
 def _action_facts(learned: Learned) -> list[ActionFacts]:
-    """Return each action's value by importance weights, its share of the log, and the policy's share of it."""
-    action = np.concatenate([learned.train.action, learned.test.action])
-    reward = np.concatenate([learned.train.reward, learned.test.reward])
-    weight = 1 / np.concatenate([learned.train.propensity, learned.test.propensity])
+    """Return each action's value if always taken, its share of the log, and the policy's share of it."""
+    action, reward, propensity = whole_log(learned)
     labels, position = np.unique(action, return_inverse=True)
     n_rows = np.bincount(position, minlength=len(labels))
-    total = np.bincount(position, weight, minlength=len(labels))
-    value = np.bincount(position, weight * reward, minlength=len(labels)) / total
-    spread = np.bincount(position, (weight * (reward - value[position])) ** 2, minlength=len(labels)) ** 0.5 / total
+    values = values_by_action(position, reward, propensity, len(labels), learned.known_range)
     chosen = dict(zip(*np.unique(learned.decisions, return_counts=True), strict=True))
     return [
         ActionFacts(
             label=label.item(),
             rows=int(n_rows[i]),
             share=float(n_rows[i] / len(action)),
-            mean_reward=float(value[i]),
-            low=float(value[i] - 1.96 * spread[i]),
-            high=float(value[i] + 1.96 * spread[i]),
+            **earned_facts(values[i]),
             policy_share=float(chosen.get(label, 0) / len(learned.decisions)),
         )
         for i, label in enumerate(labels)
     ]
+
+
+def whole_log(learned: Learned) -> list[NDArray[Any]]:
+    """Return actions, rewards and propensities of training and held-out rows."""
+    columns = ("action", "reward", "propensity")
+    return [np.concatenate([getattr(learned.train, each), getattr(learned.test, each)]) for each in columns]
+
+
+def earned_facts(earned: Interval | None) -> dict[str, float | None]:
+    """Return an action's mean reward with its ends; None where they are not known."""
+    if earned is None:
+        return {}
+    ends = {"low": earned.low, "high": earned.high}
+    return {"mean_reward": earned.value} | {name: end if np.isfinite(end) else None for name, end in ends.items()}
 
 
 def tree_facts(policy: Any, decisions: NDArray[Any]) -> dict[str, Any] | None:

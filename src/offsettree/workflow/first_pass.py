@@ -19,6 +19,8 @@ from offsettree.workflow.leaks import find_leaks
 
 __all__ = ["FirstPass"]
 
+ROUNDING = 1e-9  # smaller relative spreads are errors of rounding
+
 
 class FirstPass:
     """Reads a log once, chunk by chunk, and keeps only sums.
@@ -75,11 +77,14 @@ class FirstPass:
         return RewardFacts(min=low, max=high, mean=self._total_reward / self.n_rows)
 
     def always(self, label: Any) -> dict[str, float]:
-        """Return the value of always taking an action, with its 95 % interval."""
+        """Return the value of always taking an action, with its 95 % interval; without one if its rewards are equal."""
         weight, earned, squares, squares_reward, squares_earned = self._sums[label].tolist()
         value = earned / weight
         stderr = max(squares_earned - 2 * value * squares_reward + value**2 * squares, 0.0) ** 0.5 / weight
-        return {"mean_reward": value, "low": value - 1.96 * stderr, "high": value + 1.96 * stderr}
+        if stderr <= ROUNDING * abs(value):  # the rows tell nothing of how rewards differ
+            return {"mean_reward": value}
+        low, high = self.reward_ends
+        return {"mean_reward": value, "low": max(low, value - 1.96 * stderr), "high": min(high, value + 1.96 * stderr)}
 
     def _features(self, scan: LogScan) -> Iterator[Any]:
         for log in scan:

@@ -42,6 +42,8 @@ class Learned:
         The held-out rows encoded for `policy`.
     reward_range : (float, float)
         The reward range used for learning.
+    known_range : (float, float) or None
+        The range that intervals may rely on: None if none was stated and all rewards are equal.
     propensity : PropensityEstimate or None
         The estimated propensities, if they were estimated.
     seconds : float
@@ -68,6 +70,7 @@ class Learned:
     decisions: NDArray[Any]
     held_out: Any
     reward_range: tuple[float, float]
+    known_range: tuple[float, float] | None
     propensity: PropensityEstimate | None
     seconds: float
     refit: bool

@@ -150,6 +150,7 @@ def learn_policy(
         decisions=decisions,
         held_out=held_out,
         reward_range=used_range,
+        known_range=known_range,
         propensity=estimated,
         seconds=seconds,
         refit=refit,

@@ -117,6 +117,7 @@ def learn_over_sets(
         decisions=decisions,
         held_out=test.X,
         reward_range=used_range,
+        known_range=known_range,
         propensity=None,
         seconds=seconds,
         refit=refit,

@@ -11,15 +11,18 @@ from numpy.typing import NDArray
 
 from offsettree._features import Features, is_frame, is_sparse, take_rows
 from offsettree.actions import LabelledActions, PopularAction
+from offsettree.evaluation.parts import values_by_action
 from offsettree.facts import ActionFacts, Facts, FeatureFacts, RewardFacts, RunFacts, SetFacts, SourceFacts
 from offsettree.logs import ActionSets
 from offsettree.workflow.facts import (
     MOST_IMPORTANT,
     candidate_facts,
+    earned_facts,
     outcome_facts,
     policy_facts,
     versions,
     weight_facts,
+    whole_log,
 )
 from offsettree.workflow.learned import Learned
 
@@ -170,33 +173,24 @@ def feature_names(table: Features, prefix: str) -> list[str]:
 
 def action_facts(learned: Learned) -> tuple[list[ActionFacts], int]:
     """Return the actions that are logged or chosen most, and the number of all that were ever eligible."""
-    action = np.concatenate([learned.train.action, learned.test.action])
-    reward = np.concatenate([learned.train.reward, learned.test.reward])
-    weight = 1 / np.concatenate([learned.train.propensity, learned.test.propensity])
+    action, reward, propensity = whole_log(learned)
     eligible = [each.action_sets.ids for each in (learned.train, learned.test) if each.action_sets is not None]
     ids = np.unique(np.concatenate(eligible))
     code = np.searchsorted(ids, action)
     n_rows = np.bincount(code, minlength=len(ids))
     chosen = np.bincount(np.searchsorted(ids, learned.decisions), minlength=len(ids)) / len(learned.decisions)
-    total = np.bincount(code, weight, minlength=len(ids))
-    value = np.bincount(code, weight * reward, minlength=len(ids)) / np.where(total > 0, total, 1)
-    spread = np.bincount(code, (weight * (reward - value[code])) ** 2, minlength=len(ids)) ** 0.5
-    spread /= np.where(total > 0, total, 1)
+    values = values_by_action(code, reward, propensity, len(ids), learned.known_range, always_eligible=False)
     most = np.argsort(-np.maximum(n_rows / len(action), chosen), kind="stable")[:MOST_ACTIONS]
-    found = []
-    for place in sorted(most.tolist()):
-        known = n_rows[place] > 0
-        found.append(
-            ActionFacts(
-                label=ids[place].item(),
-                rows=int(n_rows[place]),
-                share=float(n_rows[place] / len(action)),
-                mean_reward=float(value[place]) if known else None,
-                low=float(value[place] - 1.96 * spread[place]) if known else None,
-                high=float(value[place] + 1.96 * spread[place]) if known else None,
-                policy_share=float(chosen[place]),
-            )
+    found = [
+        ActionFacts(
+            label=ids[place].item(),
+            rows=int(n_rows[place]),
+            share=float(n_rows[place] / len(action)),
+            **earned_facts(values[place]),
+            policy_share=float(chosen[place]),
         )
+        for place in sorted(most.tolist())
+    ]
     return found, len(ids)
 
 
