@@ -43,7 +43,6 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_race, "SHORT", 500)
     monkeypatch.setattr(_race, "ENOUGH", 200)
     monkeypatch.setattr(_race, "BEHIND", 3.0)
-    monkeypatch.setattr(_race, "BEHIND_EARLY", 3.0)
     monkeypatch.setattr(_race, "FIRST_ROWS", 30)
     monkeypatch.setattr(_timing, "FEW", 30)
 
@@ -123,7 +122,6 @@ def test_who_was_dropped_never_had_a_chance(short: None, seed: int) -> None:
     assert "dropped" in raced.results_.column("outcome")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_race, "BEHIND", 1e9)
-        patch.setattr(_race, "BEHIND_EARLY", 1e9)
         whole = search(candidates, random_state=seed).fit(**log)
     assert "dropped" not in whole.results_.column("outcome")
     assert whole.best_name_ == raced.best_name_

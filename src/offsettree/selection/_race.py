@@ -31,9 +31,7 @@ SHARES = (0.1, 0.3)  # of a longer log, to train on before the folds
 ENOUGH = 1500  # held-out rows of folds; further folds are not tried
 ENOUGH_IF_RARE = 5000  # the same if few rewards differ from the rest
 FIRST_ROWS = 500  # to train on first if there is a time budget
-# A candidate is dropped if it is so many standard errors behind the one that would be chosen: after training on a small
-# part, when it may still catch up, and after training on most rows.
-BEHIND_EARLY, BEHIND = 2.0, 1.0
+BEHIND = 1.0  # standard errors behind the one that would be chosen at which a candidate is dropped
 BEHIND_FAVOURITE = -0.3  # with a favourite, which must be beaten clearly: a candidate must be ahead of it by this much
 HOPELESS = 3.0  # standard errors behind at which a candidate could not have been chosen without any one fold either
 OVERHEAD = -1  # key, in the time budget, of work done for all candidates together
@@ -54,7 +52,9 @@ class Rung(NamedTuple):
 def plan_race(
     fold: NDArray[np.intp], random: np.random.RandomState, *, in_haste: bool, is_rare: bool = False
 ) -> list[Rung]:
-    """Return the rungs of a race, the smallest first; with rare rewards (`is_rare`) more folds are tried.
+    """Return the rungs of a race, the smallest first.
+
+    With rare rewards (`is_rare`) small parts show nothing, and more folds are tried.
 
     The first rungs of a long log train within the first fold's training rows, so no policy has seen that fold before it
     is tested on it.
@@ -62,7 +62,7 @@ def plan_race(
     folds = folds_of(fold)
     n_rows, n_folds = len(fold), len(folds)
     order = random.permutation(folds[0][0])
-    sizes = [round(share * n_rows) for share in SHARES] if n_rows > SHORT else []
+    sizes = [round(share * n_rows) for share in SHARES] if n_rows > SHORT and (in_haste or not is_rare) else []
     if in_haste and min(sizes, default=n_rows // 2) > FIRST_ROWS:
         sizes.insert(0, FIRST_ROWS)
     rungs = []
@@ -312,7 +312,7 @@ class Race:
         """
         places = list(self.active)
         shared = self.scoring.shared(self.active)
-        beyond = BEHIND_EARLY if not self.folds else BEHIND if shared is None else BEHIND_FAVOURITE
+        beyond = BEHIND_FAVOURITE if self.folds and shared is not None else BEHIND
         far_behind = self.rule.far_behind(self.evidence.stack(places), self.evidence.counts, beyond)
         hopeless = [places[i] for i in np.flatnonzero(far_behind)]
         going = [place for place in hopeless if place != shared and not self.evidence.is_constant[place]]

@@ -13,7 +13,7 @@ from offsettree.evaluation.parts import Terms
 __all__ = ["Gaps", "Rule", "Stack"]
 
 LEAD, LEAD_IF_RARE = 0.75, 2.0  # standard errors, as are the next two
-FAVOURITE_LEAD = 1.5
+FAVOURITE_LEAD = 2.0
 PROVEN, PROVEN_IF_RARE = 2.5, 5.0
 RARE = 20.0  # kurtosis of rewards from which they are rare; rewards of 0 and 1 have 18 if one in twenty is 1
 FEWEST = 100  # with fewer rows, standard errors are too uncertain to drop a candidate

@@ -108,13 +108,13 @@ class PolicySearch(BasePolicy):
     Notes
     -----
     Reward boosting, if it is a candidate and the reward model, is the favourite: it is chosen unless another is ahead
-    of it by 1.5 standard errors. A candidate that uses x must be ahead of the best constant action (`ConstantPolicy`)
+    of it by 2 standard errors. A candidate that uses x must be ahead of the best constant action (`ConstantPolicy`)
     by 0.75 standard errors of the paired difference; by 2 if rewards are rare or have long tails (kurtosis above 20),
     as there x seldom helps and chance matters more. The favourite is exempt if x improves its reward predictions by 2.5
     standard errors, or 5 if rewards are rare. The standard error includes the effect of one unseen row. For the choice,
     outliers among weights and rewards are clipped; the values in `results_` and `estimate_` are not clipped. A
-    candidate trained on a small part is dropped if it is 2 standard errors behind the one that would be chosen. Trained
-    on most rows, it is dropped if it is 1 behind or, with a favourite, not ahead by 0.3. Constants are never dropped.
+    candidate is dropped if it is 1 standard error behind the one that would be chosen; trained on most rows, with a
+    favourite, if it is not ahead by 0.3. Constants are never dropped.
     How this was found, and how good it is: docs/choosing.md.
 
     The winner's value in `results_` is too high on average (winner's curse). `estimate_` is not. For each fold a
