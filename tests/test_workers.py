@@ -17,17 +17,25 @@ import os, sys, time
 from joblib import Parallel, delayed
 
 def work(_):
-    import offsettree
+    if "early" in sys.argv:
+        import offsettree
     os.write(1, f"{os.getpid()}\\n".encode())
+    while "early" not in sys.argv and os.getppid() == int(os.environ["PARENT"]):
+        time.sleep(0.01)
+    import offsettree
     time.sleep(60)
+
+os.environ["PARENT"] = str(os.getpid())
 
 Parallel(n_jobs=2)(delayed(work)(i) for i in range(2))
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-def test_workers_end_when_their_parent_is_killed() -> None:
-    command = [sys.executable, "-c", PARENT]
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_workers_end_when_their_parent_is_killed(when: str) -> None:
+    """Also those that import the package only after that: they were just started."""
+    command = [sys.executable, "-c", PARENT.replace("sys.argv", repr([when]))]
     with subprocess.Popen(  # noqa: S603 - our own words
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as parent:

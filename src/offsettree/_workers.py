@@ -16,11 +16,12 @@ def end_with_parent() -> None:
     A thread polls for it. Linux's parent-death signal is no substitute: it is sent when the parent's thread ends that
     started the worker, which may be long before the process does.
     """
-    if multiprocessing.current_process().name.startswith("LokyProcess"):
-        threading.Thread(target=_watch, args=(os.getppid(),), daemon=True, name="end with parent").start()
+    parent = multiprocessing.parent_process()  # by its own word: it may have ended before we came to ask
+    if parent is not None and multiprocessing.current_process().name.startswith("LokyProcess"):
+        threading.Thread(target=_watch, args=(parent.pid,), daemon=True, name="end with parent").start()
 
 
-def _watch(parent: int) -> None:
+def _watch(parent: int | None) -> None:
     while os.getppid() == parent:
         time.sleep(SECONDS)
     os._exit(1)

@@ -106,8 +106,9 @@ def _write(policy: Any, path: Path, encoder: Any, estimate: Any, example: Any) -
     if isinstance(policy, str | Path):
         if encoder is not None:
             raise ParameterError("encoder must be None where policy is a file, which has its own.")
+        loaded = load(policy)  # before it is copied: it may be a pipe, or of any size
         if estimate is not None:
-            save(load(policy), path, estimate=estimate)
+            save(loaded, path, estimate=estimate)
         else:
             shutil.copyfile(policy, path)
     else:

@@ -40,8 +40,8 @@ def decide(frame: Any, policy: str | Path, *, column: str = "decision", features
         All columns of the frame, and the decisions.
     """
     types = require("pyspark.sql.types", extra="spark")
+    loaded = load(policy)  # before its bytes are read: it may be a pipe, or of any size
     data = Path(policy).read_bytes()
-    loaded = load(policy)
     names = _columns_of(loaded, features)
     if missing := [name for name in names if name not in frame.columns]:
         raise FeatureError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,45 @@ def test_rows_lost_in_mid_fit_are_named(local: Any, logs: Path, tmp_path: Path) 
     with pytest.raises(ScratchError, match=r"standing-.* is gone or cut short. Run again"):
         spread.fit(logs)
     assert not hasattr(spread, "actions_")
+
+
+class Folder:
+    """A folder and the one above it, with owners."""
+
+    def __init__(self, owner: int, above: int | None = None) -> None:
+        self.st_uid = owner
+        self.parent: Any = None if above is None else Folder(above)
+
+    def stat(self) -> Folder:
+        return self
+
+
+def test_objects_of_another_user_are_not_unpickled() -> None:
+    """Else who may write to the folder above, such as /tmp, could put some there before a fit begins."""
+    we, root, other = os.getuid(), os.getuid() + 1, os.getuid() + 2
+    for owner, above, refused in [(we, root, False), (other, root, True), (other, other, False), (other, we, True)]:
+        store = Store("offsettree-0")
+        store.__dict__["_folder"] = Folder(owner, above)
+        with pytest.raises(ScratchError, match="other users") if refused else contextlib.nullcontext():
+            store.check_owner()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
+def test_a_fit_does_not_begin_in_a_folder_of_another_user(local: Any, logs: Path, tmp_path: Path) -> None:
+    spread = DistributedRewardRegression(client=local, storage=tmp_path, random_state=0)
+    made, put = [], Store.put
+
+    def put_in_a_folder_of_another(store: Store, kind: str, value: Any) -> Any:
+        blob = put(store, kind, value)
+        os.chown(store.url, 12345, -1)
+        made.append(store.url)
+        return blob
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "put", put_in_a_folder_of_another)
+        with pytest.raises(ScratchError, match="other users"):
+            spread.fit(logs)
+    assert len(made) == 1
 
 
 def test_a_damaged_file_is_named(local: Any, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import pytest
 
 from offsettree import LoggedData, RewardBoosting, RewardRegression, TableEncoder, evaluate, load, save
 from offsettree.datasets import make_campaign
-from offsettree.exceptions import FeatureError, MissingExtraError, ParameterError
+from offsettree.exceptions import FeatureError, MissingExtraError, ParameterError, PolicyFileError
 
 AT_LENGTH = os.environ.get("OFFSETTREE_TEST_ENGINES") == "1"
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -67,6 +68,23 @@ def test_missing_extras_are_named(saved: Path, monkeypatch: pytest.MonkeyPatch) 
         offsettree.mlflow.log_model(saved)
     with pytest.raises(MissingExtraError, match=r"offsettree\[spark\]"):
         offsettree.spark.decide(None, saved)
+
+
+def test_a_pipe_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import offsettree.mlflow
+    import offsettree.spark
+
+    def read(*_: Any) -> Any:
+        raise AssertionError("it was read, which waits for ever")
+
+    os.mkfifo(tmp_path / "policy.ot")
+    for module in ("mlflow", "pyspark", "pyspark.sql", "pyspark.sql.types"):
+        monkeypatch.setitem(sys.modules, module, ModuleType(module))
+    monkeypatch.setattr(Path, "read_bytes", read)
+    with pytest.raises(PolicyFileError):
+        offsettree.spark.decide(None, tmp_path / "policy.ot")
+    with pytest.raises(PolicyFileError):
+        offsettree.mlflow.save_model(tmp_path / "policy.ot", tmp_path / "model")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 
 from offsettree import LoggedData
 from offsettree.exceptions import ActionError, LogError, OffsetTreeError, ParameterError
-from offsettree.logs import _limits, scan_tables
+from offsettree.logs import _columnar, _limits, scan_tables
 from offsettree.logs._limits import Limits
 from offsettree.workflow.inspection import inspect_log
 
@@ -160,9 +160,68 @@ def _list_in_parquet(path: Path) -> None:
     pq.write_table(pa.table({"x": lists, "action": [1], "reward": [1.0], "propensity": [1.0]}), path)
 
 
+def _number_in_thrift(number: int) -> bytes:
+    number, text = 2 * number, b""
+    while number > 127:
+        number, text = number >> 7, text + bytes([number & 127 | 128])
+    return text + bytes([number])
+
+
+def _page_that_lies(path: Path) -> None:
+    """Write a page of some hundred bytes that says it has two gigabytes; all else about it is right."""
+    table = pa.table(_one_text() | {"x": np.random.default_rng(0).normal(size=100)})
+    table = table.select(["action", "reward", "propensity", "x"])  # last, so that only its own page moves
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    about = pq.ParquetFile(path).metadata.row_group(0).column(3)
+    sizes = about.total_uncompressed_size, about.total_compressed_size
+    head, page = path.read_bytes()[: about.data_page_offset], path.read_bytes()[about.data_page_offset :]
+    size = _number_in_thrift(8 * 100 + 7)  # values, and the levels: a length and a run
+    largest = _number_in_thrift((1 << 31) - 1)
+    assert page[3 : 3 + len(size)] == size
+    page = page[:3] + largest + page[3 + len(size) :]
+    grown = sizes[0], sizes[1] + len(largest) - len(size)
+    told, new = (b"\x16" + b"\x16".join(map(_number_in_thrift, each)) for each in (sizes, grown))
+    assert page.count(told) == 1
+    path.write_bytes(head + page.replace(told, new))
+
+
+def _texts_in_lists(path: Path, **options: Any) -> None:
+    text = pa.array(["a" * 10**6] * 100)
+    lists = pa.ListArray.from_arrays(pa.array([0, 100], pa.int32()), text)
+    table = pa.table({"x": lists, "action": [1], "reward": [1.0], "propensity": [1.0]})
+    pq.write_table(table, path, compression="zstd", **options)
+
+
+def _texts_in_maps(path: Path) -> None:
+    text = pa.array(["a" * 10**6] * 100)
+    maps = pa.MapArray.from_arrays(pa.array([0, 100], pa.int32()), text, text)
+    table = pa.table({"x": maps, "action": [1], "reward": [1.0], "propensity": [1.0]})
+    pq.write_table(table, path, compression="zstd")
+
+
+def _texts_in_lists_by_beginnings(path: Path) -> None:
+    _texts_in_lists(path, use_dictionary=False, column_encoding={"x.list.element": "DELTA_BYTE_ARRAY"})
+
+
+def _texts_by_beginnings(path: Path) -> None:
+    table = pa.table(_one_text() | {"x": ["a" * 10**6] * 100})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, column_encoding={"x": "DELTA_BYTE_ARRAY"})
+
+
+def _long_values(path: Path) -> None:
+    values = pa.array([b"a" * 10**6] * 100, pa.binary(10**6))
+    pq.write_table(pa.table(_one_text() | {"x": values}), path, compression="zstd", store_schema=False)
+
+
 @pytest.mark.parametrize(
     ("name", "write"),
     [
+        ("log.parquet", _page_that_lies),
+        ("log.parquet", _texts_in_lists),
+        ("log.parquet", _texts_in_maps),
+        ("log.parquet", _texts_in_lists_by_beginnings),
+        ("log.parquet", _texts_by_beginnings),
+        ("log.parquet", _long_values),
         ("log.arrow", _compressed_batch),
         ("log.arrows", _compressed_stream),
         ("log.arrows.zst", _stream_within_zstd),
@@ -176,6 +235,7 @@ def test_columns_are_refused_before_they_unfold(
     name: str, write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_limits, "FREE_BYTES", 1 << 20)
+    monkeypatch.setattr(_columnar, "BATCH_BYTES", 1 << 20)
     write(tmp_path / name)
     usual = pa.default_memory_pool()
     counting = pa.proxy_memory_pool(usual)
@@ -189,6 +249,27 @@ def test_columns_are_refused_before_they_unfold(
         tracemalloc.stop()
         pa.set_memory_pool(usual)
     assert most < 6 << 20  # as a table it would take 8 to 100
+
+
+@pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+@pytest.mark.parametrize("data_page_version", ["1.0", "2.0"])
+def test_texts_in_every_encoding_are_read(
+    encoding: str, data_page_version: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_columnar, "BATCH_BYTES", 1 << 14)  # several batches
+    texts = [f"text {i % 700}" for i in range(5000)]
+    table = pa.table({"x": texts, "y": [[text, "b"] for text in texts], "z": [{"t": text} for text in texts]})
+    encodings = dict.fromkeys(("x", "y.list.element", "z.t"), encoding)
+    pq.write_table(
+        table,
+        tmp_path / "log.parquet",
+        use_dictionary=False,
+        column_encoding=encodings,
+        data_page_version=data_page_version,
+        data_page_size=1 << 12,
+    )
+    read = pa.concat_tables(scan_tables(tmp_path / "log.parquet", max_ratio=1e6))
+    assert read.equals(table.flatten())
 
 
 def test_rows_that_each_bring_a_column_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

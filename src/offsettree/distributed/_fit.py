@@ -134,6 +134,7 @@ def _storage(storage: Any, engine: Engine, stack: ExitStack) -> str:
 def _probe(store: Store, engine: Engine) -> None:
     """Make sure that we can write, and that workers see what we write."""
     blob = store.put("probe", store.url)
+    store.check_owner()
     task = engine.submit(sees, store, blob)
     while not engine.wait([task]):
         pass

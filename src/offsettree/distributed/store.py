@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import pickle
 import shutil
 import uuid
@@ -190,6 +191,17 @@ class Store:
                 shutil.rmtree(self._folder, ignore_errors=True)
             else:
                 self._fs.rm(self.url, recursive=True)
+
+    def check_owner(self) -> None:
+        """Refuse a folder that somebody else has made here beforehand: what is read from it is unpickled."""
+        if not self.is_local or not hasattr(os, "getuid"):
+            return
+        # Where a mount shows all files as one user's, the folder above is that user's, too.
+        if self._folder.stat().st_uid not in (os.getuid(), self._folder.parent.stat().st_uid):
+            raise ScratchError(
+                f"storage must hold nothing of other users, as objects in it are unpickled, which can run code; "
+                f"{self.url} belongs to one. Give a folder of your own."
+            )
 
     def needs_room(self, n_bytes: int) -> None:
         """Refuse to begin to write what a mounted disk has no room for."""

@@ -11,17 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from offsettree.exceptions import LogError
+from offsettree.logs._parquet_claims import Claims, claims_of_parquet
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, open_stream
 from offsettree.logs._tables import flat_names, plain
-from offsettree.logs._written_out import (
-    claimed_by_arrow_file,
-    claimed_by_arrow_stream,
-    claimed_by_parquet,
-    written_out_bytes,
-)
+from offsettree.logs._written_out import claimed_by_arrow_file, claimed_by_arrow_stream, written_out_bytes
 
 BATCH_ROWS = 1 << 16
+BATCH_BYTES = 1 << 28  # of texts that are written out before they can be counted
 
 
 class _ColumnarReader(Reader):
@@ -35,10 +32,7 @@ class _ColumnarReader(Reader):
         raise NotImplementedError
 
     def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        raise NotImplementedError
-
-    def _claimed_bytes(self, source: Source, columns: list[str]) -> int:
-        """Return what the file takes in memory, by its own account."""
+        """Read the file, once what it says of its own size is within the limits: Arrow decompresses before it looks."""
         raise NotImplementedError
 
     def schema(self) -> pa.Schema:
@@ -73,8 +67,6 @@ class _ColumnarReader(Reader):
         with _explained(source):
             here = [name for name in wanted if name in set(flat_names(self._file_schema(source)))]
             n_bytes, size = 0, source.file.stat().st_size
-            # What the file says of itself comes first: Arrow decompresses a batch as a whole.
-            source.limits.check_ratio(self._claimed_bytes(source, here), size, source)
             for batch in self._batches(source, here):
                 # Arrow believes a file: one flipped bit in an offset would end the process.
                 batch.validate(full=True)
@@ -96,20 +88,18 @@ class ParquetReader(_ColumnarReader):
     def _file_schema(self, source: Source) -> pa.Schema:
         return pq.read_schema(source.file)
 
-    def _claimed_bytes(self, source: Source, columns: list[str]) -> int:
+    def _claims(self, source: Source, columns: list[str]) -> Claims:
         with pa.OSFile(os.fsencode(source.file), "rb") as file:
-            return claimed_by_parquet(file, _top_names(columns))
+            return claims_of_parquet(file, _top_names(columns))
 
     def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        claims = self._claims(source, columns)
+        source.limits.check_ratio(claims.n_bytes, source.file.stat().st_size, source)
+        n_rows = max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, claims.row_bytes)))
         # Texts come as they are stored, each once with a number per row: written out, they may be of any size.
-        texts = [
-            field.name
-            for field in pq.read_schema(source.file)
-            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
-        ]
         # Without pre_buffer: it would hold whole row groups.
-        with pq.ParquetFile(source.file, pre_buffer=False, read_dictionary=texts) as file:
-            yield from file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
+        with pq.ParquetFile(source.file, pre_buffer=False, read_dictionary=claims.coded) as file:
+            yield from file.iter_batches(batch_size=n_rows, columns=columns)
 
 
 class ArrowReader(_ColumnarReader):
@@ -119,7 +109,7 @@ class ArrowReader(_ColumnarReader):
         with _open_arrow(source) as reader:
             return reader.schema
 
-    def _claimed_bytes(self, source: Source, columns: list[str]) -> int:
+    def _claimed_bytes(self, source: Source) -> int:
         with open_stream(source) as stream:
             if not isinstance(stream, pa.OSFile):
                 return claimed_by_arrow_stream(stream)
@@ -129,6 +119,7 @@ class ArrowReader(_ColumnarReader):
             return claimed_by_arrow_file(file) if is_file else claimed_by_arrow_stream(file)
 
     def _batches(self, source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        source.limits.check_ratio(self._claimed_bytes(source), source.file.stat().st_size, source)
         with _open_arrow(source) as reader:
             indexed = hasattr(reader, "num_record_batches")
             batches = map(reader.get_batch, range(reader.num_record_batches)) if indexed else iter(reader)

@@ -10,12 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsettree.logs._thrift import read_struct
-
-PARQUET = b"PAR1"
-# The numbers of fields in Parquet's own description of a file, of a group of rows, and of a chunk of a column.
-GROUPS, CHUNKS, ABOUT, TYPE, PATH, N_VALUES, DECOMPRESSED = 4, 1, 3, 1, 3, 5, 6
-WIDTHS = {0: 1, 1: 4, 3: 12, 4: 4}  # bytes of a value by its type; all others count as 8
 RECORDS, DICTIONARY = 3, 2  # kinds of messages in Arrow's format
 BLOCK = 24  # bytes: where a message begins, the length of its description, that of its body
 MAGIC = b"ARROW1"
@@ -41,16 +35,22 @@ def _array_bytes(array: Any) -> int:
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):  # lists that may share their entries
         n_entries = int(np.asarray(array.sizes).astype(np.int64).sum())
         return n_entries * max(1, _array_bytes(array.values) // max(1, len(array.values)))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return int(array.nbytes) if not _has_codes(kind) else _array_bytes(array.flatten())
+    if pa.types.is_map(kind) and _has_codes(kind):
+        begin, end = (array.offsets[place].as_py() for place in (0, -1))
+        return sum(_array_bytes(part[begin:end]) for part in (array.keys, array.items))
+    if _is_list(kind) and _has_codes(kind):
+        return _array_bytes(array.flatten())
     return int(array.nbytes)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_map)
+    return any(test(kind) for test in tests)
 
 
 def _has_codes(kind: pa.DataType) -> bool:
     """Tell lists of texts that are stored once, or of structures with such texts."""
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _has_codes(kind.value_type)
-    if pa.types.is_struct(kind):
+    if _is_list(kind) or pa.types.is_struct(kind):
         return any(_has_codes(kind.field(place).type) for place in range(kind.num_fields))
     return bool(pa.types.is_dictionary(kind) or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
 
@@ -70,28 +70,6 @@ def _text_lengths(values: Any) -> Any:
     ):
         return None
     return pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def claimed_by_parquet(file: pa.NativeFile, columns: set[str]) -> int:
-    """Return what the columns of a Parquet file take in memory, by its own account; `columns` are top-level names.
-
-    The account is read here: asked for a chunk that is described wrongly, Arrow ends the process.
-    """
-    size = file.size()
-    file.seek(max(0, size - 8))
-    n_bytes, magic = struct.unpack("<I4s", file.read(8)) if size >= 12 else (0, b"")
-    if magic != PARQUET or n_bytes > size - 8:
-        raise ValueError("it does not end as a Parquet file does")
-    file.seek(size - 8 - n_bytes)
-    total = 0
-    for group in read_struct(bytes(file.read(n_bytes))).get(GROUPS, []):
-        for chunk in group.get(CHUNKS, []):
-            about = chunk.get(ABOUT, {})
-            path = about.get(PATH, [b""])
-            if path and path[0].decode(errors="replace") in columns:
-                n_values, decompressed = about.get(N_VALUES, 0), about.get(DECOMPRESSED, 0)
-                total += max(decompressed, n_values * WIDTHS.get(about.get(TYPE), 8))
-    return total
 
 
 def claimed_by_arrow_file(file: pa.NativeFile) -> int:
