@@ -182,6 +182,8 @@ def values(name: str, seed: int, options: argparse.Namespace, core: int, *, time
     yield {"learner": "best possible", "value": test.best_value}
     yield {"learner": "uniform", "value": test.uniform_value}
     for learner, make_policy in OURS.items():
+        if options.learners and learner not in options.learners:
+            continue
         if isinstance(make_policy(), LabelledActions) and int(name.split("-")[1]) > MOST_LABELS:
             continue
         yield {"learner": learner, **ours(make_policy, train, test, timed=timed)}
@@ -231,6 +233,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--problems", nargs="*", default=PROBLEMS)
     parser.add_argument("--seeds", nargs="*", type=int, help="in place of those of each problem")
+    parser.add_argument("--learners", nargs="*", help="of ours, in place of all")
     parser.add_argument("--only", choices=("values", "static", "speed"))
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     options = parser.parse_args()

@@ -72,11 +72,11 @@ def test_one_decision_refuses_what_is_not_finite(catalogue: Any, learner: Any, b
     x, features, _ = one_set(catalogue, 0)
     broken = features.copy()
     broken[3, 1] = bad
-    with pytest.raises(FeatureError, match="finite|standard deviations"):
+    with pytest.raises(FeatureError, match=r"finite|standard deviations"):
         policy.decide(x, broken)
     wrong = x.copy()
     wrong[0] = bad
-    with pytest.raises(FeatureError, match="finite|standard deviations"):
+    with pytest.raises(FeatureError, match=r"finite|standard deviations"):
         policy.decide(wrong, features)
 
 
@@ -105,7 +105,13 @@ def test_short_lists_of_plain_rows_are_encoded_as_tables_are() -> None:
         {"price": None, "size": 7, "kind": "unknown"},
         {"price": float("nan"), "size": -1, "kind": "b"},
     ]
-    for rows in (odd, odd[:1], [{**odd[0], "kind": None}, *odd], [{**odd[0], "price": "3"}], [{**odd[0], "size": True}]):
+    for rows in (
+        odd,
+        odd[:1],
+        [{**odd[0], "kind": None}, *odd],
+        [{**odd[0], "price": "3"}],
+        [{**odd[0], "size": True}],
+    ):
         np.testing.assert_array_equal(encoder.encode(rows), encoder.encode(pd.DataFrame(rows)))
     with pytest.raises(FeatureError, match="size"):
         encoder.encode([{"price": 1.0, "kind": "a"}])
