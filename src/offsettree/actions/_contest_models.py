@@ -15,7 +15,16 @@ from offsettree.actions._tournament import Contests
 from offsettree.models import Part
 from offsettree.models.scores import LinearScores, TreeScores
 
-__all__ = ["ContestModel", "LearnedContest", "ScoredContest", "TableContest", "Undecided", "both_ways", "read_contest"]
+__all__ = [
+    "ContestModel",
+    "LearnedContest",
+    "ScoredContest",
+    "TableContest",
+    "Undecided",
+    "both_ways",
+    "linear_of",
+    "read_contest",
+]
 
 BLOCK_NUMBERS = 1 << 22
 Matrix = NDArray[np.float64]
@@ -120,6 +129,15 @@ class Undecided(ContestModel):
     def margin(self, x: Matrix, a: Matrix, contests: Contests) -> NDArray[np.float64]:
         """See `ContestModel`."""
         return np.zeros(len(contests.row))
+
+
+def linear_of(contest: ContestModel) -> BoostedPairs | None:
+    """Return the scores of the two sides if these are linear; those of ties are 0."""
+    if isinstance(contest, Undecided):
+        return BoostedPairs({}, 0.0, {})
+    if isinstance(contest, ScoredContest) and not len(contest.scores.trees["feature"]):
+        return contest.scores
+    return None
 
 
 def read_contest(part: Part, n_x: int, n_a: int) -> ContestModel:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features
-from offsettree.actions._contest_models import ContestModel, read_contest
-from offsettree.actions._encoding import ActionEncoding, n_products, row_blocks, some_rows
+from offsettree.actions._contest_models import ContestModel, linear_of, read_contest
+from offsettree.actions._encoding import LARGEST, ActionEncoding, n_products, row_blocks, some_rows
 from offsettree.actions._id_model import IdModel
-from offsettree.actions._pair_scores import BoostedPairs, PairScores, read_pair_scores
-from offsettree.actions._tournament import Contests, leaves_in_order, play, seeded_order
+from offsettree.actions._pair_scores import BoostedPairs, PairScores, read_pair_scores, stack_products
+from offsettree.actions._tournament import Contests, leaves_in_order, play, seeded_of_one, seeded_order
 from offsettree.logs import ActionSets
 from offsettree.models import Part
 
@@ -46,9 +46,21 @@ class PairRegression:
 
     def scores_of_one(self, x: Any, actions: Any) -> tuple[NDArray[np.float64], list[Any] | None]:
         """Return the scores of one context's actions, and their ids."""
-        row, a, labels = self.encoding.of_one(x, actions)
-        ids = None if labels is None or self.effects is None else np.asarray(labels)
-        return self._scored(row, a, np.zeros(len(a), dtype=np.intp), ids), labels
+        if not isinstance(self.scores, BoostedPairs):
+            row, a, labels = self.encoding.of_one(x, actions)
+            found = self.scores.scores(row, a, np.zeros(len(a), dtype=np.intp))
+        else:
+            plain = self.encoding.arrays_of_one(x, actions)
+            row, a, labels = self.encoding.numbers_of_one(x, actions) if plain is None else (*plain, None)
+            scored = self.scores.scores_of_one(row, a, self.encoding.scales, LARGEST)
+            if scored is None:
+                self.encoding.of_one(x, actions)  # for the error
+                raise AssertionError("what is not finite was not refused")  # pragma: no cover
+            found = scored
+            row = (row - self.encoding.scales[0]) / self.encoding.scales[1]
+        if self.effects is not None and labels is not None:
+            self.effects.add_of_one(labels, row, found)
+        return found, labels
 
     def _scored(self, x: Matrix, a: Matrix, row: NDArray[np.intp], ids: NDArray[Any] | None) -> NDArray[np.float64]:
         found = self.scores.scores(x, a, row)
@@ -95,6 +107,21 @@ class TreeOrder:
             return leaves_in_order(sets, place)
         return leaves_in_order(sets, seeded_order(sets.ids, self.seed)[0])
 
+    def of_one(
+        self, labels: list[Any] | None, a: Matrix, scales: tuple[Matrix, ...]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+        """Return the leaves of one row, whose features are not scaled, and ranks; None if ids are of several types."""
+        found = seeded_of_one(labels, len(a), self.seed)
+        if found is None or self.tree == "seeded":
+            return found
+        leaves = np.arange(len(a))
+        if self.tree == "similar":
+            place, scaled = np.zeros(len(a)), (a - scales[2]) / scales[3]
+            for column in range(a.shape[1]):
+                place += scaled[:, column] * self.direction[column]
+            leaves = np.argsort(place, kind="stable")
+        return leaves, found[1]
+
 
 class PairTournament:
     """A tree over each row's actions, and a model of contests per height above the leaves."""
@@ -115,9 +142,28 @@ class PairTournament:
 
     def choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
         """Return the position of the action chosen for one context, and the ids."""
+        stack = self._stack()
+        if stack is not None:
+            from offsettree.actions._kernels_one import play_one
+
+            plain, scales = self.encoding.arrays_of_one(x, actions), self.encoding.scales
+            row, a, labels = self.encoding.numbers_of_one(x, actions) if plain is None else (*plain, None)
+            order = self.order.of_one(labels, a, scales)
+            if order is not None and (place := play_one(row, a, scales, LARGEST, stack, *order)) >= 0:
+                return place, labels
         row, a, labels = self.encoding.of_one(x, actions)
         sets = ActionSets([list(range(len(a))) if labels is None else labels])
         return int(self._winners(row, a, sets)[0]), labels
+
+    def _stack(self) -> Any:
+        """Return the weights of all heights as one, if contests are linear; made once."""
+        if "_stacked" not in self.__dict__:
+            linear = [linear_of(each) for each in self.contests]
+            self._stacked = stack_products(linear, self.encoding.x.n_columns, self.encoding.n_a)
+        return self._stacked
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_stacked"}
 
     def left_wins(self, height: int, x: Matrix, a: Matrix, ids: NDArray[Any], contests: Contests) -> NDArray[np.bool_]:
         """Return whether the left one wins, the smaller id at a tie; above the heights learned, by the last."""

@@ -156,6 +156,10 @@ class ActionEncoding:
 
     def tables(self, X: Features, sets: ActionSets) -> tuple[Matrix, Matrix]:
         """Return the features of each row, and those of each pair."""
+        x, a = self._numbers(X, sets)
+        return self._scaled(0, x), self._scaled(1, a)
+
+    def _numbers(self, X: Features, sets: ActionSets) -> tuple[Matrix, Matrix]:
         parts = []
         for part, table, what in ((self.items, sets.items, "items"), (self.pairs, sets.pairs, "pairs")):
             if (part is None) != (table is None):
@@ -163,19 +167,52 @@ class ActionEncoding:
             if part is not None:
                 encoded = part.encode(table)
                 parts.append(encoded[sets.item] if what == "items" else encoded)
-        return self._scaled(0, self.x.encode(X)), self._scaled(1, np.hstack(parts))
+        return self.x.encode(X), np.hstack(parts)
 
     def of_one(self, x: Any, actions: Any) -> tuple[Matrix, Matrix, list[Any] | None]:
         """Return one context, its actions, and their ids, from mappings, arrays or action sets of one row."""
-        row = x if is_frame(x) or is_sparse(x) else [x] if isinstance(x, Mapping) else _as_row(x)
+        row, a, labels = self.numbers_of_one(x, actions)
+        return self._scaled(0, row), self._scaled(1, a), labels
+
+    def numbers_of_one(self, x: Any, actions: Any) -> tuple[Matrix, Matrix, list[Any] | None]:
+        """Return the same before it is scaled."""
+        is_row = isinstance(x, Mapping)
+        row = x if is_row or is_frame(x) or is_sparse(x) else _as_row(x)
         if isinstance(actions, ActionSets):
-            if len(actions) != 1 or count_rows(row) != 1:
+            if len(actions) != 1 or (not is_row and count_rows(row) != 1):
                 raise ActionError("decide takes one context and the action set of one row; use predict for several.")
-            return *self.tables(row, actions), actions[0]
+            return *self._numbers(row, actions), actions[0]
         labels = labels_of(actions)
         if not isinstance(actions, np.ndarray):
             actions = list(actions)
-        return self._scaled(0, self.x.encode(row)), self._scaled(1, self._joined(actions)), labels
+        return self.x.encode(row), self._joined(actions), labels
+
+    def arrays_of_one(self, x: Any, actions: Any) -> tuple[Matrix, Matrix] | None:
+        """Return one context and its actions if they are arrays of the right shape, unscaled and not looked at."""
+        if (
+            type(x) is np.ndarray
+            and type(actions) is np.ndarray
+            and x.dtype == actions.dtype == np.float64
+            and x.shape == (self.x.n_columns,)
+            and actions.ndim == 2
+            and actions.shape[1] == self.n_a
+            and len(actions)
+            and x.flags.c_contiguous
+            and actions.flags.c_contiguous
+            and self.takes_arrays
+        ):
+            return x[np.newaxis], actions
+        return None
+
+    @property
+    def takes_arrays(self) -> bool:
+        """Whether all tables were arrays in fit."""
+        return all(part is None or part.encoder is None for part in (self.x, self.items, self.pairs))
+
+    @property
+    def scales(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """Mean and spread of the features of contexts, then of those of actions."""
+        return *self._center[0], *self._center[1]
 
     def _joined(self, actions: Any) -> Matrix:
         parts = [part for part in (self.items, self.pairs) if part is not None]

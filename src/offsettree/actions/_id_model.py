@@ -35,8 +35,24 @@ class IdModel:
         if ids.dtype.kind != self.labels.dtype.kind and "U" in ids.dtype.kind + self.labels.dtype.kind:
             return np.zeros(len(ids))
         place = np.minimum(np.searchsorted(self.labels, ids), len(self.labels) - 1)
-        known = self.labels[place] == ids
-        found = np.zeros(len(ids))
+        return self._at(place, self.labels[place] == ids, x, row)
+
+    def add_of_one(self, labels: list[Any], x: Matrix, found: NDArray[np.float64]) -> None:
+        """Add the effects of the ids of one context's actions to their scores."""
+        if set(map(type, labels)) not in ({int}, {str}):
+            found += self.of(np.asarray(labels), x, np.zeros(len(labels), dtype=np.intp))
+            return
+        if "_places" not in self.__dict__:
+            self._places = {label: place for place, label in enumerate(self.labels.tolist())}
+        place = np.array([self._places.get(label, -1) for label in labels])
+        known = place >= 0
+        if known.any():
+            found += self._at(place, known, x, np.zeros(len(labels), dtype=np.intp))
+
+    def _at(
+        self, place: NDArray[np.intp], known: NDArray[np.bool_], x: Matrix, row: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        found = np.zeros(len(place))
         if known.any():
             own = self.effects[place]
             found += own[:, 0]
@@ -58,7 +74,7 @@ class IdModel:
         return self._tuple
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tuple"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_tuple", "_places")}
 
     def settings(self) -> dict[str, Any]:
         """Return what the manifest says of it, besides its kind."""

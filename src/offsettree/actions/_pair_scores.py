@@ -22,6 +22,7 @@ __all__ = [
     "empty_trees",
     "read_pair_scores",
     "read_trees",
+    "stack_products",
 ]
 
 DEEPEST = 7
@@ -97,6 +98,13 @@ class BoostedPairs(PairScores):
         score_pairs(x, a, row, *self.tuples(), out)
         return out
 
+    def scores_of_one(self, x: Matrix, a: Matrix, scales: Any, largest: float) -> NDArray[np.float64] | None:
+        """Return the scores of one context's actions before these are scaled; None if they must be refused."""
+        from offsettree.actions._kernels_one import score_one
+
+        out = np.empty(len(a))
+        return out if score_one(x, a, scales, largest, *self.tuples(), out) else None
+
     def tuples(self) -> tuple[Any, Any]:
         """Return the arrays as kernels take them; made once."""
         if "_tuples" not in self.__dict__:
@@ -164,6 +172,27 @@ def read_pair_scores(part: Part, n_x: int, n_a: int) -> PairScores:
     of_kind: dict[str, Any] = {each.kind: each for each in (BoostedPairs, TableScores)}
     found: PairScores = of_kind[part.choice("kind", tuple(of_kind))].read(part, n_x, n_a)
     return found
+
+
+def stack_products(models: list[BoostedPairs | None], n_x: int, n_a: int) -> Any:
+    """Return linear parts, one after the other, as the kernel of one tournament takes them; None if one is not linear.
+
+    A model without arrays has only zeros.
+    """
+    from offsettree.actions._kernels_pairs import Products
+
+    if not models:
+        return None
+    shapes = {"of_x": (n_x,), "of_a": (n_a,), "met": (n_x, n_a), "squares": (n_a, n_a)}
+    stacked = {name: np.zeros((len(models), *shape)) for name, shape in shapes.items()}
+    for height, model in enumerate(models):
+        if model is None or model.linear.get("to_x", np.empty((0, 0))).shape[1]:
+            return None
+        for name, array in model.linear.items():
+            if name in stacked and len(array):
+                stacked[name][height] = array
+    level = np.array([0.0 if model is None else model.level for model in models])
+    return Products(level, **stacked, to_x=np.zeros((n_x, 0)), to_a=np.zeros((n_a, 0)))
 
 
 def empty_trees(n_columns: int, n_outputs: int = 1) -> Arrays:

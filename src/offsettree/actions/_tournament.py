@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 
 from offsettree.logs import ActionSets
 
-__all__ = ["Contests", "Decide", "climb", "leaves_in_order", "n_rounds", "play", "seeded_order"]
+__all__ = ["Contests", "Decide", "climb", "leaves_in_order", "n_rounds", "play", "seeded_of_one", "seeded_order"]
 
 Pairs = NDArray[np.intp]
+MOST_KEPT = 1 << 12  # positions whose order is not drawn again
 
 
 class Contests:
@@ -111,7 +113,28 @@ def leaves_in_order(sets: ActionSets, key: NDArray[Any]) -> Pairs:
 def seeded_order(ids: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return a number drawn for each id, the same in every row, and the rank of each id among all."""
     labels, code = np.unique(ids, return_inverse=True)
-    drawn = np.array(
-        [zlib.crc32(f"{label}".encode(errors="surrogatepass"), seed) for label in labels.tolist()], dtype=np.int64
-    )
+    drawn = np.array([_drawn.__wrapped__(label, seed) for label in labels.tolist()], dtype=np.int64)
     return drawn[code], np.asarray(code, dtype=np.intp)
+
+
+def seeded_of_one(labels: list[Any] | None, n: int, seed: int) -> tuple[Pairs, Pairs] | None:
+    """Return the leaves of one row from left to right, and the rank of each id; None if ids are of several types."""
+    if labels is None:
+        return _of_positions(n, seed) if n <= MOST_KEPT else _of_positions.__wrapped__(n, seed)
+    if set(map(type, labels)) not in ({int}, {str}):
+        return None
+    rank = np.empty(n, dtype=np.intp)
+    rank[np.array(labels).argsort()] = np.arange(n)
+    drawn = np.array([_drawn(label, seed) for label in labels], dtype=np.int64)
+    return np.argsort(drawn, kind="stable"), rank
+
+
+@lru_cache(64)
+def _of_positions(n: int, seed: int) -> tuple[Pairs, Pairs]:
+    rank = np.arange(n)
+    return np.argsort(seeded_order(rank, seed)[0], kind="stable"), rank
+
+
+@lru_cache(1 << 16, typed=True)
+def _drawn(label: Any, seed: int) -> int:
+    return zlib.crc32(f"{label}".encode(errors="surrogatepass"), seed)

@@ -12,7 +12,7 @@ from offsettree._validation import is_number
 from offsettree.actions import _kernels_duels as kernels
 from offsettree.actions._hashed_policy import NO_IDS, NOTHING, HashedActionPolicy, Interactions, item_of, most
 from offsettree.actions._one_decision import OneDecision, one_decision, one_row_of, place_of
-from offsettree.actions._tournament import leaves_in_order, seeded_order
+from offsettree.actions._tournament import leaves_in_order, seeded_of_one, seeded_order
 from offsettree.actions.policy import ActionLog, check_choice
 from offsettree.exceptions import ParameterError
 from offsettree.logs import ActionSets
@@ -105,7 +105,7 @@ class OnlineActionOffsetTree(HashedActionPolicy):
 
     def _learn_log(self, log: ActionLog) -> None:
         data, size = self._data(log.X, log.sets)
-        leaves, rank = self._order(log.sets.ids, log.sets)
+        leaves, rank = self._order(log.sets)
         self._learn(data, log.sets.starts, leaves, rank, size, log.pair, log.reward, log.propensity)
 
     def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
@@ -139,7 +139,7 @@ class OnlineActionOffsetTree(HashedActionPolicy):
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         self._check_fitted()
         data, size = self._data(X, sets)
-        return self._play(data, sets.starts, *self._order(sets.ids, sets), size)
+        return self._play(data, sets.starts, *self._order(sets), size)
 
     def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
         self._check_fitted()
@@ -163,17 +163,23 @@ class OnlineActionOffsetTree(HashedActionPolicy):
         n, id_keys = len(one), one.id_keys() if self.id_effects else NO_IDS
         item, starts = one_row_of(n)
         data = one.x, NOTHING, item, one.pairs, id_keys
-        ids = np.arange(n) if one.labels is None else np.asarray(one.labels)
-        leaves, rank = self._order(ids, None)
+        self._check_seed()
+        order = seeded_of_one(one.labels, n, self.seed)
+        if order is None:
+            drawn, rank = seeded_order(np.asarray(one.labels), self.seed)
+            order = np.argsort(drawn, kind="stable"), rank
+        leaves, rank = order
         return data, starts, leaves, rank, most(one.x, one.pairs)
 
-    def _order(self, ids: NDArray[Any], sets: ActionSets | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _order(self, sets: ActionSets) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the leaves of each row from left to right, and the rank of every pair's id, by which ties are won."""
+        self._check_seed()
+        drawn, rank = seeded_order(sets.ids, self.seed)
+        return leaves_in_order(sets, drawn), rank
+
+    def _check_seed(self) -> None:
         if type(self.seed) is not int or not 0 <= self.seed <= LARGEST_SEED:
             raise ParameterError(f"seed must be a whole number from 0 to {LARGEST_SEED}; got {self.seed!r}.")
-        drawn, rank = seeded_order(ids, self.seed)
-        leaves = np.argsort(drawn, kind="stable") if sets is None else leaves_in_order(sets, drawn)
-        return leaves, rank
 
     def _all_settings(self) -> tuple[float, bool, float, bool]:
         return *self._settings(), check_choice("heights", self.heights, ("shared", "separate")) == "shared"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,79 @@ class RowEncoder:
         for name, write in self._plan:
             write(row[name], out)
         return out
+
+
+class PlainRowsEncoder:
+    """Encodes a short list of rows, all of which are dictionaries of plain values: numbers, words and None.
+
+    Parameters
+    ----------
+    columns : list of EncodedColumn
+        How each raw column is encoded.
+    starts : list of int
+        Where the numbers of each column begin, and where the last one's end.
+    """
+
+    def __init__(self, columns: Sequence[EncodedColumn], starts: Sequence[int]) -> None:
+        placed = list(zip(columns, starts[:-1], starts[1:], strict=True))
+        self._n_columns = starts[-1]
+        self._numbers = [each for each in placed if each[0].kind == "number"]
+        self._words = [(*each, _place_finder(each[0], each[1])) for each in placed if each[0].kind == "nominal"]
+        self._knows_all = len(self._numbers) + len(self._words) == len(placed)
+
+    def __call__(self, rows: Sequence[Any]) -> Row | None:
+        """Return the numbers; None where a value is not plain or not there, which tables know how to treat."""
+        if not self._knows_all or set(map(type, rows)) != {dict}:
+            return None
+        out = np.zeros((len(rows), self._n_columns), dtype=np.float32)
+        try:
+            done = self._write_numbers(rows, out) and all(self._write_words(rows, out, *each) for each in self._words)
+        except (KeyError, OverflowError):
+            return None
+        return out if done else None
+
+    def _write_numbers(self, rows: Sequence[Any], out: Row) -> bool:
+        flat = [row[column.name] for column, _, _ in self._numbers for row in rows]
+        kinds = set(map(type, flat))
+        if not kinds <= {float, int, NoneType}:
+            return False
+        table = np.array(flat, dtype=np.float64).reshape(len(self._numbers), len(rows))
+        if not np.abs(table).max(initial=0.0) <= LARGEST:  # a gap, or too large
+            if np.isinf(table).any() or np.nanmax(np.abs(table), initial=0.0) > LARGEST:
+                return False
+            missing = np.isnan(table)
+            for (column, _, stop), values, gaps in zip(self._numbers, table, missing, strict=True):
+                values[gaps] = min(max(column.fill, -LARGEST), LARGEST)
+                if column.marks_missing:
+                    out[:, stop - 1] = gaps
+        for (column, start, _), values in zip(self._numbers, table, strict=True):
+            if not column.constant:
+                out[:, start] = values
+        return True
+
+    def _write_words(
+        self, rows: Sequence[Any], out: Row, column: EncodedColumn, start: int, stop: int, find: Callable[[str], int]
+    ) -> bool:
+        words = [row[column.name] for row in rows]
+        if set(map(type, words)) != {str} or "" in words:
+            return False
+        for at, word in enumerate(words):
+            place = find(word)
+            if place >= 0:
+                out[at, place] = 1.0
+        return True
+
+
+def _place_finder(column: EncodedColumn, start: int) -> Callable[[str], int]:
+    """Return what finds the place of a word's column; -1 for a word that has none."""
+    place_of = {level: start + place for place, level in enumerate(column.levels) if level}
+    by_truth = {TRUTH.get(level.casefold()): place for level, place in place_of.items()} | {None: -1}
+
+    def find(word: str) -> int:
+        place = place_of.get(word)
+        return by_truth.get(TRUTH.get(word.casefold()), -1) if place is None else place
+
+    return find
 
 
 def _writer(column: EncodedColumn, start: int, stop: int) -> Write:
@@ -105,8 +179,7 @@ def _number_writer(column: EncodedColumn, start: int, stop: int, write_by_table:
 
 
 def _word_writer(column: EncodedColumn, start: int, stop: int, write_by_table: Write) -> Write:
-    place_of = {level: start + place for place, level in enumerate(column.levels) if level}
-    by_truth = {TRUTH.get(level.casefold()): place for level, place in place_of.items()} | {None: None}
+    find = _place_finder(column, start)
     write_missing = _missing_writer(column, None, stop)
 
     def write(value: Any, out: Row) -> None:
@@ -119,12 +192,10 @@ def _word_writer(column: EncodedColumn, start: int, stop: int, write_by_table: W
             word = as_text(value)
         else:
             return write_by_table(value, out)
-        place = place_of.get(word)
-        if place is None:
-            if not word:
-                return write_missing(out)
-            place = by_truth.get(TRUTH.get(word.casefold()))
-        if place is not None:
+        if not word:
+            return write_missing(out)
+        place = find(word)
+        if place >= 0:
             out[place] = 1.0
         return None
 

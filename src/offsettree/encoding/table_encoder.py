@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.encoding._column_summaries import Summary
-from offsettree.encoding._row import RowEncoder
+from offsettree.encoding._row import PlainRowsEncoder, RowEncoder
 from offsettree.encoding.encoded_column import DAYS, EncodedColumn, entry, read_encoded_column
 from offsettree.encoding.raw_columns import RawTable, UselessColumnError, column_names, count_raw_rows, read_column
 from offsettree.exceptions import FeatureError, ParameterError
@@ -19,6 +19,8 @@ from offsettree.exceptions import FeatureError, ParameterError
 __all__ = ["EncodedColumn", "TableEncoder"]
 
 MOST_LEVELS = 64
+MOST_PLAIN = 1000  # rows; more are a table
+CACHED = ("_row_encoder", "_plain_rows_encoder")
 FEWEST_ROWS_OF_LEVEL = 5
 MOST_CHARACTERS = 1 << 26
 MOST_NAMED = 5  # of columns that are left out for one reason
@@ -159,6 +161,10 @@ class TableEncoder:
 
         if isinstance(table, Mapping) and where is None and first_row == 1:
             return self.encode_row(table)[np.newaxis]
+        if type(table) is list and len(table) <= MOST_PLAIN and where is None and first_row == 1:
+            plain = self._plain_rows_encoder(table)
+            if plain is not None:
+                return plain
         return self._encode_table(table, at)
 
     def encode_row(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
@@ -183,6 +189,10 @@ class TableEncoder:
     @cached_property
     def _row_encoder(self) -> RowEncoder:
         return RowEncoder(self.columns, self._starts)
+
+    @cached_property
+    def _plain_rows_encoder(self) -> PlainRowsEncoder:
+        return PlainRowsEncoder(self.columns, self._starts)
 
     def _encode_table(self, table: RawTable, at: Callable[[int], str]) -> NDArray[np.float32]:
         n_rows = count_raw_rows(table)
@@ -223,7 +233,7 @@ class TableEncoder:
         return cls(read, notes)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_row_encoder"}
+        return {name: value for name, value in self.__dict__.items() if name not in CACHED}
 
     def __repr__(self) -> str:
         return f"<TableEncoder: {len(self.names_in)} columns as {len(self.names_out)} numbers>"
