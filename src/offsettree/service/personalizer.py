@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from offsettree.service.engine import Engine
 from offsettree.service.http import Reply, Request
 from offsettree.service.loop import Loop, made_id
 from offsettree.service.records import AddDecisions
-from offsettree.service.requests import Action, DecideRequest, Id, RequestError, RewardRequest, encode
+from offsettree.service.requests import Action, DecideRequest, Id, RequestError, RewardRequest, digest_of, encode
 
 __all__ = ["Personalizer"]
 
@@ -157,7 +156,7 @@ class Personalizer:
         now = self.engine.clock()
         event_id = asked.event_id or made_id(now)
         left, rows = list(asked.actions), []
-        digest = blake2b(encode(asked), digest_size=8).digest()  # of all slots: what is left to one depends on others
+        digest = digest_of(msgspec.to_builtins(asked))  # of all slots: what is left to one depends on others
         size = len(body) * len(asked.slots)  # each slot's row has the whole context, and all actions that are left
         if len(asked.slots) > 1 and size > loop.limits.max_stored:
             raise RequestError(
