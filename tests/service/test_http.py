@@ -492,6 +492,28 @@ def test_personalizers_slots_are_ranked_and_rewarded(client: TestClient) -> None
     assert row["rewards"][0]["value"] == 1.0
 
 
+def test_an_earlier_slot_leaves_a_later_one_what_it_needs(client: TestClient) -> None:
+    def ask(excluded: list[str], event_id: str) -> Any:
+        slots = [
+            {"id": "first"},
+            {"id": "second", "excludedActions": ["z"]},
+            {"id": "last", "excludedActions": excluded},
+        ]
+        body = {"actions": [{"id": each} for each in "xyz"], "slots": slots, "eventId": event_id}
+        return client.post("/personalizer/v1.1-preview.1/multislot/rank", json=body)
+
+    for number in range(20):
+        answer = ask(["y", "z"], f"m{number}")
+        assert answer.status_code == 201, answer.text
+        assert [slot["rewardActionId"] for slot in answer.json()["slots"]] == ["z", "y", "x"]
+    row = client.get("/v1/loops/other/events/m0%23first").json()
+    assert [each["id"] if isinstance(each, dict) else each for each in row["actions"]] == ["z"]
+    assert row["probability"] == 1.0
+    refused = ask(["x", "y", "z"], "none")
+    assert refused.status_code == 422
+    assert "different action for every slot" in refused.json()["error"]["message"]
+
+
 def test_an_id_used_for_other_slots_is_refused_and_harms_nobody(client: TestClient) -> None:
     def ask(slots: list[dict[str, Any]], event_id: str = "m") -> int:
         body = {"actions": [{"id": each} for each in "xyz"], "slots": slots, "eventId": event_id}
