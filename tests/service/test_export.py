@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -132,3 +133,25 @@ def test_the_log_comes_over_http(tmp_path: Path, form: str) -> None:
             ages = [row["age"] if form == "ndjson" else row["c"]["age"] for row in rows]
         assert ages == list(range(25))
         assert client.get("/v1/loops/shop/log?format=csv").status_code == 422
+
+
+@pytest.mark.parametrize("form", ["parquet", "ndjson", "dsjson"])
+def test_rewards_are_exported_within_their_range_and_kept_as_they_came(tmp_path: Path, form: str) -> None:
+    sent = [-7.0, 0.25, 1e308]
+    with client_of(tmp_path, waiting_time=0.2) as client:
+        for i, value in enumerate(sent):
+            client.post("/v1/loops/shop/decide", json={"event_id": f"e{i}"})
+            assert client.post(f"/v1/loops/shop/events/e{i}/reward", json={"reward": value}).json()["status"] == "kept"
+        engine, deadline = engine_of(client), time.monotonic() + 30
+        while engine.store.summary(1)["matured"] < len(sent):
+            assert time.monotonic() < deadline
+            engine.step()
+            time.sleep(0.05)
+        answer = client.get(f"/v1/loops/shop/log?format={form}")
+        if form == "parquet":
+            rewards = pq.read_table(io.BytesIO(answer.content))["reward"].to_pylist()
+        else:
+            rows = [json.loads(line) for line in answer.text.splitlines()]
+            rewards = [row["reward"] if form == "ndjson" else -row["_label_cost"] for row in rows]
+        assert rewards == [0.0, 0.25, 1.0]
+        assert [client.get(f"/v1/loops/shop/events/e{i}").json()["reward"] for i in range(3)] == sent

@@ -146,6 +146,26 @@ def test_a_replay_with_another_context_is_a_conflict(client: TestClient) -> None
     assert answer.status_code == 409
 
 
+def test_a_replay_written_in_another_way_gets_the_logged_answer(client: TestClient) -> None:
+    def ask(context: str, actions: str = '["a", "b"]') -> Any:
+        body = f'{{"event_id": "e", "context": {context}, "actions": {actions}}}'
+        answer = client.post("/v1/loops/shop/decide", content=body)
+        return answer.json() if answer.status_code == 200 else answer.status_code
+
+    first = ask('{"age": 1, "tags": [2, {"deep": 3}]}')
+    assert first["event_id"] == "e"
+    for again in ('{"age": 1.0, "tags": [2, {"deep": 3}]}', '{ "tags":[2.0,{"deep":3e0}],"age":1 }'):
+        assert ask(again) == first
+    assert ask('{"age": 1, "tags": [2, {"deep": 3}]}', '[{"id": "a"}, {"id": "b"}]') == first
+    for other in ('{"age": true, "tags": [2, {"deep": 3}]}', '{"age": 1, "tags": [{"deep": 3}, 2]}', '{"age": "1"}'):
+        assert ask(other) == 409
+    slots = {"actions": [{"id": each} for each in "xyz"], "slots": [{"id": "s"}], "eventId": "m"}
+    path = "/personalizer/v1.1-preview.1/multislot/rank"
+    for number in ("1", "1.0"):
+        body = json.dumps(slots | {"contextFeatures": [{"age": json.loads(number)}]})
+        assert client.post(path, content=body).status_code == 201
+
+
 def test_huge_bodies_and_batches_are_refused(tmp_path: Path) -> None:
     with client_of(tmp_path, ServerSettings(max_body=2048, max_batch=2)) as client:
         assert client.post("/v1/loops/shop/decide", content=b" " * 3000).status_code == 413
@@ -250,7 +270,7 @@ def test_a_model_that_was_slow_is_asked_again_and_counts_when_it_is_quick(
 
 
 def test_a_candidate_that_is_stuck_is_none_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offsettree.service.learning.CANDIDATES_WAIT", 0.02)
+    monkeypatch.setattr("offsettree.service.versions.CANDIDATES_WAIT", 0.02)
     with client_of(tmp_path, waiting_time=0.0) as client:
         engine, stuck = engine_of(client), Stuck()
         learning = engine.loops["shop"].learning
@@ -470,6 +490,28 @@ def test_personalizers_slots_are_ranked_and_rewarded(client: TestClient) -> None
     row = client.get("/v1/loops/other/events/m%23side").json()
     assert row["activated"] is not None
     assert row["rewards"][0]["value"] == 1.0
+
+
+def test_an_earlier_slot_leaves_a_later_one_what_it_needs(client: TestClient) -> None:
+    def ask(excluded: list[str], event_id: str) -> Any:
+        slots = [
+            {"id": "first"},
+            {"id": "second", "excludedActions": ["z"]},
+            {"id": "last", "excludedActions": excluded},
+        ]
+        body = {"actions": [{"id": each} for each in "xyz"], "slots": slots, "eventId": event_id}
+        return client.post("/personalizer/v1.1-preview.1/multislot/rank", json=body)
+
+    for number in range(20):
+        answer = ask(["y", "z"], f"m{number}")
+        assert answer.status_code == 201, answer.text
+        assert [slot["rewardActionId"] for slot in answer.json()["slots"]] == ["z", "y", "x"]
+    row = client.get("/v1/loops/other/events/m0%23first").json()
+    assert [each["id"] if isinstance(each, dict) else each for each in row["actions"]] == ["z"]
+    assert row["probability"] == 1.0
+    refused = ask(["x", "y", "z"], "none")
+    assert refused.status_code == 422
+    assert "different action for every slot" in refused.json()["error"]["message"]
 
 
 def test_an_id_used_for_other_slots_is_refused_and_harms_nobody(client: TestClient) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from offsettree.service.api import Operation
 from offsettree.service.engine import Engine
-from offsettree.service.export import FORMATS, lines, write_log
+from offsettree.service.export import FORMATS, clipped, lines, write_log
 from offsettree.service.http import Reply, Request, Streamed
 from offsettree.service.records import Decision
 from offsettree.service.requests import RequestError, encode
@@ -65,7 +65,7 @@ class Admin:
         start, end = _time(query.get("start"), "start"), _time(query.get("end"), "end")
 
         def rows() -> Iterator[Decision]:
-            return self.engine.store.scan(loop.record.id, start, end)
+            return clipped(self.engine.store.scan(loop.record.id, start, end), loop.settings.reward_range)
 
         parts = await _parquet(rows) if form == "parquet" else _lines(rows, form)
         name = f'attachment; filename="{loop.record.name}.{form}"'

@@ -19,7 +19,7 @@ from offsettree.service.deciders import flat_context
 from offsettree.service.records import Decision
 from offsettree.service.requests import decode_context, encode
 
-__all__ = ["FORMATS", "exported", "lines", "write_log"]
+__all__ = ["FORMATS", "clipped", "exported", "lines", "write_log"]
 
 FORMATS = {
     "parquet": "application/vnd.apache.parquet",
@@ -36,6 +36,13 @@ def exported(rows: Iterable[Decision]) -> Iterator[Decision]:
     for row in rows:
         if row.matured is not None and row.probability > 0 and not row.exploration.startswith('{"by":"fault"'):
             yield row
+
+
+def clipped(rows: Iterable[Decision], reward_range: tuple[float, float]) -> Iterator[Decision]:
+    """Yield rows with rewards within their range, as the running policy learns from them."""
+    low, high = reward_range
+    for row in rows:
+        yield row if row.reward is None else msgspec.structs.replace(row, reward=min(max(row.reward, low), high))
 
 
 def lines(rows: Iterable[Decision], form: str) -> Iterator[bytes]:

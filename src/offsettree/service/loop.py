@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Sequence
 from functools import partial
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from offsettree.service.asking import Asker, TimedOutError
@@ -16,7 +15,7 @@ from offsettree.service.exploration import draw, epoch_rate, mixed, uniform_draw
 from offsettree.service.features import FeatureValueError, check_features
 from offsettree.service.formula import Formula
 from offsettree.service.health import Rates
-from offsettree.service.learning import Learning, Running
+from offsettree.service.learning import Learning
 from offsettree.service.records import Activate, AddDecisions, AddReward, Decision, LoopRecord
 from offsettree.service.requests import (
     LEAST_PROBABILITY,
@@ -29,10 +28,12 @@ from offsettree.service.requests import (
     check_id,
     decode_actions,
     decode_context,
+    digest_of,
     encode,
 )
 from offsettree.service.rows import Exploration
 from offsettree.service.settings import LoopSettings, ServerSettings, seconds
+from offsettree.service.versions import Running
 from offsettree.service.writer import GroupWriter
 
 __all__ = ["Choice", "Loop", "Question"]
@@ -124,12 +125,8 @@ class Loop:
                 f"there must be at most {MOST_PAIRS:,} pairs of a feature of the context and a feature of an action; "
                 f"got {n_features:,} times {n_actions:,}",
             )
-        parts = (
-            request.context,
-            request.actions,
-            repr((request.excluded, request.slots, request.choice)).encode(),
-        )
-        digest = blake2b(b"\0".join(map(bytes, parts)), digest_size=8).digest()
+        told = [[action.id, action.features] for action in actions] if brings else None
+        digest = digest_of([context, told, request.excluded, request.slots, request.choice])
         return Question(request, context, actions, self.learning.running, digest)
 
     def _check_stored(self, request: DecideRequest, actions: Sequence[Action]) -> None:

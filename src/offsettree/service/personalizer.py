@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -12,7 +11,8 @@ from offsettree.service.engine import Engine
 from offsettree.service.http import Reply, Request
 from offsettree.service.loop import Loop, made_id
 from offsettree.service.records import AddDecisions
-from offsettree.service.requests import Action, DecideRequest, Id, RequestError, RewardRequest, encode
+from offsettree.service.requests import Action, DecideRequest, Id, RequestError, RewardRequest, digest_of, encode
+from offsettree.service.slots import SlotFilling
 
 __all__ = ["Personalizer"]
 
@@ -157,7 +157,7 @@ class Personalizer:
         now = self.engine.clock()
         event_id = asked.event_id or made_id(now)
         left, rows = list(asked.actions), []
-        digest = blake2b(encode(asked), digest_size=8).digest()  # of all slots: what is left to one depends on others
+        digest = digest_of(msgspec.to_builtins(asked))  # of all slots: what is left to one depends on others
         size = len(body) * len(asked.slots)  # each slot's row has the whole context, and all actions that are left
         if len(asked.slots) > 1 and size > loop.limits.max_stored:
             raise RequestError(
@@ -165,21 +165,26 @@ class Personalizer:
                 f"{len(asked.slots)} slots with this context and these actions would store about {size:,} bytes; at "
                 f"most {loop.limits.max_stored:,} are allowed (max_stored). Ask for fewer slots or actions.",
             )
-        for slot in asked.slots:
+        every = {action.id for action in asked.actions}
+        filling = SlotFilling([every.difference(slot.excluded_actions or []) for slot in asked.slots])
+        if not filling.is_possible:
+            raise RequestError(422, "there must be a different action for every slot, none that it excludes")
+        for place, slot in enumerate(asked.slots):
+            possible = filling.choices(place)
             context = _context(asked.context_features) | {"slot": slot.id}
             if slot.features:
                 context["slotFeatures"] = slot.features
             question = loop.question(
                 DecideRequest(
                     context=_raw(context),
-                    actions=_actions(left),
-                    excluded=slot.excluded_actions or [],
+                    actions=_actions([action for action in left if action.id in possible]),
                     event_id=f"{event_id}#{slot.id}",
                     defer=bool(asked.defer_activation),
                     choice=slot.baseline_action if loop.settings.mode == "apprentice" else None,
                 )
             )
             rows += loop.rows(question._replace(digest=digest), await loop.choose_soon(question), now).rows
+            filling.take(place, rows[-1].action)
             left = [action for action in left if action.id != rows[-1].action]
         stored = await self.engine.writer.submit(AddDecisions(rows))
         loop.answer(stored, digest)

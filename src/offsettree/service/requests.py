@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from typing import Annotated, Any
 
 import msgspec
@@ -20,6 +21,7 @@ __all__ = [
     "check_id",
     "decode_actions",
     "decode_context",
+    "digest_of",
     "encode",
 ]
 
@@ -131,3 +133,22 @@ def decode_actions(text: bytes | str | msgspec.Raw) -> list[Action]:
 def encode(value: Any) -> bytes:
     """Write JSON."""
     return _ENCODER.encode(value)
+
+
+def digest_of(value: Any) -> bytes:
+    """Return a digest of a JSON value, whatever way it was written: the order of names, 1 or 1.0.
+
+    Examples
+    --------
+    >>> digest_of({"a": 1, "b": [2.5]}) == digest_of({"b": [2.5], "a": 1.0}), digest_of([1]) == digest_of([True])
+    (True, False)
+    """
+    return blake2b(encode(_plainest(value)), digest_size=8).digest()
+
+
+def _plainest(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plainest(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        return [_plainest(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

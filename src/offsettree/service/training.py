@@ -12,11 +12,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from offsettree.exceptions import ParameterError
 from offsettree.service.engine import Engine
-from offsettree.service.export import exported, write_log
+from offsettree.service.export import clipped, exported, write_log
 from offsettree.service.loop import Loop
 from offsettree.service.records import Decision
 from offsettree.service.settings import seconds
@@ -97,9 +95,8 @@ class Trainer:
         low, high = loop.settings.reward_range
 
         def rows() -> Iterator[Decision]:
-            for row in exported(self.engine.store.scan(loop.record.id)):
-                if (row.matured or 0) <= trained_to:  # rewards as the running policy learns from them
-                    yield msgspec.structs.replace(row, reward=min(max(row.reward or 0.0, low), high))
+            rows = exported(self.engine.store.scan(loop.record.id))
+            return clipped((row for row in rows if (row.matured or 0) <= trained_to), (low, high))
 
         # A policy file of a loop chooses among labels: its log is to be read as one of labels, too.
         n_rows = write_log(rows, folder / "log.parquet", "parquet", eligible=False)
