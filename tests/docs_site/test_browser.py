@@ -77,6 +77,6 @@ def test_the_page_follows_the_colour_scheme_of_the_reader(scheme: int, tmp_path:
 def test_the_search_finds_a_page_without_a_network(tmp_path: Path) -> None:
     address = (SITE / "search.html").as_uri() + "?q=propensity"
     shown = run(address, tmp_path, "--dump-dom", "--virtual-time-budget=12000")
-    results = re.search(r'<ul class="search.*?</ul>', shown, re.DOTALL)
+    results = re.search(r'<ul[^>]* class="search.*?</ul>', shown, re.DOTALL)
     assert results is not None, shown[-3000:]
     assert "propensities.html" in results[0]
