@@ -130,21 +130,18 @@ def fit_final(
         x_helps = gain_of(log, constant.left_out, common.left_out) >= HELPS
         return FinalModel(stages, inputs, *common, gain) if x_helps else constant
     trust = min(max((gain - UNTRUSTED) / (TRUSTED - UNTRUSTED), 0.0), 1.0)
-    combinations = [("all", list(range(len(stages))), known)]
+    name, places = "all", list(range(len(stages)))
     if is_short:
-        # Too few rows to learn how much of each stage to use for which action: one regression per stage, averaged.
+        # Too few rows to learn how much of each stage to use for which action: the forest's scores alone.
         trust = SHARE_IF_SHORT
-        # Without a fold, they start from their scores alone: else free weights of x would undo the linear models of the
-        # other folds, which have seen the fold, and predict it far worse than new rows.
+        # Without a fold, it starts from these alone: else free weights of x would undo the linear models of the other
+        # folds, which have seen the fold, and predict it far worse than new rows.
         start_from = of_linear if estimated else []
-        combinations = [
-            (f"{stage.start}, {len(start_from)}", [place], _sum_of([source, *start_from]))
-            for place, (stage, source) in enumerate(zip(stages, sources, strict=True))
-        ]
+        places = [place for place in places if stages[place].start == FOREST]
+        name, known = f"{FOREST}, {len(start_from)}", _sum_of([*(sources[place] for place in places), *start_from])
     if trust == 0:
         return FinalModel(stages, inputs, *basic, gain)
-    members = [_unconstrained(log, stages, inputs, sources, *each, regressions) for each in combinations]
-    unconstrained = Scores(*(np.mean(same, axis=0) for same in zip(*members, strict=True)))
+    unconstrained = _unconstrained(log, stages, inputs, sources, name, places, known, regressions)
     mixed = [(1 - trust) * one + trust * other for one, other in zip(basic, unconstrained, strict=True)]
     return FinalModel(stages, inputs, mixed[0], mixed[1], gain)
 
