@@ -68,7 +68,7 @@ def test_the_nesting_that_is_allowed_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_brackets_count_where_a_parser_would_see_them(line: bytes, depth: int) -> None:
-    assert _limits._depth(line) == depth
+    assert _limits.depth(line) == depth
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
@@ -270,6 +270,29 @@ def test_texts_in_every_encoding_are_read(
     )
     read = pa.concat_tables(scan_tables(tmp_path / "log.parquet", max_ratio=1e6))
     assert read.equals(table.flatten())
+
+
+def test_chunks_under_other_names_are_refused(tmp_path: Path) -> None:
+    """Arrow goes by their order: what is not counted under its name would be read all the same."""
+    _list_in_parquet(tmp_path / "log.parquet")
+    data = (tmp_path / "log.parquet").read_bytes()
+    place = data.rindex(b"element", 0, data.rindex(b"ARROW:schema"))  # the last is the chunk's, not the schema's
+    for name in (b"elem\xffnt", b"elemenu"):
+        (tmp_path / "log.parquet").write_bytes(data[:place] + name + data[place + 7 :])
+        with pytest.raises(LogError, match="other columns than the file"):
+            list(scan_tables(tmp_path / "log.parquet"))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ['[{"id": "a", "\\ud800": 1}]', '[{"id": "a", "x": "\\udfff"}]', "[" * 9999, '[{"id":"a","x":' + '{"y":' * 500],
+)
+def test_lists_of_actions_in_cells_are_checked_as_lines_of_json_are(cell: str, tmp_path: Path) -> None:
+    table = pa.table({"x": [1.0], "item": ["a"], "reward": [1.0], "p": [0.5], "eligible": [cell]})
+    pq.write_table(table, tmp_path / "log.parquet")
+    roles = {"action": "item", "reward": "reward", "propensity": "p", "eligible": "eligible"}
+    with pytest.raises(ActionError, match="must be a list of actions in JSON"):
+        LoggedData.read(tmp_path / "log.parquet", action_sets=True, **roles)
 
 
 def test_rows_that_each_bring_a_column_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ class Limits:
         if block.count(OPEN[:1]) + block.count(OPEN[1:]) < n_lines + self.max_nesting:
             return
         for row, line in enumerate(filter(bytes.strip, block.split(b"\n")), start=first_row):
-            if line.count(OPEN[:1]) + line.count(OPEN[1:]) > self.max_nesting and _depth(line) > self.max_nesting:
+            if line.count(OPEN[:1]) + line.count(OPEN[1:]) > self.max_nesting and depth(line) > self.max_nesting:
                 raise LogError(
                     f"JSON must not nest more than {self.max_nesting} deep; row {row} of {where} does. If you know the "
                     "file, raise the limit: ",
@@ -82,7 +82,7 @@ class Limits:
                 )
 
 
-def _depth(line: bytes) -> int:
+def depth(line: bytes) -> int:
     """Return the nesting depth of a line of JSON; brackets in strings do not count."""
     letters = np.frombuffer(STRING.sub(b"", line), dtype=np.uint8)
     steps = np.isin(letters, list(OPEN)).astype(np.int32) - np.isin(letters, list(CLOSE))

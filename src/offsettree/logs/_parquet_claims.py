@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from offsettree.logs._thrift import I32, I64, LIST, STRUCT, EndsEarlyError, Fields, read_struct
+from offsettree.logs._thrift import BINARY, I32, I64, LIST, STRUCT, EndsEarlyError, Fields, read_struct
 
 MAGIC = b"PAR1"
 # Fields of Parquet's own description of a file, a column, a group of rows, a chunk of a column, and a page.
 SCHEMA, GROUPS = (2, LIST), (4, LIST)
-KIND, LENGTH, CHILDREN = (1, I32), (2, I32), (5, I32)
+KIND, LENGTH, NAME, CHILDREN = (1, I32), (2, I32), (4, BINARY), (5, I32)
 CHUNKS, ABOUT = (1, LIST), (3, STRUCT)
 TYPE, PATH, N_VALUES, DECOMPRESSED, COMPRESSED = (1, I32), (3, LIST), (5, I64), (6, I64), (7, I64)
 DATA_BEGIN, DICTIONARY_BEGIN = (9, I64), (11, I64)
@@ -54,7 +55,7 @@ def claims_of_parquet(file: pa.NativeFile, columns: set[str]) -> Claims:
     """
     try:
         found = _columns(file, columns)
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("its description has values of other kinds than Parquet's") from error
     others = {path: column for path, column in found.items() if not column.is_coded}
     return Claims(
@@ -74,16 +75,37 @@ def _columns(file: pa.NativeFile, columns: set[str]) -> dict[str, _Column]:
         raise ValueError("it does not end as a Parquet file does")
     file.seek(size - 8 - n_bytes)
     about, _ = read_struct(bytes(file.read(n_bytes)))
-    leaves = [each for each in about.get(SCHEMA, []) if KIND in each and not each.get(CHILDREN)]
+    leaves = _leaves(iter(about.get(SCHEMA, [])))
     found: dict[str, _Column] = {}
     for group in about.get(GROUPS, []):
         chunks = [chunk.get(ABOUT, {}) for chunk in group.get(CHUNKS, [])]
-        if [chunk.get(TYPE) for chunk in chunks] != [leaf[KIND] for leaf in leaves]:
+        if [(chunk.get(PATH), chunk.get(TYPE)) for chunk in chunks] != [(path, leaf[KIND]) for path, leaf in leaves]:
             raise ValueError("a group of rows has other columns than the file")
-        for leaf, chunk in zip(leaves, chunks, strict=True):
-            path = [name.decode(errors="replace") for name in chunk.get(PATH, [])]
-            if path and path[0] in columns:
+        for (names, leaf), chunk in zip(leaves, chunks, strict=True):
+            path = [name.decode() for name in names]
+            if path[0] in columns:
                 _add_chunk(found.setdefault(".".join(path), _Column()), file, leaf, chunk)
+    return found
+
+
+def _leaves(elements: Iterator[Fields]) -> list[tuple[list[bytes], Fields]]:
+    """Return the columns with their paths; a description lists each structure before what is in it."""
+    found: list[tuple[list[bytes], Fields]] = []
+    open_ones: list[tuple[list[bytes], int]] = [
+        ([], next(elements, {}).get(CHILDREN, 0))
+    ]  # of the root, without a name
+    for element in elements:
+        while open_ones and not open_ones[-1][1]:
+            open_ones.pop()
+        if not open_ones:
+            raise ValueError("its description names more columns than it has")
+        above, n_left = open_ones[-1]
+        open_ones[-1] = above, n_left - 1
+        path = [*above, element[NAME]]
+        if element.get(CHILDREN):
+            open_ones.append((path, element[CHILDREN]))
+        elif KIND in element:
+            found.append((path, element))
     return found
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from offsettree._messages import Message, Parameter
 from offsettree._validation import counted
 from offsettree.exceptions import ActionError, LogError
+from offsettree.logs._limits import depth
 from offsettree.logs._log_columns import frame_of
 from offsettree.logs._reader import Chunk, Reader, check_columns
 from offsettree.logs._set_block import FileRows, SetBlock
@@ -21,6 +22,7 @@ from offsettree.logs.checked_log import Columns
 from offsettree.logs.log_file import LogFile
 from offsettree.logs.readers import open_reader
 
+DEEPEST = 64  # levels of JSON in a cell
 SEPARATORS = re.compile(r"[|\s]+")
 ITEMS = Parameter("items", option="actions")
 ITEM_ID = Parameter("item_id", option="action-id")
@@ -215,10 +217,7 @@ def ids_in(listed: Any, item_id: str, kind: str, where: object) -> tuple[list[An
         What errors call the place.
     """
     if isinstance(listed, str) and listed.lstrip().startswith("["):  # lists whose entries differ in their names
-        try:
-            listed = json.loads(listed)
-        except ValueError as error:
-            raise ActionError(f"{where} must be a list of actions in JSON; {error}: {listed[:60]!r}.") from None
+        listed = _from_json(listed, where)
     elif isinstance(listed, str):
         words = [word for word in SEPARATORS.split(listed.strip()) if word]
         listed = [int(word) for word in words] if kind in "iu" and all(map(_is_whole, words)) else words
@@ -242,6 +241,18 @@ def ids_in(listed: Any, item_id: str, kind: str, where: object) -> tuple[list[An
             )
     features = [flat({name: value for name, value in one.items() if name != item_id}) for one in listed]
     return [one[item_id] for one in listed], features
+
+
+def _from_json(text: str, where: object) -> Any:
+    try:
+        if text.count("[") + text.count("{") > DEEPEST and depth(text.encode()) > DEEPEST:
+            raise ValueError(f"it must not nest more than {DEEPEST} deep")  # noqa: TRY301
+        listed = json.loads(text)
+        if "\\u" in text:
+            json.dumps(listed, ensure_ascii=False).encode()  # half a character has no bytes
+    except ValueError as error:
+        raise ActionError(f"{where} must be a list of actions in JSON; {error}: {text[:60]!r}.") from None
+    return listed
 
 
 def flat(features: dict[str, Any], above: str = "") -> dict[str, Any]:
