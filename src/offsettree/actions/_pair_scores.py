@@ -191,7 +191,7 @@ def stack_products(models: list[BoostedPairs | None], n_x: int, n_a: int) -> Any
         for name, array in model.linear.items():
             if name in stacked and len(array):
                 stacked[name][height] = array
-    level = np.array([0.0 if model is None else model.level for model in models])
+    level: Any = np.array([0.0 if model is None else model.level for model in models])
     return Products(level, **stacked, to_x=np.zeros((n_x, 0)), to_a=np.zeros((n_a, 0)))
 
 
