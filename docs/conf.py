@@ -75,7 +75,7 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "start": []}  # pages without neighbours
 html_theme_options: dict[str, Any] = {
     "header_links_before_dropdown": 8,
     "navbar_align": "left",

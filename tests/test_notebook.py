@@ -108,3 +108,18 @@ def test_progress_in_a_notebook_is_a_bar_that_goes(monkeypatch: pytest.MonkeyPat
     assert "&lt;fold&gt; 1" in shown[-2]
     assert shown[-1] == ""
     assert capsys.readouterr().err == ""
+
+
+def test_a_plot_is_shown_where_pyplot_is_in_use_and_kept_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    log = LoggedData([[0.0], [1.0]], ["a", "b"], reward=[1.0, 0.0], propensity=0.5)
+    shown = pyplot.get_fignums()
+    figure = log.plot().figure
+    try:
+        assert figure.number in set(pyplot.get_fignums()) - set(shown)
+    finally:
+        pyplot.close(figure)
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    log.plot()
+    assert pyplot.get_fignums() == shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,9 +17,13 @@ def new_axes(axes: Any, height: float = 4.0) -> Any:
     """Return the axes given, or those of a new figure."""
     if axes is not None:
         return axes
-    # Not pyplot: it would open windows and keep every figure in memory.
-    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(6.4, height), layout="constrained")
-    return figure.subplots()
+    # pyplot keeps every figure in memory, so it is used only where its user waits for the figure: a notebook shows
+    # pyplot's figures alone, and so does plt.show().
+    if "matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules:
+        make_figure = require("matplotlib.pyplot", extra="plots").figure
+    else:
+        make_figure = require("matplotlib.figure", extra="plots").Figure
+    return make_figure(figsize=(6.4, height), layout="constrained").subplots()
 
 
 def draw_intervals(axes: Any, rows: Sequence[tuple[str, float, float, float]], *, first_is_ours: bool = False) -> None:

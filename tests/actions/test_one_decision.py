@@ -29,12 +29,14 @@ def one_set(catalogue: Any, row: int) -> tuple[Any, Any, ActionSets]:
 def without_ids(catalogue: Any) -> dict[str, Any]:
     """Return the log with the features of items as those of pairs."""
     sets, log = catalogue.sets, catalogue.log.arrays()
-    return log | {"action_sets": ActionSets([sets[row] for row in range(len(sets))], pairs=sets.items[sets.item])}
+    in_pairs: dict[str, Any] = {"action_sets": ActionSets([sets[row] for row in range(len(sets))], pairs=sets.items[sets.item])}
+    return {**log, **in_pairs}
 
 
 def test_scores_of_one_decision_are_those_of_a_table(catalogue: Any) -> None:
     policy = ActionRegression(id_effects=False, random_state=0).fit(**without_ids(catalogue))
-    assert len(policy.core_.scores.trees["feature"]) > 0
+    scores: Any = policy.core_.scores
+    assert len(scores.trees["feature"]) > 0
     for row in range(20):
         x, features, sets = one_set(catalogue, row)
         np.testing.assert_array_equal(policy.rewards(x, features), policy.predict_rewards(x[np.newaxis], sets))
