@@ -29,7 +29,9 @@ def one_set(catalogue: Any, row: int) -> tuple[Any, Any, ActionSets]:
 def without_ids(catalogue: Any) -> dict[str, Any]:
     """Return the log with the features of items as those of pairs."""
     sets, log = catalogue.sets, catalogue.log.arrays()
-    in_pairs: dict[str, Any] = {"action_sets": ActionSets([sets[row] for row in range(len(sets))], pairs=sets.items[sets.item])}
+    in_pairs: dict[str, Any] = {
+        "action_sets": ActionSets([sets[row] for row in range(len(sets))], pairs=sets.items[sets.item])
+    }
     return {**log, **in_pairs}
 
 
