@@ -177,13 +177,18 @@ class PropensityFacts(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyFacts(Record):
-    """The policy: its class and settings, the rows it learned from; of a distilled tree its teacher and the loss."""
+    """The policy: its class and settings, the rows it learned from; of a distilled tree its teacher and the loss.
+
+    `always` is the action of a policy that takes one action always, as it is kept: learned again from all rows, it may
+    be another than the one evaluated.
+    """
 
     name: str | None = None
     teacher: str | None = None
     loss: ValueFacts | None = None
     rows: int | None = None
     refit: bool | None = None
+    always: int | str | None = None
     learner: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
@@ -295,6 +300,21 @@ class Facts(Record):
     importance: list[FeatureFacts] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     reproduce: RunFacts = field(default_factory=RunFacts)
+
+    @property
+    def refit_note(self) -> str | None:
+        """Which policy the figures are of and which one is kept; None if they are the same."""
+        n_rows, n_train, constant = self.log.rows, self.log.train_rows, self.constant
+        if not (self.policy.refit and n_rows and n_train):
+            return None
+        note = (
+            f"These figures are of the policy learned from {n_train:,} rows ({100 * n_train / n_rows:.0f} %). The one "
+            f"kept was learned again, with the same settings, from all {n_rows:,}."
+        )
+        always = self.policy.always
+        if always is None or constant is None or not constant.same or always == constant.action:
+            return note
+        return f"{note} By all rows another action is the best: the policy kept always takes {always!r}."
 
 
 def as_number(found: Any) -> float | None:

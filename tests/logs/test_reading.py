@@ -255,3 +255,21 @@ def test_two_columns_of_one_name_are_refused_also_in_parquet_and_json(tmp_path: 
     for path in tmp_path.iterdir():
         with pytest.raises(LogError, match=rf"{path.name} has 'x(\.y)?' more than once"):
             list(scan_tables(path))
+
+
+@pytest.mark.parametrize("group_rows", [7, 1000])
+def test_texts_within_lists_are_read_from_any_number_of_row_groups(tmp_path: Path, group_rows: int) -> None:
+    n_rows = 60
+    table = pa.table(
+        {
+            "x": [float(i) for i in range(n_rows)],
+            "tags": [[f"tag {i % 3}", "same"][: i % 3] for i in range(n_rows)],
+            "action": ["a", "b"] * (n_rows // 2),
+            "reward": [float(i % 5 == 0) for i in range(n_rows)],
+            "propensity": [0.5] * n_rows,
+        }
+    )
+    pa.parquet.write_table(table, tmp_path / "log.parquet", row_group_size=group_rows)
+    log = LoggedData.read(tmp_path / "log.parquet")
+    assert log.reward.tolist() == table["reward"].to_pylist()
+    assert log.X["x"].tolist() == table["x"].to_pylist()

@@ -241,3 +241,28 @@ def test_of_many_actions_the_thirty_largest_are_shown_and_the_rest_added_up() ->
 def test_the_same_facts_give_the_same_page_also_after_a_journey_through_json() -> None:
     facts = make_facts(20)
     assert render(facts) == render(json.loads(json.dumps(facts)))
+
+
+def test_gains_that_may_be_luck_are_not_told_in_percent() -> None:
+    facts = make_facts()
+    gain = facts["estimate"]["difference"]
+    assert "than what was done</dd>" in render(facts)
+    gain.update(low=-abs(gain["value"]), high=3 * abs(gain["value"]))
+    assert "than what was done</dd>" not in render(facts)
+
+
+def test_a_policy_that_is_the_constant_has_no_gain_on_it() -> None:
+    facts = make_facts()
+    constant = {"action": "voucher", "value": 0.18, "low": 0.17, "high": 0.19, "same": False}
+    constant["gain"] = {"value": 0.0, "low": 0.0, "high": 0.0}
+    assert "Gain on constant" in render(facts | {"constant": constant})
+    assert "Gain on constant" not in render(facts | {"constant": constant | {"same": True}})
+
+
+def test_rare_rewards_of_candidates_keep_two_digits() -> None:
+    wide = [
+        {"name": f"c{i}", "outcome": "compared", "value": 0.0041 + i / 1e4, "low": 0.0, "high": 0.05} for i in range(3)
+    ]
+    page = render(make_facts() | {"candidates": wide})
+    assert "0.0041" in page
+    assert "0.0043" in page

@@ -107,7 +107,8 @@ def test_those_far_behind_are_dropped_after_a_small_part_and_the_others_go_on(sh
     assert clock.learned["good"] == [60, 180, 480, 480, 600]
     poor = found.results_[0]
     assert poor["outcome"] == "dropped"
-    assert poor["reason"] == f"behind by {poor['behind']:.3g} +- {poor['behind_stderr']:.2g} after 60 rows"
+    gap = f"behind the best by {poor['behind']:.3g} +- {poor['behind_stderr']:.2g}"
+    assert poor["reason"] == f"too far behind after 60 rows ({gap})"
     assert poor["behind"] > 3 * poor["behind_stderr"] > 0
     assert poor["low"] < poor["value"] < poor["high"]
 

@@ -38,8 +38,8 @@ def print_learned(facts: Facts, options: argparse.Namespace) -> None:
     print_line(paragraph(str(facts.basis)))
     if policy.teacher is not None:
         print_line(paragraph(_distillation_note(policy)))
-    if policy.refit:
-        print_line(paragraph(_refit_note(facts)))
+    if note := facts.refit_note:
+        print_line(paragraph(note))
     if lines := rule_lines(facts.rules):
         print_line()
         print_line("The rules of the policy kept:")
@@ -66,15 +66,6 @@ def _eligible_line(sets: SetFacts) -> str:
     fewest, most, known = sets.fewest, sets.most, len(sets.item_features) + len(sets.pair_features)
     span = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
     return f"Each is among {span} eligible actions, with {known:,} feature{'s' * (known != 1)} of their own."
-
-
-def _refit_note(facts: Facts) -> str:
-    """Say which policy was evaluated and which one is saved."""
-    n_rows, n_train = facts.log.rows or 0, facts.log.train_rows or 0
-    return (
-        f"These figures are of the policy learned from {n_train:,} rows ({100 * n_train / n_rows:.0f} %). The one kept "
-        f"was learned again, with the same settings, from all {n_rows:,}."
-    )
 
 
 def _importance_line(facts: Facts) -> str:
@@ -105,7 +96,8 @@ def _candidate_table(candidates: list[CandidateFacts]) -> str:
         value = "" if each.value is None else f"{each.value:.4f}"
         interval = "" if each.value is None else f"{each.low:.4f} to {each.high:.4f}"
         seconds = "" if each.seconds is None else f"{each.seconds:.1f}"
-        parts = ["" if each.outcome == "compared" else each.outcome, each.reason, each.error]
-        outcome = ": ".join(f"{part:.60}" for part in parts if part)
+        error = shown(each.error)[:200] if each.error else None
+        parts = ["" if each.outcome == "compared" else each.outcome, each.reason, error]
+        outcome = ": ".join(part for part in parts if part)
         rows.append([str(each.name), value, interval, seconds, outcome])
     return columns(rows, right=(1, 3))

@@ -42,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
     from offsettree.cli._evaluation import contenders, evaluate_one, evaluation_arguments, note_ambiguous
     from offsettree.policy_file import load_any
     from offsettree.workflow.facts import estimate_facts, interval_facts
+    from offsettree.workflow.verdict import which_to_use
 
     loaded = {name: load_any(name) for name in files}
     found = contenders(given, loaded, options)
@@ -71,6 +72,9 @@ def run(options: argparse.Namespace) -> int:
         )
         return 0
     _print_table(rows, "the first" if options.baseline is None else reference.name)
+    print_line()
+    named = [(each.described, row["estimate"], row["to_first"]) for each, row in zip(found, rows, strict=True)]
+    print_line(paragraph(which_to_use(named, None if options.baseline is None else reference.described)))
     print_notes(found[0].notes)
     for row in rows:
         for warning in row["estimate"].warnings:

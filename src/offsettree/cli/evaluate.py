@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_result(compared: Any, against: Any, own: Any, other: Any) -> None:
     from offsettree.workflow import advice, conclusion, verdict
-    from offsettree.workflow.verdict import basis
+    from offsettree.workflow.verdict import basis, gain_on
 
     print_line(paragraph(verdict(compared.estimate, compared)))
     if compared.picked_here:
@@ -126,8 +126,9 @@ def _print_result(compared: Any, against: Any, own: Any, other: Any) -> None:
     print_line(paragraph(basis(compared.estimate)))
     if against is not None:
         print_line()
-        print_line(paragraph(verdict(against, baseline=other.described)))
-        print_line(paragraph(conclusion(against, baseline=other.described)))
+        print_line(paragraph(gain_on(against, other.described)))
+        if not against.serious:  # else the last sentence says that there is no verdict
+            print_line(paragraph(conclusion(against, baseline=other.described)))
     print_line()
     print_line(paragraph(advice(compared).sentence))
     print_notes(own.notes)

@@ -80,6 +80,8 @@ def _print_policy(manifest: dict[str, Any], policy: Any) -> None:
         part, whole, path = number(log.train_rows), number(log.rows), text(log.path) or "?"
         if known.policy.refit:
             source = f"from all {whole} rows of {path}; figures are of the policy learned from {part} of them"
+            if known.policy.always is not None:
+                source += f". It always takes {shown(repr(known.policy.always))}"
         else:
             source = f"from {part} of {whole} rows of {path}"
         print_line(paragraph(f"  learned   {source}", " " * 12))

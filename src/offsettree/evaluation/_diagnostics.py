@@ -299,7 +299,7 @@ def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64], what
     effect = "the estimate is too high" if what == "policy" else "its value is too high, and the difference too low"
     text = (
         f"the {what} was trained on about {100 * share:.0f} % of these rows: {effect}. Evaluate it on rows it has not "
-        "seen: train, test = log.split()."
+        "seen, such as those of a later day, or a part that LoggedData.split keeps aside."
     )
     return [text]
 

@@ -99,7 +99,14 @@ class ParquetReader(_ColumnarReader):
         # Texts come as they are stored, each once with a number per row: written out, they may be of any size.
         # Without pre_buffer: it would hold whole row groups.
         with pq.ParquetFile(source.file, pre_buffer=False, read_dictionary=claims.coded) as file:
-            yield from file.iter_batches(batch_size=n_rows, columns=columns)
+            for groups in _read_at_once(file.num_row_groups, claims.coded):
+                yield from file.iter_batches(batch_size=n_rows, row_groups=groups, columns=columns)
+
+
+def _read_at_once(n_groups: int, coded: list[str]) -> list[list[int]]:
+    """Return the row groups of each read: Arrow cannot join dictionaries of texts within lists."""
+    groups = list(range(n_groups))
+    return [[each] for each in groups] if any("." in path for path in coded) else [groups]
 
 
 class ArrowReader(_ColumnarReader):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -155,6 +156,7 @@ class LogFile:
                 "or propensity. Name another column."
             )
         if without_propensity:
+            guess = replace(guess, guessed=tuple(role for role in guess.guessed if role != "propensity"))
             self.propensity = None
         unnamed = [name for name in names if not name.strip()]  # such as an index that pandas wrote
         others = [name for name in names if name not in {*taken, *unnamed}]

@@ -25,7 +25,13 @@ def candidates_section(facts: Facts) -> Html | None:
     reference = None if facts.estimate.baseline is None else facts.estimate.baseline.value
     scale = scale_over(bands, also=[] if reference is None else [reference]) if bands else None
     widths = sorted(found.width for found in bands if found.width > 0)
-    places = decimals_for([found.value for found in bands], widths[len(widths) // 2] if widths else None)
+    values = [found.value for found in bands]
+    largest = max(map(abs, values), default=0.0)
+    # Two digits of the largest value at least: rare rewards are small, and intervals of the first tries are wide.
+    places = max(
+        decimals_for(values, widths[len(widths) // 2] if widths else None),
+        decimals_for([], 4 * largest / 10) if largest < 1 else 0,
+    )
     rows = []
     for entry in tried:
         found = band_of(entry)

@@ -39,7 +39,7 @@ def verdict_section(facts: Facts) -> Html | None:
     constant = facts.constant or ConstantFacts()
     action = as_text(constant.action)
     name = "the most popular" if constant.popular else None if action is None else f"always \u201c{action}\u201d"
-    always = (name, band_of(constant), band_of(constant.gain))
+    always = (name, band_of(constant), None if constant.same else band_of(constant.gain))
     return section(
         "verdict",
         _heading(facts, outcome),
@@ -112,9 +112,9 @@ def _tile(
 
 
 def _relative(gain: Band, old: Band | None, facts: Facts) -> str | None:
-    """Return the gain in percent of the logged value; None if rewards may be negative, where it means nothing."""
+    """Return the gain in percent of the logged value; None if that means nothing: of luck, or with negative rewards."""
     smallest = facts.log.reward.min
-    if old is None or old.value <= 0 or (smallest is not None and smallest < 0):
+    if _outcome(gain) == "open" or old is None or old.value <= 0 or (smallest is not None and smallest < 0):
         return None
     share = gain.value / old.value
     if abs(share) < 0.0005:
@@ -159,7 +159,7 @@ def _figures(shown: Band, places: int, *, sign: bool = False) -> tuple[str, str]
 
 
 def _basis(facts: Facts) -> Html | None:
-    estimate, log = facts.estimate, facts.log
+    estimate = facts.estimate
     sentences = []
     if estimate.n_rows is not None and estimate.n_matched is not None:
         if estimate.method == "direct":
@@ -177,12 +177,8 @@ def _basis(facts: Facts) -> Html | None:
             f"An interval says where the true figure is likely to be: {percent(estimate.level)} of intervals made this "
             "way contain it. A gain whose interval is all above zero is unlikely to be luck."
         )
-    if facts.policy.refit and log.rows and log.train_rows:
-        sentences.append(
-            f"The figures are of the policy learned from {count(log.train_rows)} decisions "
-            f"({percent(log.train_rows / log.rows)}). The one kept was learned again, with the same settings, from all "
-            f"{count(log.rows)}."
-        )
+    if note := facts.refit_note:
+        sentences.append(note)
     if facts.constant is not None and facts.constant.picked_on == "training rows":
         what = "The most popular actions were" if facts.constant.popular else "The best constant action was"
         sentences.append(f"{what} picked on the training decisions, and valued on these.")

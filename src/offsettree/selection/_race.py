@@ -17,22 +17,20 @@ from offsettree.base import BasePolicy
 from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
 from offsettree.selection._nested import run_pair_trials
-from offsettree.selection._rule import Rule, Stack
+from offsettree.selection._rule import AHEAD, BEHIND, Rule, Stack
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
 from offsettree.selection._trials import Log, Part, Scoring, Spread, error_line, folds_of, run_trial, warning_texts
 from offsettree.selection.candidates import Candidate, cost_ratio, early_copy, light_copy
 from offsettree.selection.results import SearchResults
 
-__all__ = ["Race", "Rung", "plan_race"]
+__all__ = ["Race", "Rung", "expected_work", "plan_race"]
 
 SHORT = 3000  # a log of at most so many rows is raced by folds only
 SHARES = (0.1, 0.3)  # of a longer log, to train on before the folds
 ENOUGH = 1500  # held-out rows of folds; further folds are not tried
 ENOUGH_IF_RARE = 5000  # the same if few rewards differ from the rest
 FIRST_ROWS = 500  # to train on first if there is a time budget
-BEHIND = 1.0  # standard errors behind the one that would be chosen at which a candidate is dropped
-BEHIND_FAVOURITE = -0.3  # with a favourite, which must be beaten clearly: a candidate must be ahead of it by this much
 HOPELESS = 3.0  # standard errors behind at which a candidate could not have been chosen without any one fold either
 OVERHEAD = -1  # key, in the time budget, of work done for all candidates together
 
@@ -72,6 +70,11 @@ def plan_race(
         rungs.append(Rung((np.flatnonzero(is_learned), np.flatnonzero(~is_learned))))
     n_tried = min(n_folds, -(-(ENOUGH_IF_RARE if is_rare else ENOUGH) * n_folds // n_rows))
     return [*rungs, *(Rung(folds[each], each) for each in range(n_tried))]
+
+
+def expected_work(n_candidates: int, rungs: Sequence[Rung]) -> float:
+    """Return how many rows candidates will train on, as progress shows it: after each rung about half are dropped."""
+    return sum(rung.n_learned * max(1.0, n_candidates * 0.5**place) for place, rung in enumerate(rungs))
 
 
 class Race:
@@ -139,7 +142,7 @@ class Race:
             if not self.active:
                 break
             is_decided = self._drop_hopeless()
-            progress.total = progress.done + len(self.active) * sum(each.n_learned for each in rungs[place + 1 :])
+            progress.total = progress.done + expected_work(len(self.active), rungs[place + 1 :])
             if is_decided and self.folds and len(self.log.reward) > SHORT:
                 break  # on shorter logs, further folds cost little and improve the estimate
 
@@ -155,13 +158,16 @@ class Race:
         if waiting and favourite is not None and self.shared is None:
             waiting[favourite] = self.active[favourite]  # its predictions value all others
         first = next(iter(waiting), None)
+        begun: list[int] = []
 
         def start(place: int) -> bool:
             # Only in the first rung: the time of later ones is estimated beforehand.
             if self.n_learned == 0 and self.budget.left <= 0 and place != first:
                 self.remove(place, "left out", "no time to try it")
                 return False
-            progress.begin(f"{self.results[place]['name']}, {rung.n_learned:,} rows")
+            # Those begun earlier are done, unless they are trained elsewhere, several at once.
+            progress.advance(rung.n_learned * bool(begun), f"{self.results[place]['name']}, {rung.n_learned:,} rows")
+            begun.append(place)
             return True
 
         if rung.fold is not None and not self.folds:
@@ -179,12 +185,12 @@ class Race:
             self._account(place, trial.seconds, trial.warnings)
             if known is None or place != known.place:
                 self.budget.note(place, trial.seconds, rung.n_learned)
-            progress.advance(rung.n_learned, self.results[place]["name"])
             self.evidence.add(place, rung.part[1], trial)
             if rung.fold is not None:
                 self._tried[place].add(rung.fold)
             if trial.error is not None:
                 self.remove(place, "failed", "it failed", trial.error)
+        progress.advance(rung.n_learned * bool(begun), "comparing")
         self.n_learned = rung.n_learned
         if rung.fold is not None and rung.fold not in self.folds:
             self.folds.append(rung.fold)
@@ -312,7 +318,8 @@ class Race:
         """
         places = list(self.active)
         shared = self.scoring.shared(self.active)
-        beyond = BEHIND_FAVOURITE if self.folds and shared is not None else BEHIND
+        must_lead = bool(self.folds) and shared is not None
+        beyond = -AHEAD if must_lead else BEHIND
         far_behind = self.rule.far_behind(self.evidence.stack(places), self.evidence.counts, beyond)
         hopeless = [places[i] for i in np.flatnonzero(far_behind)]
         going = [place for place in hopeless if place != shared and not self.evidence.is_constant[place]]
@@ -320,7 +327,9 @@ class Race:
         for place in going:
             behind, stderr = (self.results[place][key] for key in ("behind", "behind_stderr"))
             self.dropped[place] = self.active[place]
-            self.remove(place, "dropped", f"behind by {behind:.3g} +- {stderr:.2g} after {self.n_learned:,} rows")
+            gap = "highest value, but barely" if behind == 0 else f"behind the best by {behind:.3g} +- {stderr:.2g}"
+            why = "not clearly ahead" if must_lead else "too far behind"
+            self.remove(place, "dropped", f"{why} after {self.n_learned:,} rows ({gap})")
         return len(hopeless) == len(places) - 1
 
     def _make_affordable(self, rung: Rung) -> bool:

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from offsettree.evaluation.parts import Terms
 
-__all__ = ["Gaps", "Rule", "Stack"]
+__all__ = ["AHEAD", "BEHIND", "Gaps", "Rule", "Stack"]
 
 LEAD, LEAD_IF_RARE = 0.75, 2.0  # standard errors, as are the next two
 FAVOURITE_LEAD = 2.0
 PROVEN, PROVEN_IF_RARE = 2.5, 5.0
 RARE = 20.0  # kurtosis of rewards from which they are rare; rewards of 0 and 1 have 18 if one in twenty is 1
+BEHIND = 1.0  # standard errors behind the one that would be chosen at which a candidate leaves the race
+AHEAD = 0.3  # and ahead of it, where it is a favourite, which must be beaten clearly, at which one stays in the race
 FEWEST = 100  # with fewer rows, standard errors are too uncertain to drop a candidate
 
 
@@ -148,9 +150,12 @@ class Rule:
                 f"same rows by {_errors(FAVOURITE_LEAD)}"
             )
             otherwise = by_predictions * f", unless x improves its reward predictions by {_errors(self.proven)}"
+        dropped = f"A candidate leaves the race if it is {_errors(BEHIND)} behind the one that would be chosen"
+        if favourite is not None:
+            dropped += f" or, once folds are compared, not {_errors(AHEAD)} ahead of it"
         return (
             f"{first}. To be preferred to the best constant action it must be ahead of it by {_errors(self.lead)}"
-            f"{otherwise}."
+            f"{otherwise}. {dropped}."
         )
 
 

@@ -18,7 +18,7 @@ from offsettree.exceptions import ParameterError
 from offsettree.reductions import check_reward_model
 from offsettree.selection._honest_estimate import honest_estimate
 from offsettree.selection._outcomes import all_failed_error, new_row, warn_of_left_out, write_reasons
-from offsettree.selection._race import Race, plan_race
+from offsettree.selection._race import Race, expected_work, plan_race
 from offsettree.selection._row_split import RowSplit
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._set_log import SetLog
@@ -53,7 +53,7 @@ def run_search(search: Any, whole: Log, by: tuple[Any, Any], spread: Spread | No
     shares = split.group is None and split.rank is None
     n_rows, level = len(position), search.level
     race = Race(candidates, compared, scoring, rule, results, budget, n_rows, level, shares=shares, spread=spread)
-    with Progress(len(candidates) * sum(rung.n_learned for rung in rungs)) as progress:
+    with Progress(expected_work(len(candidates), rungs)) as progress:
         race.run(rungs, progress)
         search.best_policy_, best = _refit(candidates, race, whole, progress)
         is_shared = race.shared is not None

@@ -85,6 +85,7 @@ def learned_facts(
     search: Any = learned.evaluated if learned.teacher is None else learned.teacher
     policy: Any = learned.evaluated if learned.teacher is not None else getattr(search, "best_policy_", search)
     name = getattr(search, "best_name_", type(search).__name__)
+    kept = getattr(learned.policy, "best_policy_", learned.policy)
     notes = [*notes, *learned.notes, *([] if learned.encoder is None else learned.encoder.notes)]
     if learned.propensity is not None:
         notes.append(propensity_note(learned.propensity))
@@ -112,13 +113,14 @@ def learned_facts(
             loss=interval_facts(learned.loss),
             rows=len(rewards) if learned.refit else len(train),
             refit=learned.refit,
+            always=_plain(getattr(kept, "action_", None)),
             seconds=learned.seconds,
         ),
         candidates=candidate_facts(search),
         rule=getattr(search, "rule_", None),
         weights=weight_facts(test, learned.decisions),
         tree=tree_facts(policy, learned.decisions),
-        rules=rule_facts(getattr(learned.policy, "best_policy_", learned.policy), learned.encoder),
+        rules=rule_facts(kept, learned.encoder),
         importance=_importance(learned, seed),
         warnings=list(dict.fromkeys([*learned.warnings, *learned.compared.warnings])),
         reproduce=RunFacts(command="", seed=seed, versions=versions()),

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.estimate import Interval
 from offsettree.workflow.comparison import POPULAR, Comparison
 
-__all__ = ["Advice", "advice", "basis", "conclusion", "decimals", "number", "verdict", "with_interval"]
+__all__ = [
+    "Advice",
+    "advice",
+    "basis",
+    "conclusion",
+    "decimals",
+    "gain_on",
+    "number",
+    "verdict",
+    "which_to_use",
+    "with_interval",
+]
 
 MORE_ROWS = "more rows, or more exploration in the log, would help"
 
@@ -61,6 +74,14 @@ def verdict(estimate: Estimate, compared: Comparison | None = None, *, baseline:
         best = "" if compared.among else ", the best constant action,"
         text += f". {compared.always[0].upper()}{compared.always[1:]}{best} earns {constant}; gain on it {gain}"
     return text + "."
+
+
+def gain_on(estimate: Estimate, baseline: str) -> str:
+    """State the value of a baseline and the policy's gain on it, each with its interval."""
+    digits, named = decimals(estimate), f"A{baseline[1:]}" if baseline.startswith("always ") else baseline
+    earned: Any = estimate.baseline
+    gain: Any = estimate.difference
+    return f"{named} earns {with_interval(earned, digits)}; gain on it {with_interval(gain, digits, sign=True)}."
 
 
 def conclusion(estimate: Estimate, compared: Comparison | None = None, *, baseline: str = "the logged one") -> str:
@@ -129,6 +150,40 @@ def advice(compared: Comparison) -> Advice:
         )
     sentence = f"Go on as before: neither the learned policy nor {always} is shown to be better than what was logged"
     return Advice("logged", f"{sentence} {sure}; {MORE_ROWS}.")
+
+
+def which_to_use(compared: Sequence[tuple[str, Estimate, Interval | None]], baseline: str | None = None) -> str:
+    """Say which of several policies to use, or to go on as before.
+
+    A policy replaces the baseline, or else the first, only if it is shown to be better; and what was logged likewise.
+
+    Parameters
+    ----------
+    compared : sequence of (str, Estimate, Interval or None)
+        What each policy is called, its value, and its gain on the baseline; None for the first if it is the baseline.
+    baseline : str, optional
+        What the baseline is called, if it is not the first of `compared`.
+    """
+    if any(estimate.serious for _, estimate, _ in compared):
+        return "No verdict while a serious warning stands: go on as before until it is resolved."
+    sure = f"({100 * compared[0][1].level:g} % intervals{', each by itself' * (len(compared) > 2)})"
+    reference = baseline or compared[0][0]
+    ahead = [each for each in compared if each[2] is not None and _outcome(each[2]) == "better"]
+    better = [each for each in ahead if _outcome(each[1].difference) == "better"]
+    if better:
+        name = max(better, key=lambda each: each[1].value)[0]
+        return f"Use {name}: it is better than what was logged and than {reference} {sure}."
+    if baseline is not None:
+        if ahead:
+            name = max(ahead, key=lambda each: each[1].value)[0]
+            than_log = "whether it is better than what was logged is open"
+            return f"Of these take {name}, which is better than {baseline}; {than_log} {sure}."
+        return f"Keep to {baseline}: no other is shown to be better {sure}."
+    if _outcome(compared[0][1].difference) == "better":
+        others = "; no other is shown to be better than that" * (len(compared) > 1)
+        return f"Use {reference}: it is better than what was logged {sure}{others}."
+    none = "it is not" if len(compared) == 1 else "none of these is"
+    return f"Go on as before: {none} shown to be better than what was logged {sure}; {MORE_ROWS}."
 
 
 def _against_constant(compared: Comparison, always: str, *, ahead: bool) -> str:
