@@ -29,7 +29,7 @@ from offsettree.datasets import NAMES, load
 from offsettree.exceptions import OffsetTreeWarning
 from offsettree.experiments.paper import TABLE_1
 from offsettree.experiments.table1 import reveal
-from offsettree.reductions.offset_forest import forest_classifier
+from offsettree.learners import forest_classifier
 
 SEEDS = 40_000  # of policies, away from those of Table 1
 Problem = tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]  # X, mean rewards, drawn rewards

@@ -95,6 +95,20 @@ def best_of(score: NDArray[np.float64], n: int, mask: NDArray[np.bool_] | None) 
     return best
 
 
+def rank_by_scores(
+    scores: Callable[[Any], NDArray[np.float64]],
+    X: Any,
+    n_actions: int,
+    n: int,
+    mask: NDArray[np.bool_] | None,
+) -> NDArray[np.intp]:
+    """Return the positions of the n largest scores among the available actions, for rows in pieces."""
+    position = np.empty((X.shape[0], n), dtype=np.intp)
+    for rows in pieces(X.shape[0], n_actions):
+        position[rows] = best_of(scores(X[rows]), n, None if mask is None else mask[rows])
+    return position
+
+
 def rank_by_choosing(
     choose: Callable[[NDArray[np.bool_] | None], NDArray[np.intp]],
     n_actions: int,

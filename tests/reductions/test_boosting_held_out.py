@@ -19,7 +19,14 @@ from offsettree.reductions.boosting._final_regression import (
     fit_final,
     fit_final_without_folds,
 )
-from offsettree.reductions.boosting._regressions import Regressions, Source, gain_of, log_ratio_of, nonnegative_sum
+from offsettree.reductions.boosting._regressions import (
+    Regressions,
+    Scores,
+    Source,
+    gain_of,
+    nonnegative_sum,
+    tells_apart,
+)
 from offsettree.reductions.boosting._stacking import _held_out_linear
 
 
@@ -109,26 +116,38 @@ def test_predictions_without_the_fold_do_not_know_its_rewards(n_rows: int) -> No
     assert np.corrcoef(error, reward - mean)[0, 1] < 0.12
 
 
-def test_the_logarithm_of_the_likelihood_ratio_is_summed_over_rows() -> None:
-    reward = np.array([1.0, 0.0, 0.0, 1.0])
-    log = make_log(np.ones((4, 1)), np.zeros(4, np.int32), reward)
-    less, more = np.zeros(4), np.array([2.0, -1.0, 0.5, 1.0])
-    chance = 1 / (1 + np.exp(-more))
-    likelihood = np.where(reward == 1, chance, 1 - chance)
-    assert log_ratio_of(log, less, more) == pytest.approx(np.log(likelihood / 0.5).sum())
+def test_scores_tell_actions_apart_as_far_as_they_go_along_with_what_rewards_leave_over() -> None:
+    random = np.random.default_rng(0)
+    n, k, slopes = 500, 2, np.array([[0.0, 1.0], [0.5, -1.0]])
+    design = np.column_stack([np.ones(n), random.standard_normal(n)])
+    action, reward = random.integers(k, size=n).astype(np.int32), random.integers(2, size=n).astype(float)
+    log, common = make_log(design, action, reward), Scores(np.zeros((k, 2)), random.standard_normal(n))
+    own = np.einsum("ip,ip->i", design, slopes[action])
+
+    ahead = own - (design @ slopes.T).mean(axis=1)
+    for one in range(k):
+        ahead[action == one] -= ahead[action == one].mean()
+    moment = (reward - 1 / (1 + np.exp(-common.left_out))) * ahead
+    found = tells_apart(log, design, common, Source(slopes, own))
+
+    assert found == pytest.approx(moment.sum() / np.sqrt((moment**2).sum()))
+    # What is added to all actions of a row, or to all rows of an action, changes nothing.
+    shift = np.array([[0.3, 2.0], [0.3, 2.0]]) + np.array([[0.0, 0.0], [7.0, 0.0]])
+    moved = Source(slopes + shift, own + np.einsum("ip,ip->i", design, shift[action]))
+    assert tells_apart(log, design, common, moved) == pytest.approx(found)
+    assert tells_apart(log, design, common, Source(-slopes, -own)) == pytest.approx(-found)
+    assert tells_apart(log._replace(weight=np.full(n, 3.0)), design, common, Source(slopes, own)) == pytest.approx(
+        found
+    )
 
 
-def test_likelihood_counts_only_on_short_logs_in_which_few_rows_earned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_that_only_tell_actions_apart_count_on_short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_final_regression, "gain_of", lambda *_: 1.0)  # as if the standard error were large
 
-    def gain(n_rows: int, every: int, start: str) -> float:
-        return fit_final(*make_case(n_rows, every, start)).gain
-
-    assert gain(150, 5, FOREST) == HELPS
-    assert gain(150, 5, "constant") == 1.0
-    assert gain(600, 5, FOREST) == 1.0
-    monkeypatch.setattr(_final_regression, "LIKELIER", 1e6)
-    assert gain(150, 5, FOREST) == 1.0
+    assert fit_final(*make_case(150, 5, FOREST)).gain == HELPS
+    assert fit_final(*make_case(150, 5, "constant")).gain == 1.0
+    monkeypatch.setattr(_final_regression, "TELLS_APART", 1e6)
+    assert fit_final(*make_case(150, 5, FOREST)).gain == 1.0
 
 
 @pytest.mark.parametrize("logistic", [True, False])

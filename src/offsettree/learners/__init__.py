@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from offsettree.learners.catalog import make_learner
     from offsettree.learners.constant import ConstantClassifier, ConstantRegressor
     from offsettree.learners.costing import Costing
-    from offsettree.learners.default import default_classifier, default_regressor
+    from offsettree.learners.default import default_classifier, default_regressor, forest_classifier
     from offsettree.learners.encoding import NominalEncoder
     from offsettree.learners.histogram_tree import HistogramTree
     from offsettree.learners.weka import J48, M5P, REPTree, REPTreeClassifier
@@ -36,6 +36,7 @@ __all__ = [
     "Template",
     "default_classifier",
     "default_regressor",
+    "forest_classifier",
     "make_learner",
     "rows_looked_at",
     "sets_of_words",
@@ -51,7 +52,7 @@ __getattr__ = names_on_demand(
         "catalog": ("make_learner",),
         "constant": ("ConstantClassifier", "ConstantRegressor"),
         "costing": ("Costing",),
-        "default": ("default_classifier", "default_regressor"),
+        "default": ("default_classifier", "default_regressor", "forest_classifier"),
         "encoding": ("NominalEncoder",),
         "histogram_tree": ("HistogramTree",),
         "weka": ("J48", "M5P", "REPTree", "REPTreeClassifier"),

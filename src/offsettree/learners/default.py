@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from offsettree.learners.histogram_tree import HistogramTree
 
-__all__ = ["default_classifier", "default_regressor"]
+__all__ = ["default_classifier", "default_regressor", "forest_classifier"]
 
 
 def default_classifier() -> HistogramTree:
@@ -20,6 +20,11 @@ def default_classifier() -> HistogramTree:
     is limited only so that a contest of a million rows stays affordable.
     """
     return HistogramTree(ccp_alpha=0.005, leaf_price=5.0)
+
+
+def forest_classifier() -> HistogramTree:
+    """Return the learner of contests in a forest: trees that differ, with leaves as large as the noise asks for."""
+    return HistogramTree(max_depth=24, random_cuts=True, leaf_scale="auto")
 
 
 def default_regressor() -> DecisionTreeRegressor:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from offsettree.models.scores import Scores
     from offsettree.models.split_contests import SplitContests
     from offsettree.models.tournaments import Tournaments
+    from offsettree.models.voted import BoostedWithVotes
 
 __all__ = [
     "CODE",
@@ -27,6 +28,7 @@ __all__ = [
     "NUMBER",
     "PLAIN",
     "Boosted",
+    "BoostedWithVotes",
     "CompiledForest",
     "CompiledTree",
     "Constant",
@@ -76,5 +78,6 @@ __getattr__ = names_on_demand(
         "scores": ("Scores",),
         "split_contests": ("SplitContests",),
         "tournaments": ("Tournaments",),
+        "voted": ("BoostedWithVotes",),
     },
 )

@@ -7,7 +7,7 @@ loading compiled code, or on compiling it. After a few decisions it does so.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +46,16 @@ def _not_finite(x: NDArray[Any]) -> int:
 
 def by_most_walks(graph: SplitGraph, roots: NDArray[np.int32], refused: int) -> OneRow:
     """Return the function from one row to the action that most walks end at, of equals the first."""
+    votes = count_walks(graph, roots)
+    return lambda x: -1 if _not_finite(x) & refused else int(votes(x, 0).argmax())
+
+
+def count_walks(graph: SplitGraph, roots: NDArray[np.int32]) -> Callable[[NDArray[Any], int], NDArray[np.intp]]:
+    """Return the function from one row to the number of walks that end at each action, of at least so many actions."""
     nodes, flags, sets, scores = graph.parts
     thresholds = nodes.view(np.float32)
 
-    def choose_one(x: NDArray[Any]) -> int:
-        if _not_finite(x) & refused:
-            return -1
+    def votes(x: NDArray[Any], n_actions: int) -> NDArray[np.intp]:
         with np.errstate(over="ignore", invalid="ignore"):  # too large for float32 is infinite to a threshold as well
             row = x.astype(np.float32)
             score = _scores(scores, row) if len(scores) else row
@@ -70,9 +74,9 @@ def by_most_walks(graph: SplitGraph, roots: NDArray[np.int32], refused: int) -> 
                 in_set = np.where(is_code, (words & np.uint32(1)) == 1, missing_left)
                 goes_left = np.where(by_category, in_set, goes_left)
             at[walking] = nodes[here, np.where(goes_left, 2, 3)]
-        return int(np.bincount(~at).argmax())
+        return np.bincount(~at, minlength=n_actions)
 
-    return choose_one
+    return votes
 
 
 def _scores(scores: NDArray[np.float32], row: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -114,15 +118,33 @@ def leaves_of(tables: tuple[NDArray[Any], ...], start: NDArray[Any], row: NDArra
 
 def by_boosted_trees(arrays: Mapping[str, NDArray[Any]], refused: int) -> OneRow | None:
     """Return the function from one row to the action of the largest score of `BoostedScores`; None with categories."""
+    scores = boosted_scores_of(arrays, refused)
+    if scores is None:
+        return None
+
+    def choose_one(x: NDArray[Any]) -> int:
+        score = scores(x)
+        return -1 if score is None else int(score.argmax())
+
+    return choose_one
+
+
+def boosted_scores_of(
+    arrays: Mapping[str, NDArray[Any]], refused: int
+) -> Callable[[NDArray[Any]], NDArray[np.float64] | None] | None:
+    """Return the function from one row to the scores of `BoostedScores`, or None where it is refused.
+
+    With categories there is none.
+    """
     if arrays["is_category"].any():
         return None
     column, what, centre = arrays["column"], arrays["what"], arrays["centre"]
     feature, values, weights, directions = (arrays[name] for name in ("feature", "values", "weights", "directions"))
     trees, (n_trees, n_tests) = np.arange(len(feature)), feature.shape
 
-    def choose_one(x: NDArray[Any]) -> int:
+    def scores(x: NDArray[Any]) -> NDArray[np.float64] | None:
         if _not_finite(x) & refused:
-            return -1
+            return None
         with np.errstate(over="ignore"):
             narrow = x.astype(np.float32)
         below = (arrays["edges"] < narrow[:, np.newaxis]).sum(axis=1)
@@ -142,9 +164,9 @@ def by_boosted_trees(arrays: Mapping[str, NDArray[Any]], refused: int) -> OneRow
         for tree, leaf, begin in zip(trees, node - n_tests, arrays["output"], strict=True):
             sums[begin : begin + values.shape[2]] += values[tree, leaf]
         parts = np.concatenate([made, sums.astype(np.float64)])
-        return int(_in_order(weights[0], parts[:, np.newaxis] * weights[1:]).argmax())
+        return _in_order(weights[0], parts[:, np.newaxis] * weights[1:])
 
-    return choose_one
+    return scores
 
 
 def _in_order(start: NDArray[np.float64], terms: NDArray[np.float64]) -> NDArray[np.float64]:

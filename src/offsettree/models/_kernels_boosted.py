@@ -254,8 +254,8 @@ def _add_one_row(codes: Any, trees: Any, leaf: Any, sums: Any) -> None:
 
 
 @kernel
-def choose_one(x: Any, trees: Any, linear: Any, refused: Any) -> Any:
-    """Decide on one row; -1 where it holds something that is refused."""
+def choose_one(x: Any, trees: Any, linear: Any, added: Any, refused: Any) -> Any:
+    """Decide on one row; -1 where it holds something that is refused. `added` to the scores, if it has entries."""
     n_columns = x.shape[0]
     codes = np.empty(n_columns, np.uint8)
     for c in range(n_columns):
@@ -270,4 +270,6 @@ def choose_one(x: Any, trees: Any, linear: Any, refused: Any) -> Any:
     _make_columns(x.reshape(1, -1), 0, linear, made, linear_part)
     score = np.empty((1, linear.weights.shape[1]))
     _score(linear.weights, linear_part, sums.reshape(1, -1), 0, score, 0)
+    for a in range(added.shape[0]):
+        score[0, a] += added[a]
     return _largest(score, 0)

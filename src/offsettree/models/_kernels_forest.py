@@ -128,8 +128,11 @@ def vote_csr(
 
 
 @kernel
-def vote_one(graph: Any, lanes: Any, roots: Any, starts: Any, x: Any, n_actions: Any, refused: Any) -> Any:
-    """Return the action with most votes for one row; -1 where it holds something that is refused."""
+def vote_one(graph: Any, lanes: Any, roots: Any, starts: Any, x: Any, votes: Any, n_actions: Any, refused: Any) -> Any:
+    """Return the action with most votes for one row; -1 where it holds something that is refused.
+
+    To `votes`, if it has entries, the count of each action is added.
+    """
     nodes, flags, sets, scores = graph
     centre = _centre(scores)
     width = x.shape[0]
@@ -156,4 +159,7 @@ def vote_one(graph: Any, lanes: Any, roots: Any, starts: Any, x: Any, n_actions:
     counts = np.empty(n_actions, np.int64)
     for action in range(n_actions):
         counts[action] = 0
+    if votes.shape[0] > 0:
+        for tree in range(roots.shape[0]):
+            votes[answers[tree]] += 1
     return _most_voted(answers[: roots.shape[0]], counts)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._available import best_of, pieces
+from offsettree._available import rank_by_scores
 from offsettree.models._batches import dense_blocks, over_rows
 from offsettree.models._by_numpy import by_boosted_trees, goes_without
 from offsettree.models.boosted import LINEAR_FIELDS, TREE_FIELDS
@@ -18,6 +18,7 @@ __all__ = ["BoostedScores"]
 
 # What kernels are compiled for; other numbers become the last of these.
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
+NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,25 +41,26 @@ class BoostedScores(CompiledTree):
         from offsettree.models._kernels_boosted import choose_rows
 
         out = np.empty(X.shape[0], dtype=np.intp)
-        trees, linear = self._tuples()
+        trees, linear = self.tuples()
         found = self._over(lambda table, here: choose_rows(table, trees, linear, out[here]), X)
         return None if found & refused else out
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the score of every row and action."""
+        return self.scores_screening(X)[0]
+
+    def scores_screening(self, X: Any) -> tuple[NDArray[np.float64], int]:
+        """Return the scores, and what was found in X (`HAS_NAN`, `HAS_INFINITY`)."""
         from offsettree.models._kernels_boosted import score_rows
 
         out = np.empty((X.shape[0], self.n_actions))
-        trees, linear = self._tuples()
-        self._over(lambda table, here: score_rows(table, trees, linear, out[here]), X)
-        return out
+        trees, linear = self.tuples()
+        found = self._over(lambda table, here: score_rows(table, trees, linear, out[here]), X)
+        return out, found
 
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         """Return the positions of the n largest scores among those that the mask leaves."""
-        position = np.empty((X.shape[0], n), dtype=np.intp)
-        for rows in pieces(X.shape[0], self.n_actions):
-            position[rows] = best_of(self.scores(X[rows]), n, None if mask is None else mask[rows])
-        return position
+        return rank_by_scores(self.scores, X, self.n_actions, n, mask)
 
     def one_row_by_numpy(self, refused: int) -> OneRow | None:
         return by_boosted_trees(self.arrays, refused) if goes_without("_kernels_boosted") else None
@@ -66,10 +68,11 @@ class BoostedScores(CompiledTree):
     def one_row(self, refused: int) -> OneRow:
         from offsettree.models._kernels_boosted import choose_one
 
-        trees, linear = self._tuples()
-        return lambda x: choose_one(x, trees, linear, refused)
+        trees, linear = self.tuples()
+        return lambda x: choose_one(x, trees, linear, NOTHING, refused)
 
-    def _tuples(self) -> tuple[Any, Any]:
+    def tuples(self) -> tuple[Any, Any]:
+        """Return the trees, and what is linear in x, as kernels take them."""
         from offsettree.models._kernels_boosted import Linear, Trees
 
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +20,7 @@ from offsettree.models.layout import BY_CATEGORY, BY_SCORE, CompiledTree, OneRow
 __all__ = ["CompiledForest"]
 
 ROWS_AT_ONCE = 65_536
+NO_VOTES = np.empty(0)
 
 
 class CompiledForest(CompiledTree):
@@ -80,7 +81,7 @@ class CompiledForest(CompiledTree):
         graph, roots, n_actions = self._graph, self._roots, self.n_actions
         if not self._others:
             parts, (lanes, starts) = graph.parts, self._for_lanes
-            return lambda x: vote_one(parts, lanes, roots, starts, x, n_actions, refused)
+            return lambda x: vote_one(parts, lanes, roots, starts, x, NO_VOTES, n_actions, refused)
         ask = [tree.one_row(refused) for tree in (*self._single_graphs(), *self._others)]
 
         def most_voted(x: NDArray[Any]) -> int:
@@ -88,6 +89,18 @@ class CompiledForest(CompiledTree):
             return -1 if min(answers) < 0 else max(sorted(set(answers)), key=answers.count)
 
         return most_voted
+
+    def count_one(self) -> Callable[[NDArray[Any], NDArray[np.float64]], int]:
+        """Return the function that adds the votes for one row to an array; of graphs of splits only."""
+        from offsettree.models._kernels_forest import vote_one
+
+        parts, roots, n_actions, (lanes, starts) = self._graph.parts, self._roots, self.n_actions, self._for_lanes
+        return lambda x, votes: vote_one(parts, lanes, roots, starts, x, votes, n_actions, 0)
+
+    @property
+    def graph_and_roots(self) -> tuple[SplitGraph, NDArray[np.int32]]:
+        """The graph of all splits, and where each tree begins."""
+        return self._graph, self._roots
 
     def _vote(self, X: Any, counts: NDArray[np.int32], refused: int) -> NDArray[np.intp] | None:
         from offsettree.models import _kernels_forest as kernels

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from offsettree._fingerprint import N_COLUMNS, N_KEPT, Fingerprint
 from offsettree.exceptions import PolicyFileError
-from offsettree.models import Boosted, Inputs, Pairs, Scores, Tournaments  # noqa: F401 - a file may hold these
+from offsettree.models import Boosted, BoostedWithVotes, Inputs, Pairs, Scores, Tournaments  # noqa: F401 - a file may hold these
 from offsettree.models.model import Model, describe, read_model
 from offsettree.models.part import Part, is_text, refusing
 from offsettree.online import OnlineBanditron, OnlineRegression, OnlineTree  # noqa: F401 - and these

@@ -15,6 +15,7 @@ from offsettree.models.planes import Planes
 from offsettree.models.scores import BoostedRewardScores, LeafMeans, LinearScores, Scores, TreeScores
 from offsettree.models.split_contests import SplitContests
 from offsettree.models.tournaments import Tournaments
+from offsettree.models.voted import BoostedWithVotes
 from offsettree.policy_file._onnx_boosted import boosted_scores
 from offsettree.policy_file._onnx_trees import ensemble_of_contests, ensemble_of_means, ensemble_of_sums
 from offsettree.reading.cannot_flatten import CannotFlatten
@@ -54,11 +55,16 @@ def as_onnx(model: Any, actions: NDArray[Any], n_features: int) -> Any:
     graph = Graph()
     helper, kinds = graph.onnx.helper, graph.onnx.TensorProto
     if isinstance(model, Tournaments):
-        position = _tournaments(graph, model)
+        position = graph.step("ArgMax", _votes(graph, model), axis=1, keepdims=0)
     elif isinstance(model, Scores):
         position = graph.step("ArgMax", _scores(graph, model), axis=1, keepdims=0)
     elif isinstance(model, Boosted):
         position = graph.step("ArgMax", boosted_scores(graph, model.flat), axis=1, keepdims=0)
+    elif isinstance(model, BoostedWithVotes):
+        votes = graph.cast(_votes(graph, model.forest), np.float64)
+        added = graph.step("Mul", votes, graph.constant(np.float64(model.weight)))
+        scores = graph.step("Add", boosted_scores(graph, model.boosted.flat), added)
+        position = graph.step("ArgMax", scores, axis=1, keepdims=0)
     elif isinstance(model, Constant):
         n_rows = graph.step("Gather", graph.step("Shape", "X"), graph.constant(np.array([0])), axis=0)
         position = graph.step("Expand", graph.constant(np.array([model.answer])), n_rows)
@@ -87,8 +93,8 @@ def as_onnx(model: Any, actions: NDArray[Any], n_features: int) -> Any:
     return whole
 
 
-def _tournaments(graph: Graph, model: Tournaments) -> str:
-    """Find the action that every contest on its way points to: as many of them as there are on the way."""
+def _votes(graph: Graph, model: Tournaments) -> str:
+    """Count the trees that choose each action: every contest on its way points to it, as many as are on the way."""
     contests, n_trees, n_nodes = model.contests, len(model.trees), model.n_actions - 1
     if isinstance(contests, SplitContests):
         answers = _split_answers(graph, contests)
@@ -103,8 +109,7 @@ def _tournaments(graph: Graph, model: Tournaments) -> str:
     pointing = graph.step("MatMul", by_tree, graph.constant(np.stack([turns for turns, _ in ways])))
     short = graph.step("Add", pointing, graph.constant(np.stack([missing for _, missing in ways])[:, np.newaxis]))
     reached = graph.cast(graph.step("Greater", short, graph.constant(np.float32(-0.5))), np.float32)
-    votes = graph.step("ReduceSum", reached, graph.constant(np.array([0], dtype=np.int64)), keepdims=0)
-    return graph.step("ArgMax", votes, axis=1, keepdims=0)
+    return graph.step("ReduceSum", reached, graph.constant(np.array([0], dtype=np.int64)), keepdims=0)
 
 
 def _ways(tree: ActionTree) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -25,6 +25,7 @@ class BoostedRewards(RewardModel):
     ) -> None:
         # Propensities are not used in learning, and of what is wrong with the log the caller has been told.
         self.policy = RewardBoosting(n_folds=N_FOLDS, actions=np.arange(n_actions), random_state=seed)
+        self.policy._with_votes = False  # a reward model is asked for all actions in every row, and is corrected anyway
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OffsetTreeWarning)
             certain = np.broadcast_to(1.0, len(action))

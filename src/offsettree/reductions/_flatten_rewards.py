@@ -71,7 +71,7 @@ def flatten_doubly_robust(policy: DoublyRobust, space: ColumnSpace) -> Scores:
         pieces.append([_linear_rewards(model, space)])
     elif isinstance(model, BoostedRewards):
         fitted = model.policy
-        pieces.append(BoostedRewardScores(fitted._as_model(space), fitted._logistic, fitted._unit))
+        pieces.append(BoostedRewardScores(fitted._as_boosted(space), fitted._logistic, fitted._unit))
     elif isinstance(model, RegressedRewards):
         pieces.append([read_regressor(each, space) for each in model._models])
     else:

@@ -18,7 +18,7 @@ from offsettree.logs import LoggedData
 from offsettree.reductions._binned_log import seeds_of
 from offsettree.reductions._depth_first import lead_all_up, rows_below
 from offsettree.reductions._ladder import share_kept
-from offsettree.reductions._leaf_scale import choose_leaf_scale
+from offsettree.reductions._leaf_scale import COMMITTEE, choose_leaf_scale
 from offsettree.reductions._native import is_native
 from offsettree.reductions._nodes import NodeLearner
 from offsettree.reductions._offset import is_per_row, warn_if_one_sided, warn_of_unlogged
@@ -28,9 +28,7 @@ from offsettree.reductions._routed_native import RoutedNative
 from offsettree.reductions._routed_statistics import LogStatistics
 from offsettree.topology import ActionTree, tree_from
 
-__all__ = ["COMMITTEE", "ForestPlan", "check_forest_out_of_core", "fit_forest_out_of_core", "plan_forest"]
-
-COMMITTEE = 8  # trees that stand in for a forest where the size of leaves is chosen
+__all__ = ["ForestPlan", "check_forest_out_of_core", "fit_forest_out_of_core", "plan_forest"]
 
 
 def fit_forest_out_of_core(forest: Any, chunks: Iterable[LoggedData], folder: Any, verbose: bool | None) -> None:

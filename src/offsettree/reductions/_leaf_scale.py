@@ -12,6 +12,7 @@ from offsettree.learners.histogram_tree import LEAF_SCALES
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.topology import ActionTree
 
+COMMITTEE = 8  # trees that stand in for a forest
 PILOT_ROUNDS = 2
 PILOT_ACTIONS = 16
 PILOT_ROWS = 20_000

@@ -53,6 +53,11 @@ def flatten_native(trees: Sequence[NativeContests], space: ColumnSpace) -> Split
     columns = space.codes(trees[0].bins.categories) if trees[0].bins.categories else np.arange(space.n_features)
     if not np.array_equal(columns, np.arange(space.n_features)):
         raise CannotFlatten("nominal columns in an order of their own")
+    return join_contests(trees)
+
+
+def join_contests(trees: Sequence[NativeContests]) -> SplitContests:
+    """Return the contests of one or several trees, one after the other, for rows whose categories are codes."""
     tables = [TreeTable(each.start, *each.tables.arrays()) for each in trees]
     # The arrays of a single tree are shared, not copied: a pickle then has them once.
     joined = tables[0] if len(tables) == 1 else TreeTable.joined(tables, np.float32, categories=True)

@@ -15,15 +15,15 @@ from offsettree._features import Features, count_rows, take_rows
 from offsettree._validation import as_random_state, is_number
 from offsettree.base import BasePolicy, snips
 from offsettree.exceptions import ParameterError
-from offsettree.learners import HistogramTree
+from offsettree.learners import HistogramTree, forest_classifier
 from offsettree.logs import CheckedLog, LoggedData
 from offsettree.models import Contests, Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._contests import train_separately
-from offsettree.reductions._forest_out_of_core import COMMITTEE, fit_forest_out_of_core
+from offsettree.reductions._forest_out_of_core import fit_forest_out_of_core
 from offsettree.reductions._ladder import Ladder, share_kept
-from offsettree.reductions._leaf_scale import choose_leaf_scale
+from offsettree.reductions._leaf_scale import COMMITTEE, choose_leaf_scale
 from offsettree.reductions._native import NativeContests, flatten_native, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds, releases_the_interpreter
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_if_one_sided, warn_of_unlogged
@@ -33,11 +33,6 @@ from offsettree.topology import ActionTree, RewardModels, tree_from
 __all__ = ["OffsetForest"]
 
 VOTES_AT_ONCE = 1 << 24  # counts of one piece of the rows, where each row needs one per action
-
-
-def forest_classifier() -> HistogramTree:
-    """Return the learner of contests in a forest: trees that differ, with leaves as large as the noise asks for."""
-    return HistogramTree(max_depth=24, random_cuts=True, leaf_scale="auto")
 
 
 class OffsetForest(BasePolicy):

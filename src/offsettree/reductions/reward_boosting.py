@@ -14,14 +14,16 @@ from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
 from offsettree.logs import CheckedLog, LoggedData
-from offsettree.models import Boosted
+from offsettree.models import Boosted, BoostedWithVotes
+from offsettree.models.boosted_scores import BoostedScores
 from offsettree.reading import CannotFlatten, ColumnSpace
+from offsettree.reductions._fold_forests import FoldForests
 from offsettree.reductions._mapped_log import mapped_log
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions.boosting._boosting import MOST_SHARES, BoostedLog, BoostingSettings
 from offsettree.reductions.boosting._columns import Columns
 from offsettree.reductions.boosting._final_regression import fit_constant
-from offsettree.reductions.boosting._flatten import flatten_stages
+from offsettree.reductions.boosting._flatten import flatten_stages, weight_of_votes
 from offsettree.reductions.boosting._held_out import HeldOut
 from offsettree.reductions.boosting._room import IN_MEMORY, Room
 from offsettree.reductions.boosting._shrunken import sigmoid
@@ -82,14 +84,14 @@ class RewardBoosting(BasePolicy):
         The action labels.
     gain_ : float
         How much better held-out rewards are predicted if x may favour one action over another than if it shifts all
-        actions alike; in standard errors. Below 2 the policy always takes one action. It is at least 2 if fewer than 50
-        rows of a log of under 1,500 earned (or did not), and held-out rewards are about 400 times as likely.
+        actions alike; in standard errors. Below 2 the policy always takes one action. Below 1,500 rows it is at least 2
+        if held-out scores go along with the rewards: weaker evidence, of which so few rows seldom have more.
     starts_ : list of str
         The parts of the scores: trees boosted from a "constant" or a "linear" start or both, and below 1,500 rows a
-        "forest". Empty if x does not help.
+        "forest" and the "votes" of offset trees. Empty if x does not help.
     n_trees_ : int
-        Total number of trees.
-    compiled_ : BoostedScores
+        Number of trees that actions share; those of the votes are not counted.
+    compiled_ : BoostedScores or VotedScores
         The policy in flat arrays, which decides.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -116,6 +118,8 @@ class RewardBoosting(BasePolicy):
     estimator = None
     _default_learner = staticmethod(HistogramTree)
     _keeps_held_out = False
+    _with_votes = True
+    _voted: BoostedWithVotes | None = None  # what decides, if votes of offset trees count
     _room = IN_MEMORY
     _run_jobs: RunJobs | None = None
     _held_out: HeldOut  # only if `_keeps_held_out`
@@ -180,11 +184,12 @@ class RewardBoosting(BasePolicy):
         )
         self._bins = columns.bins
         if len(action) < FEWEST_ROWS or not spread > 1e-12:
-            final = fit_constant(boosted)
+            final, forests = fit_constant(boosted), None
         else:
             is_short = len(action) < SHORT and len(self.actions_) <= MOST_SHARES
             settings = self._settings(len(action))
             n_folds = self._folds(len(action))
+            forests = FoldForests(log, self.n_jobs, random) if is_short and self._with_votes else None
             final = fit_stages(
                 boosted,
                 n_folds,
@@ -196,9 +201,14 @@ class RewardBoosting(BasePolicy):
                 keeps_all=self._keeps_held_out,
                 without_folds=self._keeps_held_out and len(action) <= MOST_ROWS_WITHOUT_FOLDS,
                 run=self._run_jobs,
+                vote=None if forests is None else forests.vote,
             )
         self.gain_, self.starts_ = final.gain, [stage.start for stage in final.stages]
         self._flat = flatten_stages(columns, final)
+        self._voted = None
+        if forests is not None and (weight := weight_of_votes(final)) > 0:
+            forest = forests.joined()
+            self._voted = BoostedWithVotes(Boosted(self._flat), forest, weight / len(forest.trees))
         if self._keeps_held_out:
             self._held_out = HeldOut.of(final, boosted.action, logistic, self._unit)
         self.n_trees_ = len(self._flat.arrays["feature"])
@@ -254,7 +264,11 @@ class RewardBoosting(BasePolicy):
             int(self.patience),
         )
 
-    def _as_model(self, space: ColumnSpace) -> Boosted:
+    def _as_model(self, space: ColumnSpace) -> Boosted | BoostedWithVotes:
+        boosted = self._as_boosted(space)
+        return boosted if self._voted is None else self._voted
+
+    def _as_boosted(self, space: ColumnSpace) -> Boosted:
         if self._bins.categories:
             places = space.codes(self._bins.categories)
             if not np.array_equal(places, np.arange(len(places))):
@@ -268,16 +282,19 @@ class RewardBoosting(BasePolicy):
         return self._bins.numbers(X) if is_frame(X) else X
 
     def _ask(self, X: Features) -> NDArray[np.intp]:
-        return self._flat.choose(self._numbers(X))
+        return self._scorer().choose(self._numbers(X))
 
     def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         return self._ask_rank(X, 1, mask)[:, 0]
 
     def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        return self._flat.rank(self._numbers(X), n, mask)
+        return self._scorer().rank(self._numbers(X), n, mask)
+
+    def _scorer(self) -> BoostedScores | BoostedWithVotes:
+        return self._flat if self._voted is None else self._voted
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
-        score = self._flat.scores(self._numbers(X))
+        score = self._scorer().scores(self._numbers(X))
         return sigmoid(score) if self._logistic else np.clip(score * self._unit, 0, 1)
 
     def _check_parameters(self, n_rows: int) -> None:

@@ -8,7 +8,8 @@ nonnegative one shows that x tells which action is better. It sees the scores of
 differ between folds by just the rewards left out.
 
 A start is what boosting starts from: a constant, linear models, or a forest in place of boosting. A stage is the result
-of one start. Directions are the principal directions, over the actions, of a stage's scores.
+of one start, or the votes of offset trees. Directions are the principal directions, over the actions, of a stage's
+scores.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from offsettree.reductions.boosting._regressions import (
     fit_common,
     gain_of,
     groups_of,
-    log_ratio_of,
     nonnegative_sum,
+    tells_apart,
 )
 
 __all__ = [
     "FOREST",
+    "VOTES",
     "FinalModel",
     "LinearScores",
     "Stage",
@@ -44,8 +46,8 @@ __all__ = [
 ]
 
 HELPS = 2.0  # standard errors by which x must help to distinguish actions; else one action is always taken
-LIKELIER = 6.0  # logarithm of how much likelier held-out rewards are, which is enough as well if few rows earned
-FEW_EARNED = 50  # rows of a short log that earned, or that did not
+TELLS_APART = 1.0  # standard errors, of scores and votes in the mean, which is enough as well on short logs
+VOTES = "votes"  # of offset trees, on short logs: one direction per action
 FOREST = "forest"  # independent trees grown from the linear start, on short logs
 SHARE_IF_SHORT = 0.5  # of the unconstrained regression, with a forest
 UNTRUSTED, TRUSTED = 5.0, 25.0  # gains at which the unconstrained regression has the share 0 and 1
@@ -55,7 +57,7 @@ class Stage(NamedTuple):
     """The result of one start: the trees of every fold, and the principal directions of their scores."""
 
     start: str
-    models: list[BoostedModel]
+    models: list[BoostedModel]  # none of votes, whose trees are kept elsewhere
     centre: NDArray[np.float64]
     basis: NDArray[np.float64]  # of shape (n_actions, n_directions)
     scale: NDArray[np.float64]
@@ -116,15 +118,19 @@ def fit_final(
         for stage, begin in zip(stages, _first_columns(log, stages), strict=True)
     ]
     is_short = any(stage.start == FOREST for stage in stages)
+    votes = [stage.start == VOTES for stage in stages]
     of_linear = [] if linear is None else [_source_of_linear(linear, inputs)]
     estimated = gain is None
     if gain is None or gain < HELPS:
-        common = fit_common(log, inputs, sources)
+        common = fit_common(log, inputs, [one for one, is_vote in zip(sources, votes, strict=True) if not is_vote])
     if gain is None or gain >= HELPS:
         known = nonnegative_sum(log, [*sources, *of_linear])
         basic = fit_basic(log, known, regressions)
     if gain is None:
-        gain = _evidence(log, common, basic, is_short)
+        gain = gain_of(log, common.left_out, basic.left_out)
+        witnesses = [basic, *(one for one, is_vote in zip(sources, votes, strict=True) if is_vote)]
+        if is_short and np.mean([tells_apart(log, inputs, common, each) for each in witnesses]) >= TELLS_APART:
+            gain = max(gain, HELPS)
     if gain < HELPS:
         constant = fit_constant(log, gain)
         x_helps = gain_of(log, constant.left_out, common.left_out) >= HELPS
@@ -171,19 +177,6 @@ def fit_final_without_folds(
         found = fit_final(log.take(rows), stages, of_parts, of_rows, gain, regressions).slopes
         own[:, : found.shape[1]] = found
     return WithoutFolds(inputs, slopes, fold)
-
-
-def _evidence(log: BoostedLog, common: Scores, basic: Scores, is_short: bool) -> float:
-    """Return the gain from letting x favour single actions, in standard errors.
-
-    If few rows earned, all of a gain comes from these, and the standard error is too large. Then likelihood counts too.
-    """
-    gain = gain_of(log, common.left_out, basic.left_out)
-    n_earned = min(log.reward.sum(), (1 - log.reward).sum())
-    may_count = is_short and log.logistic and log.weight is None and n_earned < FEW_EARNED
-    if may_count and log_ratio_of(log, common.left_out, basic.left_out) >= LIKELIER:
-        return max(gain, HELPS)
-    return gain
 
 
 def _all_inputs(log: BoostedLog, stages: list[Stage], parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from offsettree.models.boosted import FIELDS
 from offsettree.models.boosted_scores import BoostedScores
 from offsettree.reductions.boosting._columns import Columns
-from offsettree.reductions.boosting._final_regression import FinalModel, Stage
+from offsettree.reductions.boosting._final_regression import VOTES, FinalModel, Stage
 
-__all__ = ["flatten_stages"]
+__all__ = ["flatten_stages", "weight_of_votes"]
 
 ALL = 255  # span of a test that sends every row left
 
@@ -21,15 +21,27 @@ def flatten_stages(columns: Columns, final: FinalModel) -> BoostedScores:
     """Return the fitted policy as flat arrays; without stages, constant scores."""
     if not final.stages:
         return _without_trees(columns, final.slopes[:, 0])
-    begin = final.inputs.shape[1] - sum(stage.basis.shape[1] for stage in final.stages)
+    begin = _first_direction(final)
     weights = final.slopes[:, :begin].copy()  # of 1 and x
     of_directions = []
-    for stage in final.stages:
+    of_trees = [stage for stage in final.stages if stage.models]
+    for stage in of_trees:
         slopes = final.slopes[:, begin : begin + stage.basis.shape[1]] / stage.scale
         weights[:, 0] -= slopes @ (stage.centre @ stage.basis)
         of_directions.append(slopes)
         begin += stage.basis.shape[1]
-    return _assembled(columns, np.hstack([weights, *of_directions]).T, final.stages)
+    return _assembled(columns, np.hstack([weights, *of_directions]).T, of_trees)
+
+
+def weight_of_votes(final: FinalModel) -> float:
+    """Return how much the share of all votes adds to a score."""
+    if not final.stages or final.stages[-1].start != VOTES:
+        return 0.0
+    return float(final.slopes[0, -final.slopes.shape[0]])
+
+
+def _first_direction(final: FinalModel) -> int:
+    return int(final.inputs.shape[1]) - sum(int(stage.basis.shape[1]) for stage in final.stages)
 
 
 def _assembled(columns: Columns, weights: NDArray[np.float64], stages: list[Stage]) -> BoostedScores:

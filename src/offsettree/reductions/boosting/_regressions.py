@@ -21,9 +21,9 @@ __all__ = [
     "fit_common",
     "gain_of",
     "groups_of",
-    "log_ratio_of",
     "nonnegative_sum",
     "regression",
+    "tells_apart",
 ]
 
 FARTHEST = 5.0  # from the mean score, in log-odds, that a leave-one-out score counts
@@ -131,9 +131,27 @@ def gain_of(log: BoostedLog, less: NDArray[np.float64], more: NDArray[np.float64
     return float(gain.mean() / (gain.std() / np.sqrt(len(gain)) + 1e-12))
 
 
-def log_ratio_of(log: BoostedLog, less: NDArray[np.float64], more: NDArray[np.float64]) -> float:
-    """Return the logarithm of how much likelier rewards 0 and 1 are by the scores `more` than by `less`."""
-    return float((_left_out_losses(log, less) - _left_out_losses(log, more)).sum())
+def tells_apart(
+    log: BoostedLog,
+    inputs: NDArray[np.float64],
+    common: Scores,
+    scores: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> float:
+    """Return how far held-out scores go along with what `common` leaves over of the rewards, in standard errors.
+
+    Of a score only that counts by which it exceeds the mean score of all actions in its row, less the mean of that over
+    the rows of the same action. This asks for the right direction only, and not also for the right size, as a lower
+    loss does: where x tells little it is found with a quarter of the rows.
+    """
+    slopes, own = scores
+    ahead = own - inputs @ slopes.mean(axis=0)
+    count = np.bincount(log.action, minlength=log.n_actions)
+    mean = np.bincount(log.action, ahead, minlength=log.n_actions) / np.maximum(count, 1)
+    expected = sigmoid(common.left_out) if log.logistic else common.left_out
+    moment = (log.reward - expected) * (ahead - mean[log.action])
+    if log.weight is not None:
+        moment = moment * log.weight
+    return float(moment.sum() / (np.sqrt((moment**2).sum()) + 1e-12))
 
 
 def groups_of(n_design: int) -> list[slice]:

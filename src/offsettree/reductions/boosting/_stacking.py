@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, BoostingSettings, boost, loss_of
 from offsettree.reductions.boosting._final_regression import (
     FOREST,
+    VOTES,
     FinalModel,
     LinearScores,
     Stage,
@@ -49,6 +50,7 @@ def fit_stages(
     keeps_all: bool = False,
     without_folds: bool = False,
     run: RunJobs | None = None,
+    vote: Callable[[NDArray[np.intp]], NDArray[np.float64]] | None = None,
 ) -> FinalModel:
     """Boost from both starts without each fold, and fit the final regression on the held-out scores.
 
@@ -83,6 +85,9 @@ def fit_stages(
         stage = _find_directions(log, fold, starts[s], models, random)
         stages.append(stage)
         parts.append(_held_out_coordinates(log, rows, fold, stage))
+    if vote is not None:
+        stages.append(Stage(VOTES, [], np.zeros(log.n_actions), np.eye(log.n_actions), np.ones(log.n_actions)))
+        parts.append(vote(fold))
     linear = _held_out_linear(log, fold, stages)
     regressions = Regressions()
     if len(rows) == n_rows:
