@@ -15,7 +15,7 @@ from offsettree.logs._parquet_claims import Claims, claims_of_parquet
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, open_stream
 from offsettree.logs._tables import flat_names, plain
-from offsettree.logs._written_out import claimed_by_arrow_file, claimed_by_arrow_stream, written_out_bytes
+from offsettree.logs._written_out import check_types, claimed_by_arrow_file, claimed_by_arrow_stream, written_out_bytes
 
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 1 << 28  # of texts that are written out before they can be counted
@@ -68,6 +68,7 @@ class _ColumnarReader(Reader):
             here = [name for name in wanted if name in set(flat_names(self._file_schema(source)))]
             n_bytes, size = 0, source.file.stat().st_size
             for batch in self._batches(source, here):
+                check_types(batch.schema, source)
                 # Arrow believes a file: one flipped bit in an offset would end the process.
                 batch.validate(full=True)
                 n_bytes += written_out_bytes(batch)
