@@ -41,7 +41,9 @@ class _ColumnarReader(Reader):
             joined: pa.Schema | None = None
             for source in self.sources:
                 with _explained(source):
-                    here = plain(self._file_schema(source).empty_table()).schema
+                    found = self._file_schema(source)
+                    check_types(found, source)
+                    here = plain(found.empty_table()).schema
                 if joined is None or here == joined:
                     joined = here
                     continue
@@ -68,7 +70,6 @@ class _ColumnarReader(Reader):
             here = [name for name in wanted if name in set(flat_names(self._file_schema(source)))]
             n_bytes, size = 0, source.file.stat().st_size
             for batch in self._batches(source, here):
-                check_types(batch.schema, source)
                 # Arrow believes a file: one flipped bit in an offset would end the process.
                 batch.validate(full=True)
                 n_bytes += written_out_bytes(batch)

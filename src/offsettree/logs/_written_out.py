@@ -55,7 +55,7 @@ def _array_bytes(array: Any) -> int:
             return _width(kind.value_type) * len(array)
         code = array.indices.drop_null().to_numpy(zero_copy_only=False)
         # Arrow makes room for what is missing, as for the others.
-        return int(length[code].sum()) + array.null_count * int(length.sum()) // max(1, len(length))
+        return int(length[code].sum() + array.null_count * length.sum() // max(1, len(length)))
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         return int(_text_lengths(array).sum())
     if pa.types.is_struct(kind):
