@@ -415,7 +415,8 @@ def test_trees_whose_scores_count_from_other_centres_vote_as_each_alone(tmp_path
         _archive.write_archive(tmp_path / "policy.ot", archive.manifest | {"policy": policy}, rest | arrays, {})
         return load(tmp_path / "policy.ot")
 
-    alone, within = [], {}
+    alone = []
+    within: dict[str, Any] = {}
     for place, shift in enumerate((0, 1, 1)):
         moved = {name: array + np.float32(shift) if name.endswith("centre") else array for name, array in own.items()}
         alone.append(written(tree, moved).predict(contexts()))
