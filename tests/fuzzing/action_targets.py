@@ -190,7 +190,7 @@ def _ask_one(policy: Any, form: str, X: Any, items: Any, random: Random) -> None
     elif isinstance(actions, list) and all(isinstance(each, dict) and "id" in each for each in actions):
         known = [each["id"] for each in actions]
     else:
-        known = list(range(len(actions)))
+        known = actions if form == "popular" and isinstance(actions, list) else list(range(len(actions)))
     if chosen not in known:
         raise FoundError(f"{chosen!r} is none of {known}")
     if isinstance(policy, ONLINE):
