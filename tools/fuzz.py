@@ -145,8 +145,8 @@ def _environment(folder: Path = FOLDER) -> dict[str, str]:
 def _prepare() -> None:
     """Make what cases are made from, unless it is there; forget machine code that is older than the kernels."""
     mark = FOLDER / "seeds" / "made"
-    makers = ("tests/suites/policies.py", "tests/suites/readers.py", "tests/fuzzing/seeds.py")
-    if not mark.exists() or any(mark.stat().st_mtime < (ROOT / maker).stat().st_mtime for maker in makers):
+    makers = ("suites/policies.py", "suites/readers.py", "fuzzing/seeds.py", "fuzzing/action_seeds.py")
+    if not mark.exists() or any(mark.stat().st_mtime < (ROOT / "tests" / maker).stat().st_mtime for maker in makers):
         subprocess.run(
             [sys.executable, "-m", "tests.fuzzing.seeds", str(mark.parent)],
             check=True,

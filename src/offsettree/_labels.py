@@ -11,6 +11,8 @@ from offsettree._validation import as_float, counted, lengths_differ, shown
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
 LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
+LONG_LABEL = 1000  # characters
+MOST_CHARACTERS = 1 << 26  # of texts that an array pads to the longest: 256 MB
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
 
 
@@ -32,7 +34,7 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
     if values.dtype.kind == "f":
         return _whole_numbers(values, what)
     if values.dtype.kind in "UT":
-        _refuse_blank(values.tolist(), what)
+        _refuse_odd_texts(values.tolist(), what)
         return values.astype(object)
     labels = values.tolist()
     missing = [row for row, label in enumerate(labels) if label is None or label != label]
@@ -42,10 +44,10 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
         )
     kinds = set(map(type, labels))
     if kinds == {str}:
-        _refuse_blank(labels, what)
+        _refuse_odd_texts(labels, what)
         return values
     if all(issubclass(kind, str) for kind in kinds):  # numpy's strings, enumerations of strings
-        _refuse_blank(labels, what)
+        _refuse_odd_texts(labels, what)
         return np.array([str.__str__(label) for label in labels], dtype=object)
     if all(issubclass(kind, int | np.integer) for kind in kinds):
         return _integers(labels, what)
@@ -66,6 +68,23 @@ def _integers(labels: list[Any], what: str) -> NDArray[np.int64]:
         raise ActionError(
             f"{what} must be whole numbers that 64 bits hold; row {row} has {str(labels[row])[:40]}. Pass strings."
         ) from None
+
+
+def refuse_padding(texts: list[str], what: str) -> None:
+    """Refuse texts of which an array, where each takes as much as the longest, would take far more than they do."""
+    longest = max(map(len, texts), default=0)
+    if longest <= LONG_LABEL or longest * len(texts) <= max(MOST_CHARACTERS, 4 * sum(map(len, texts))):
+        return
+    row = next(row for row, text in enumerate(texts) if len(text) == longest)
+    raise ActionError(
+        f"{what} must be texts of about the same length; row {row} has one of {longest:,} characters, and an array, in "
+        f"which each of {len(texts):,} takes as much, would need {4 * longest * len(texts):,} bytes. Shorten it."
+    )
+
+
+def _refuse_odd_texts(labels: list[str], what: str) -> None:
+    _refuse_blank(labels, what)
+    refuse_padding(labels, what)
 
 
 def _refuse_blank(labels: list[str], what: str) -> None:

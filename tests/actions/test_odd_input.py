@@ -91,6 +91,7 @@ def test_features_that_overflow_are_refused_or_decided_within_the_set(policy: An
 
 
 ACTIONS = [{"id": 1, "f0": 1.0}, {"id": 2, "f0": 2.0}]
+ITEMS = np.ones((3, SETS.n_item_features))
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,9 @@ ACTIONS = [{"id": 1, "f0": 1.0}, {"id": 2, "f0": 2.0}]
         (10**400, ACTIONS),
         ([10**400] * LOG.X.shape[1], ACTIONS),
         (7, 7),
+        (np.empty((0, LOG.X.shape[1])), ITEMS),
+        (np.ones((2, LOG.X.shape[1])), ITEMS),
+        ([np.ones(LOG.X.shape[1])] * 2, ITEMS),
     ],
 )
 def test_decisions_about_what_is_no_context_or_no_set_are_refused(policy: Any, x: Any, actions: Any) -> None:

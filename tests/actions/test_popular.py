@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,3 +63,10 @@ def test_it_must_learn_first(tmp_path: Path) -> None:
         PopularAction().predict(CATALOGUE.log.X, CATALOGUE.sets)
     with pytest.raises(ParameterError, match="must have learned"):
         save(PopularAction(), tmp_path / "p.ot")
+
+
+@pytest.mark.parametrize("actions", [[0.5], [None], [1, "a"], [[1], [1, 2]], [10**30], ["a", "  "]])
+def test_ids_that_are_no_labels_are_refused(actions: Any) -> None:
+    policy = PopularAction().fit(**simulate_catalogue(200, 10, 4, random_state=0).log.arrays())
+    with pytest.raises(ActionError):
+        policy.decide([0.0], actions)

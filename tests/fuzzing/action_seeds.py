@@ -12,12 +12,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import scipy.sparse as sp
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import Ridge
+from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import (
     ActionOffsetTree,
     ActionRegression,
     ActionSets,
+    OnlineActionOffsetTree,
     OnlineActionRegression,
+    PopularAction,
     save,
     simulate_catalogue,
 )
@@ -130,6 +135,15 @@ def _fitted() -> dict[str, Any]:
         n_bits=8, interactions="context-action", id_effects=False
     ).fit(**arrays)
     policies["offset-tree-similar"] = ActionOffsetTree(tree="similar", random_state=0).fit(**arrays)
+    policies["offset-tree-table"] = ActionOffsetTree(
+        DecisionTreeClassifier(max_depth=3, random_state=0), random_state=0
+    ).fit(**arrays)
+    policies["offset-tree-online"] = OnlineActionOffsetTree(n_bits=8, seed=0).fit(**arrays)
+    policies["regression-linear"] = ActionRegression(Ridge(), random_state=0).fit(**arrays)
+    policies["regression-trees"] = ActionRegression(
+        RandomForestRegressor(n_estimators=3, max_depth=3, random_state=0), random_state=0
+    ).fit(**arrays)
+    policies["popular"] = PopularAction().fit(**arrays)
     return policies
 
 

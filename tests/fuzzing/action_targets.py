@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from offsettree import ActionSets, LoggedData, OnlineActionRegression, load_action_policy
+from offsettree import ActionSets, LoggedData, OnlineActionOffsetTree, OnlineActionRegression, load_action_policy
 from offsettree.exceptions import OffsetTreeError
 from offsettree.policy_file._archive import DTYPES, read_archive, write_archive
 from tests.fuzzing.action_seeds import HOW, N_FEATURES, N_ITEM_FEATURES
@@ -23,6 +23,7 @@ from tests.fuzzing.forms import FoundError, numbers, odd_table
 from tests.fuzzing.values import change_array, change_bytes, change_json, odd_json
 
 ROWS, MOST_ACTIONS = 5, 4
+ONLINE = OnlineActionRegression, OnlineActionOffsetTree
 
 
 def hostile_sets(path: Path, random: Random, scratch: Path) -> None:
@@ -164,7 +165,7 @@ def _ask_tables(policy: Any, tables: dict[str, Any], listed: list[list[Any]], ra
     for ask in asked:
         with suppress(OffsetTreeError):
             ask()
-    if isinstance(policy, OnlineActionRegression):
+    if isinstance(policy, ONLINE):
         action = [each[0] for each in sets]
         policy.partial_fit(X, action, reward=0.5, propensity=random.choice([1e-300, 0.5]), action_sets=sets)
         check_choices(sets, policy.predict(X, sets))
@@ -182,17 +183,17 @@ def _ask_one(policy: Any, form: str, X: Any, items: Any, random: Random) -> None
     else:
         x, actions = X[0], np.column_stack([items[: len(ids)], np.ones(len(ids))])
         actions = odd_table(actions, random) if random.random() < 0.3 else actions
-        x = odd_json(random) if random.random() < 0.1 else x
+        x = odd_json(random) if random.random() < 0.1 else X[: random.choice([0, 1, 2])] if random.random() < 0.2 else x
     chosen = policy.decide(x, actions)
     if isinstance(actions, np.ndarray):
         known = list(range(len(actions)))
     elif isinstance(actions, list) and all(isinstance(each, dict) and "id" in each for each in actions):
         known = [each["id"] for each in actions]
     else:
-        known = list(range(len(actions)))
+        known = actions if form == "popular" and isinstance(actions, list) else list(range(len(actions)))
     if chosen not in known:
         raise FoundError(f"{chosen!r} is none of {known}")
-    if isinstance(policy, OnlineActionRegression):
+    if isinstance(policy, ONLINE):
         policy.learn(x, actions, chosen, random.choice([0.0, 1.0]), random.choice([1e-300, 0.5]))
         if policy.decide(x, actions) not in known:
             raise FoundError(f"after learning, the answer is none of {known}")

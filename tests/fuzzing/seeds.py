@@ -14,6 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from offsettree import DoublyRobust, OffsetForest, OffsetTree, TableEncoder, save
 from offsettree.exceptions import PolicyFileError
+from offsettree.policy_file._archive import read_archive, write_archive
 from tests.fuzzing.action_seeds import make_action_seeds
 from tests.suites.policies import POLICIES, make_log
 from tests.suites.readers import FORMS, make_frame
@@ -32,6 +33,7 @@ def make_seeds(folder: Path) -> None:
             _write(policy, folder, name)
         _write_nominal(folder)
         _write_encoded(folder)
+        _write_votes(folder)
         make_action_seeds(folder)
         for name, form in FORMS.items():
             path = form.write(make_frame(12), folder / LOGS / name.replace(" ", "-").replace(".", "-"))
@@ -64,6 +66,25 @@ def _write_nominal(folder: Path) -> None:
     policy = OffsetForest(n_trees=3, random_state=0)
     policy.fit(frame, log.action, reward=log.reward, propensity=log.propensity)
     save(policy, folder / POLICY_FILES / "nominal")
+
+
+def _write_votes(folder: Path) -> None:
+    """Write a vote of trees whose splits are by scores, of which no two have one centre, and others."""
+    path = folder / POLICY_FILES / "votes"
+    log = make_log(OffsetForest(), n_rows=N_ROWS, labels=["a", "b", "c"])
+    save(OffsetForest(n_trees=1, linear_scores=True, random_state=0).fit(**log.arrays()), path)
+    archive = read_archive(path, 1 << 30)
+    tree = archive.manifest["policy"] | {"voting": False}
+    own = {name: array for name, array in archive.arrays.items() if name.startswith("policy.")}
+    members: list[dict[str, Any]] = [{"kind": "constant", "answer": 0}]
+    arrays = {name: array for name, array in archive.arrays.items() if name not in own}
+    for place in (1, 2):
+        members.append(tree)
+        for name, array in own.items():
+            moved = array + np.float32(place) if name.endswith("centre") else array
+            arrays[name.replace("policy.", f"policy.members.{place}.", 1)] = moved
+    manifest = {name: value for name, value in archive.manifest.items() if name != "members"}
+    write_archive(path, manifest | {"policy": {"kind": "votes", "members": members}}, arrays, {})
 
 
 def _write_encoded(folder: Path) -> None:

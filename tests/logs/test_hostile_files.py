@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from offsettree import LoggedData
+from offsettree import ActionSets, LoggedData
 from offsettree.exceptions import ActionError, LogError, OffsetTreeError, ParameterError
 from offsettree.logs import _columnar, _limits, scan_tables
 from offsettree.logs._limits import Limits
@@ -251,6 +251,76 @@ def test_columns_are_refused_before_they_unfold(
     assert most < 6 << 20  # as a table it would take 8 to 100
 
 
+def _views_of_lists(values: pa.Array) -> pa.Array:
+    """Make lists that all hold the first of some values."""
+    begin, size = pa.array(np.zeros(100, dtype=np.int32)), pa.array(np.ones(100, dtype=np.int32))
+    return pa.ListViewArray.from_arrays(begin, size, values)
+
+
+LONG = "a" * 10**6
+SHARED = {
+    "text": _views_of_lists(pa.array([LONG, *[""] * 1000])),
+    "lists": _views_of_lists(pa.array([[1.0] * 10**5, *[[]] * 1000])),
+    "structures": _views_of_lists(pa.array([{"a": LONG}, *[{"a": ""}] * 1000])),
+    "structures with maps": _views_of_lists(
+        pa.array([{"a": [("k", LONG)]}, *[{"a": []}] * 1000], pa.struct({"a": pa.map_(pa.string(), pa.string())}))
+    ),
+    "lists of a fixed size": _views_of_lists(pa.array([[LONG, ""], *[["", ""]] * 1000], pa.list_(pa.string(), 2))),
+    "texts by number": _views_of_lists(pa.array([LONG, *[""] * 1000]).dictionary_encode()),
+    "slices": _views_of_lists(pa.array(["", LONG, *[""] * 1000]).slice(1)).slice(1),
+    "bytes by number": pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(100, dtype=np.int32)), pa.array([LONG.encode()], pa.binary(10**6))
+    ),
+    "what is missing": pa.DictionaryArray.from_arrays(pa.array([None] * 100, pa.int32()), pa.array([LONG])),
+    "a type of an application": pa.ExtensionArray.from_storage(
+        pa.opaque(pa.dictionary(pa.int32(), pa.string()), "text", "a shop"), _one_text()["x"]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_values_that_are_stored_once_count_in_every_row(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_limits, "FREE_BYTES", 1 << 20)
+    column = SHARED[name]
+    table = pa.table({"x": column, **{role: np.ones(len(column)) for role in ("action", "reward", "propensity")}})
+    with pa.ipc.new_file(str(tmp_path / "log.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(LogError, match="more than 10 times as large as its file"):
+        list(scan_tables(tmp_path / "log.arrow", max_ratio=10))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.RunEndEncodedArray.from_arrays(pa.array([100], pa.int32()), pa.array([LONG])),
+        pa.UnionArray.from_dense(
+            pa.array([0] * 100, pa.int8()), pa.array(np.zeros(100, dtype=np.int32)), [pa.array([LONG])]
+        ),
+        pa.DictionaryArray.from_arrays(pa.array([0] * 100, pa.int32()), pa.array([[1.0] * 10**5])),
+    ],
+    ids=["runs", "unions", "lists by number"],
+)
+def test_types_that_nobody_counts_are_refused(column: Any, tmp_path: Path) -> None:
+    for value in (column, pa.StructArray.from_arrays([column], ["inner"])):
+        table = pa.table({"x": value})
+        with pa.ipc.new_file(str(tmp_path / "log.arrow"), table.schema) as writer:
+            writer.write_table(table)
+        with pytest.raises(LogError, match=r"'x' of .*log\.arrow is of type .* Write it in a plain type"):
+            list(scan_tables(tmp_path / "log.arrow"))
+
+
+def test_types_of_applications_are_read_as_what_they_are_made_of(tmp_path: Path) -> None:
+    words = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", "2"] * 50))
+    table = pa.table(
+        {"x": words} | {role: [1.0, 0.5] * 50 for role in ("reward", "propensity")} | {"action": [1, 2] * 50}
+    )
+    with pa.ipc.new_file(str(tmp_path / "log.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    assert LoggedData.read(tmp_path / "log.arrow").X["x"].tolist() == ["1", "2"] * 50
+
+
 @pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
 @pytest.mark.parametrize("data_page_version", ["1.0", "2.0"])
 def test_texts_in_every_encoding_are_read(
@@ -390,3 +460,24 @@ def test_an_encoding_that_is_none_of_text_is_refused(tmp_path: Path) -> None:
 def test_blank_labels_in_arrays_are_missing_ones() -> None:
     with pytest.raises(ActionError, match="missing in row 1, which has '  '"):
         LoggedData([[1], [2]], ["a", "  "], [0, 1], 0.5)
+
+
+def test_one_long_label_among_many_is_refused() -> None:
+    """An array of texts takes as much for each as for the longest."""
+    labels = ["a", "b"] * 5000
+    labels[7] = "x" * 10**5
+    message = r"row 7 has one of 100,000 characters, and an array, in which each of 10,000 .* 4,000,000,000 bytes"
+    with pytest.raises(ActionError, match=message):
+        LoggedData(np.zeros((10_000, 1)), labels, np.zeros(10_000), 0.5)
+    with pytest.raises(ActionError, match=message):
+        ActionSets([[label] for label in labels])
+    assert len(LoggedData(np.zeros((10, 1)), labels[:10], np.zeros(10), 0.5)) == 10
+
+
+def test_one_long_label_in_a_file_is_refused(tmp_path: Path) -> None:
+    rows = [ROW | {"x": i, "action": "ab"[i % 2]} for i in range(1000)]
+    rows[7]["action"] = "x" * 10**5
+    file = write_lines(tmp_path / "log.ndjson", rows)
+    for read in (LoggedData.read, inspect_log):
+        with pytest.raises(OffsetTreeError, match="texts of about the same length"):
+            read(file)

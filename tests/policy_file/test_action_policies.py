@@ -25,6 +25,7 @@ from offsettree import (
     EpsilonGreedy,
     OffsetTree,
     OnlineActionRegression,
+    PopularAction,
     load,
     load_action_policy,
     save,
@@ -200,6 +201,39 @@ def test_a_forged_file_is_refused(
     archive = read_archive(path, 1 << 30)
     manifest = {**archive.manifest, "policy": archive.manifest["policy"] | changes}
     write_archive(path, manifest, archive.arrays | arrays, {})
+    with pytest.raises(PolicyFileError, match=message):
+        load_action_policy(path)
+
+
+def test_a_small_file_does_not_become_a_large_policy(tmp_path: Path) -> None:
+    path = tmp_path / "policy.ot"
+    save(ActionOffsetTree(random_state=0).fit(**CATALOGUE.log.arrays()), path)
+    archive = read_archive(path, 1 << 30)
+    contests = archive.manifest["policy"]["contests"]
+    for n_more, heights in ((64, 1), (64, 64 + len(contests))):  # each height takes all products of features
+        policy = archive.manifest["policy"] | {
+            "contests": contests + [{"kind": "undecided"}] * n_more,
+            "heights": heights,
+        }
+        write_archive(path, archive.manifest | {"policy": policy}, archive.arrays, {})
+        with pytest.raises(PolicyFileError, match="64"):
+            load_action_policy(path)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([*(f"{i:05}" for i in range(7_000)), "x" * 10_000], "67,108,864 in all if each were as long as the longest"),
+        (["a", "x" * 10_001], "at most 10,000 characters"),
+        (["a\0", "b"], "the character 0"),
+    ],
+)
+def test_ids_that_an_array_makes_too_much_of_are_refused(ids: list[str], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "policy.ot"
+    save(PopularAction().fit(**CATALOGUE.log.arrays()), path)
+    archive = read_archive(path, 1 << 30)
+    manifest = archive.manifest | {"policy": archive.manifest["policy"] | {"ids": ids}}
+    write_archive(path, manifest, archive.arrays | {"policy.values": np.zeros(len(ids))}, {})
     with pytest.raises(PolicyFileError, match=message):
         load_action_policy(path)
 

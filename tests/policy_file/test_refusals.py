@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 from offsettree import (
     ConstantPolicy,
     ImportanceWeighted,
+    OffsetForest,
     OffsetTree,
     OnlineOffsetTree,
     RewardBoosting,
@@ -238,6 +239,10 @@ def nested(manifest: dict[str, Any], arrays: dict[str, Any]) -> None:
         manifest["policy"] = {"kind": "votes", "members": [manifest["policy"]]}
 
 
+def below_two(manifest: dict[str, Any], arrays: dict[str, Any]) -> None:
+    arrays["policy.contests.left"][0] = arrays["policy.contests.right"][0]
+
+
 def labelled(*labels: str) -> dict[str, Any]:
     return {"type": "text", "labels": list(labels)}
 
@@ -350,6 +355,7 @@ FORGED: dict[str, tuple[str, Any, str]] = {
     "committees that fall unseen": (COMMITTEE_OF_SIX, wrap("policy.contests.part_start"), "ascending"),
     "members that fall unseen": (COMMITTEE_OF_SIX, wrap("policy.contests.member_start"), "ascending"),
     "more features than memory": (ONLINE, say("features", "count", value=2**31), "whole number from 1 to 16777216"),
+    "an entry below two others": (TREE, below_two, "no two ways lead to one entry"),
     "half a character": (TREE, say("actions", value=labelled("\ud800", *"abc")), "half a character"),
     "half a character in a fact": (TREE, say("facts", value={"log": "\udcff"}), "half a character"),
     "levels of many digits": (TREE, levels_of_many_digits, "lists of plain values by column"),
@@ -404,6 +410,33 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(PolicyFileError, match="must be a file; it is a pipe or a device"):
         load(tmp_path / "pipe")
+
+
+def test_trees_whose_scores_count_from_other_centres_vote_as_each_alone(tmp_path: Path) -> None:
+    log = small_log()
+    save(OffsetForest(n_trees=1, linear_scores=True, random_state=0).fit(**log.arrays()), tmp_path / "tree.ot")
+    archive = _archive.read_archive(tmp_path / "tree.ot", 1 << 30)
+    tree = archive.manifest["policy"] | {"voting": False}
+    own = {name: array for name, array in archive.arrays.items() if name.startswith("policy.")}
+    rest = {name: array for name, array in archive.arrays.items() if name not in own}
+
+    def written(policy: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        _archive.write_archive(tmp_path / "policy.ot", archive.manifest | {"policy": policy}, rest | arrays, {})
+        return load(tmp_path / "policy.ot")
+
+    alone = []
+    within: dict[str, Any] = {}
+    for place, shift in enumerate((0, 1, 1)):
+        moved = {name: array + np.float32(shift) if name.endswith("centre") else array for name, array in own.items()}
+        alone.append(written(tree, moved).predict(contexts()))
+        within |= {name.replace("policy.", f"policy.members.{place}."): array for name, array in moved.items()}
+    assert (alone[0] != alone[1]).any()
+    members = [tree, tree, tree, {"kind": "constant", "answer": 0}]
+    policy = written({"kind": "votes", "members": members}, within)
+    votes = np.stack([*alone, np.full(500, policy.actions_[0])])[:, :, np.newaxis] == policy.actions_
+    expected = policy.actions_[votes.sum(axis=0).argmax(axis=1)]
+    np.testing.assert_array_equal(policy.predict(contexts()), expected)
+    assert [policy.decide(x) for x in contexts()[:20]] == expected[:20].tolist()
 
 
 @pytest.mark.parametrize("wrapped", [[0, 2**63 - 1, -(2**63), -1, 3], [0, 2**62, -(2**62), -1, 3]])

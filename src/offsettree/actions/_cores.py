@@ -14,12 +14,13 @@ from offsettree.actions._id_model import IdModel
 from offsettree.actions._pair_scores import BoostedPairs, PairScores, read_pair_scores, stack_products
 from offsettree.actions._tournament import Contests, leaves_in_order, play, seeded_of_one, seeded_order
 from offsettree.logs import ActionSets
-from offsettree.models import Part
+from offsettree.models import Part, must_hold
 
 __all__ = ["PairRegression", "PairTournament", "TreeOrder"]
 
 TREES = ("seeded", "similar", "given")
 LARGEST_SEED = (1 << 32) - 1
+MOST_HEIGHTS = 64  # of a balanced tree over as many actions as there can be
 Matrix = NDArray[np.float64]
 
 
@@ -199,5 +200,6 @@ class PairTournament:
         order = TreeOrder(
             part.choice("tree", TREES), part.integer("seed", 0, LARGEST_SEED), part.finite("direction", np.float64, n_a)
         )
-        given = part.parts("contests") if part.integer("heights", 0, 1 << 16) else []
+        given = part.parts("contests") if part.integer("heights", 0, MOST_HEIGHTS) else []
+        must_hold(len(given) <= MOST_HEIGHTS, f"{part.where}.contests", f"at most {MOST_HEIGHTS} heights")
         return cls(encoding, order, [read_contest(each, n_x, n_a) for each in given])

@@ -185,7 +185,10 @@ class ActionEncoding:
         labels = labels_of(actions)
         if not isinstance(actions, np.ndarray):
             actions = list(actions)
-        return self.x.encode(row), self._joined(actions), labels
+        encoded = self.x.encode(row)
+        if len(encoded) != 1:  # kernels read the first row
+            raise FeatureError(f"decide takes one context; x has {len(encoded)} rows. Use predict for several.")
+        return encoded, self._joined(actions), labels
 
     def arrays_of_one(self, x: Any, actions: Any) -> tuple[Matrix, Matrix] | None:
         """Return one context and its actions if they are arrays of the right shape, unscaled and not looked at."""

@@ -27,6 +27,8 @@ __all__ = [
 
 DEEPEST = 7
 LARGE = 1e300
+MOST_STACKED = 1 << 22  # numbers
+BLOCK_NUMBERS = 1 << 22
 TREE_FIELDS = ("edges", "is_category", "feature", "lowest", "span", "values", "output")
 Matrix = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
@@ -146,7 +148,13 @@ class TableScores(PairScores):
 
     def scores(self, x: Matrix, a: Matrix, row: NDArray[np.intp]) -> NDArray[np.float64]:
         """See `PairScores`."""
-        return np.ascontiguousarray(self.table.scores(design(x[row], a, self.interactions))[:, 0])
+        n_x, n_a = x.shape[1], a.shape[1]
+        step = max(1, BLOCK_NUMBERS // (n_x + (n_products(n_x, n_a) if self.interactions else n_a)))
+        out = np.empty(len(row))
+        for first in range(0, len(row), step):  # even one row may have very many pairs
+            here = slice(first, first + step)
+            out[here] = self.table.scores(design(x[row[here]], a[here], self.interactions))[:, 0]
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,13 +183,13 @@ def read_pair_scores(part: Part, n_x: int, n_a: int) -> PairScores:
 
 
 def stack_products(models: list[BoostedPairs | None], n_x: int, n_a: int) -> Any:
-    """Return linear parts, one after the other, as the kernel of one tournament takes them; None if one is not linear.
+    """Return linear parts, one after the other, as the kernel of one tournament takes them.
 
-    A model without arrays has only zeros.
+    None if one is not linear, or all are too large. A model without arrays has only zeros, which take memory here.
     """
     from offsettree.actions._kernels_pairs import Products
 
-    if not models:
+    if not 0 < len(models) * (n_x + n_a) * n_a <= MOST_STACKED:
         return None
     shapes = {"of_x": (n_x,), "of_a": (n_a,), "met": (n_x, n_a), "squares": (n_a, n_a)}
     stacked = {name: np.zeros((len(models), *shape)) for name, shape in shapes.items()}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features
+from offsettree._labels import check_actions
 from offsettree.actions.base import BaseActionPolicy
 from offsettree.actions.eligible import labels_of
 from offsettree.actions.policy import ActionLog, best_pairs
@@ -95,5 +96,7 @@ class PopularAction(BaseActionPolicy):
         labels = list(actions) if plain else labels_of(actions)
         if not labels:
             raise ActionError("actions must have ids, as this policy knows nothing else; and at least one of them.")
+        if plain:
+            labels = check_actions(labels, what="actions").tolist()
         ids = np.array(labels)
         return int(np.argmax(self._values_of(ids.astype(str) if ids.dtype.kind == "O" else ids))), labels

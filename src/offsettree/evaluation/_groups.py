@@ -31,10 +31,17 @@ def check_group(group: Any, n_rows: int) -> NDArray[np.intp] | None:
     if missing.any():
         row = int(missing.argmax())
         raise ParameterError(f"group must have a value in every row; it is missing in row {row}.")
-    found, codes = np.unique(values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True)
+    found, codes = _by_text(values) if values.dtype.kind == "O" else np.unique(values, return_inverse=True)
     if len(found) < 2:
         raise ParameterError(f"group must have at least two groups; all {n_rows:,} rows are in one.")
     return None if len(found) == n_rows else codes.astype(np.intp)
+
+
+def _by_text(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the groups and each row's code; not by an array of texts, where each takes as much as the longest."""
+    texts = [str(each) for each in values.tolist()]
+    code_of = {text: code for code, text in enumerate(sorted(set(texts)))}
+    return np.arange(len(code_of)), np.array([code_of[text] for text in texts])
 
 
 def sum_by_group(terms: Terms, group: NDArray[np.intp]) -> Terms:

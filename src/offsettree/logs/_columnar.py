@@ -15,7 +15,7 @@ from offsettree.logs._parquet_claims import Claims, claims_of_parquet
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, open_stream
 from offsettree.logs._tables import flat_names, plain
-from offsettree.logs._written_out import claimed_by_arrow_file, claimed_by_arrow_stream, written_out_bytes
+from offsettree.logs._written_out import check_types, claimed_by_arrow_file, claimed_by_arrow_stream, written_out_bytes
 
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 1 << 28  # of texts that are written out before they can be counted
@@ -41,7 +41,9 @@ class _ColumnarReader(Reader):
             joined: pa.Schema | None = None
             for source in self.sources:
                 with _explained(source):
-                    here = plain(self._file_schema(source).empty_table()).schema
+                    found = self._file_schema(source)
+                    check_types(found, source)
+                    here = plain(found.empty_table()).schema
                 if joined is None or here == joined:
                     joined = here
                     continue

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._labels import refuse_padding
 from offsettree._messages import Message, Parameter
-from offsettree._validation import counted
+from offsettree._validation import counted, shown
 from offsettree.exceptions import ActionError, LogError
 from offsettree.logs._limits import depth
 from offsettree.logs._log_columns import frame_of
@@ -64,10 +66,12 @@ class ActionTable:
         self.features = features if len(features.columns) else None
         self.since = None if since is None else _times(items[since], since, lambda row: f"row {row + 1} of {where}")
         if since is None and len(set(self.ids.tolist())) < len(self.ids):
-            values, counts = np.unique(self.ids.astype(str), return_counts=True)
+            counts = Counter(map(str, self.ids.tolist()))
+            most, n_most = counts.most_common(1)[0]
+            n_several = sum(count > 1 for count in counts.values())
             raise ActionError(
-                f"every id must have one row in {where}; {values[counts.argmax()]!r} has {counts.max()} "
-                f"({counted((counts > 1).sum(), 'such id')}). Keep one row of each; where features changed over time, "
+                f"every id must have one row in {where}; {shown(most)} has {n_most} "
+                f"({counted(n_several, 'such id')}). Keep one row of each; where features changed over time, "
                 "name the column of times from when on they hold: ",
                 ITEM_SINCE,
             )
@@ -311,7 +315,11 @@ def _times(values: Any, name: str, row_name: Any) -> NDArray[Any]:
             f"column {name!r} must have a time in every row; that of {row_name(int(missing.argmax()))} is missing "
             f"({counted(missing.sum(), 'row')} in all). Fill it, or drop the row."
         )
-    return np.asarray(values.to_numpy().astype(str) if values.dtype == object else values.to_numpy())
+    if values.dtype != object:
+        return np.asarray(values.to_numpy())
+    texts = list(map(str, values.tolist()))
+    refuse_padding(texts, f"column {name!r}")
+    return np.array(texts, dtype=str)
 
 
 def _as_kind(ids: NDArray[Any], listed: list[list[Any]]) -> NDArray[Any]:

@@ -34,8 +34,9 @@ def plain(table: pa.Table) -> pa.Table:
 
     CSV cannot tell empty text from none, and a log must not depend on the format it came in.
     """
+    table = _as_stored(table)
     while any(pa.types.is_struct(kind) for kind in table.schema.types):
-        table = table.flatten()
+        table = _as_stored(table.flatten())
     for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
         if (to := plain_type(kind)) != kind:
             column = table.column(place)
@@ -44,6 +45,15 @@ def plain(table: pa.Table) -> pa.Table:
                 column = column.cast(pa.float32())
             table = table.set_column(place, name, column.cast(to, safe=False))
     return _empty_is_missing(table).replace_schema_metadata(None)
+
+
+def _as_stored(table: pa.Table) -> pa.Table:
+    """Return columns of types that are an application's own, such as Arrow's JSON, as what they are made of."""
+    for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+        if isinstance(kind, pa.BaseExtensionType):
+            chunks = [chunk.storage for chunk in table.column(place).chunks]
+            table = table.set_column(place, name, pa.chunked_array(chunks, kind.storage_type))
+    return table
 
 
 def _check_views(column: pa.ChunkedArray) -> None:

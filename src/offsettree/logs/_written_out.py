@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsettree.exceptions import LogError
+
 RECORDS, DICTIONARY = 3, 2  # kinds of messages in Arrow's format
 BLOCK = 24  # bytes: where a message begins, the length of its description, that of its body
 MAGIC = b"ARROW1"
@@ -20,27 +22,88 @@ def written_out_bytes(batch: pa.RecordBatch) -> int:
     return sum(max(_array_bytes(column), len(column)) for column in batch.columns)
 
 
+def check_types(schema: pa.Schema, where: object) -> None:
+    """Refuse types whose values may share what they are made of in more ways than are counted here."""
+    for field in schema:
+        kind = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+        if not _is_counted(kind):
+            raise LogError(
+                f"columns must hold numbers, text, dates, or lists and structures of them; {field.name!r} of {where} "
+                f"is of type {kind}. Write it in a plain type, or without that column."
+            )
+
+
+def _is_counted(kind: pa.DataType) -> bool:
+    if pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind) or isinstance(kind, pa.BaseExtensionType):
+        return False
+    if pa.types.is_dictionary(kind):
+        return (
+            not pa.types.is_dictionary(kind.value_type)
+            and not kind.value_type.num_fields
+            and _is_counted(kind.value_type)
+        )
+    return all(_is_counted(kind.field(place).type) for place in range(kind.num_fields))
+
+
 def _array_bytes(array: Any) -> int:
     kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _array_bytes(array.storage)
     if pa.types.is_dictionary(kind):
         length = _text_lengths(array.dictionary)
         if length is None:
-            return 8 * len(array)
+            return _width(kind.value_type) * len(array)
         code = array.indices.drop_null().to_numpy(zero_copy_only=False)
-        return int(length[code].sum())
+        # Arrow makes room for what is missing, as for the others.
+        return int(length[code].sum() + array.null_count * length.sum() // max(1, len(length)))
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         return int(_text_lengths(array).sum())
     if pa.types.is_struct(kind):
         return sum(_array_bytes(array.field(place)) for place in range(kind.num_fields))
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):  # lists that may share their entries
-        n_entries = int(np.asarray(array.sizes).astype(np.int64).sum())
-        return n_entries * max(1, _array_bytes(array.values) // max(1, len(array.values)))
+        return int(_entry_bytes(array).sum())
     if pa.types.is_map(kind) and _has_codes(kind):
         begin, end = (array.offsets[place].as_py() for place in (0, -1))
         return sum(_array_bytes(part[begin:end]) for part in (array.keys, array.items))
     if _is_list(kind) and _has_codes(kind):
         return _array_bytes(array.flatten())
     return int(array.nbytes)
+
+
+def _entry_bytes(array: Any) -> Any:
+    """Return the bytes of each entry of an array once it is written out, at least one."""
+    kind = array.type
+    if pa.types.is_dictionary(kind) and (length := _text_lengths(array.dictionary)) is not None:
+        code = array.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        return 1 + (length[code] if len(length) else np.zeros(len(code), dtype=np.int64))
+    if (length := None if pa.types.is_dictionary(kind) else _text_lengths(array)) is not None:
+        return 1 + length
+    if pa.types.is_struct(kind):
+        return sum(
+            (_entry_bytes(array.field(place)) for place in range(kind.num_fields)), np.ones(len(array), np.int64)
+        )
+    if pa.types.is_fixed_size_list(kind):
+        begin = (array.offset + np.arange(len(array))) * kind.list_size
+        return 1 + _between(array.values, begin, begin + kind.list_size)
+    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        begin = np.asarray(array.offsets).astype(np.int64)
+        return 1 + _between(array.values, begin, begin + np.asarray(array.sizes).astype(np.int64))
+    if _is_list(kind):
+        ends = np.asarray(array.offsets).astype(np.int64)
+        parts = (array.keys, array.items) if pa.types.is_map(kind) else (array.values,)
+        return sum((_between(part, ends[:-1], ends[1:]) for part in parts), np.ones(len(array), np.int64))
+    return np.full(len(array), _width(kind), dtype=np.int64)
+
+
+def _between(values: Any, begin: Any, end: Any) -> Any:
+    """Return the bytes of the entries between two places, for each pair of places."""
+    before = np.concatenate([[0], np.cumsum(_entry_bytes(values))])
+    return before[end] - before[begin]
+
+
+def _width(kind: pa.DataType) -> int:
+    """Return the bytes of a value of a fixed size, as far as Arrow knows it; at least eight."""
+    return max(8, kind.byte_width) if pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind) else 8
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
+from offsettree._labels import refuse_padding
 from offsettree._messages import Parameter
 from offsettree._notebook import paragraph, table
 from offsettree._plotting import OTHER, draw_intervals, new_axes
@@ -74,6 +75,8 @@ class LoggedData:
         if n_rows == 0:
             raise LogError("the log is empty: X has no rows.")
         labels, self.reward, self.propensity = judge_columns(n_rows, action, reward, propensity, copy=True)
+        if labels.dtype.kind == "O":
+            refuse_padding(labels.tolist(), "action")
         # By way of objects, so that no more room is taken than the longest label of these rows needs.
         self.action = labels.astype(object).astype(str) if labels.dtype.kind in "OU" else labels
         self._as_judged = (self.action, self.reward, self.propensity)

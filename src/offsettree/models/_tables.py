@@ -25,6 +25,7 @@ def check_entries(
     must_hold((feature >= -1) & ((left < 0) == leaf) & ((right < 0) == leaf), where, "splits with two children")
     begin, end = (np.repeat(bound, np.diff(start)) for bound in (start[:-1], start[1:]))
     own = np.arange(n_entries)
+    n_parents = np.zeros(n_entries, dtype=np.int64)
     for name, child in (("left", left), ("right", right)):
         place = begin + child.astype(np.int64)
         must_hold(
@@ -32,6 +33,8 @@ def check_entries(
             f"{where}.{name}.npy",
             "children after their parent, in its own tree",
         )
+        n_parents += np.bincount(place[~leaf], minlength=n_entries)
+    must_hold(n_parents <= 1, where, "trees, in which no two ways lead to one entry")
     must_hold(leaf | ~np.isnan(fields["threshold"]), f"{where}.threshold.npy", "no NaN")
     if "category_set" in fields:
         category = fields["category_set"]

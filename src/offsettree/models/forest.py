@@ -33,8 +33,12 @@ class CompiledForest(CompiledTree):
         if not trees:
             raise ValueError("a forest needs at least one tree; got none.")
         self.n_actions = n_actions
-        self._graph, self._roots = _join([tree for tree in trees if isinstance(tree, SplitGraph)], n_actions)
-        self._others = [tree for tree in trees if not isinstance(tree, SplitGraph)]
+        graphs = [tree for tree in trees if isinstance(tree, SplitGraph)]
+        # All count their scores from one centre, which is their first row; a graph with another one stays alone.
+        joined = [graph for graph in graphs if np.array_equal(graph.scores[:1], graphs[0].scores[:1])]
+        self._graph, self._roots = _join(joined, n_actions)
+        alike = set(map(id, joined))
+        self._others = [tree for tree in trees if id(tree) not in alike]
         self.takes_missing = all(tree.takes_missing for tree in trees)
 
     def with_actions(self, positions: NDArray[Any], n_actions: int) -> CompiledForest | None:
@@ -148,7 +152,6 @@ def _join(graphs: Sequence[SplitGraph], n_actions: int) -> tuple[SplitGraph, NDA
         return SplitGraph(*nothing, -1, n_actions), np.empty(0, dtype=np.int32)
     n_before = np.cumsum([0] + [len(graph.nodes) for graph in graphs])
     sets_before = np.cumsum([0] + [len(graph.sets) for graph in graphs])
-    # All count their scores from the same centre, which is their first row.
     scores_before = np.cumsum([0] + [max(0, len(graph.scores) - 1) for graph in graphs])
     parts = []
     shifts = zip(n_before[:-1], sets_before[:-1], scores_before[:-1], strict=True)

@@ -15,7 +15,7 @@ from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.models.part import Part, must_hold, refusing
 from offsettree.policy_file._archive import Archive, read_archive, write_archive
 from offsettree.policy_file._json import as_facts
-from offsettree.policy_file._manifest import FORMAT, VERSION, check_version
+from offsettree.policy_file._manifest import FORMAT, VERSION, check_labels, check_version
 
 if TYPE_CHECKING:
     from offsettree.actions import OnlineActionOffsetTree, OnlineActionRegression, PopularAction
@@ -203,7 +203,9 @@ def _read_weights(policy: Any, part: Part, n_totals: int) -> None:
 def _write_popular(policy: PopularAction) -> tuple[dict[str, Any], Arrays]:
     if not hasattr(policy, "ids_"):
         raise ParameterError("the policy must have learned before it is saved: call fit first.")
-    return {"ids": policy.ids_.tolist(), "mean": float(policy.mean_)}, {"values": policy.values_}
+    ids = policy.ids_.tolist()
+    check_labels("ids", ids)
+    return {"ids": ids, "mean": float(policy.mean_)}, {"values": policy.values_}
 
 
 def _read_popular(part: Part) -> PopularAction:
@@ -215,6 +217,7 @@ def _read_popular(part: Part) -> PopularAction:
     where = f"{part.where}.ids"
     must_hold(isinstance(ids, list) and len(ids) > 0, where, "a list of ids")
     must_hold({type(each) for each in ids} in ({int}, {str}), where, "whole numbers or texts, all of one kind")
+    check_labels(where, ids)
     with refusing(where):
         policy.ids_ = np.array(ids, dtype=np.int64 if type(ids[0]) is int else str)
     must_hold(policy.ids_[:-1] < policy.ids_[1:], where, "ids in ascending order, none of them twice")
