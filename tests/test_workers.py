@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +33,41 @@ Parallel(n_jobs=2)(delayed(work)(i) for i in range(2))
 """
 
 
+# The first task is longer than a pipe holds, and the parent ends while its workers are still being started.
+SENDING = """
+from joblib import Parallel, delayed
+from offsettree._workers import watch_from_the_start
+
+watch_from_the_start()
+Parallel(n_jobs=2)(delayed(len)(b"." * 50_000_000) for i in range(2))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children of a process are listed there")
+def test_workers_of_a_command_end_when_it_is_killed_while_it_sends_their_first_task() -> None:
+    with subprocess.Popen([sys.executable, "-c", SENDING], stderr=subprocess.DEVNULL) as parent:  # noqa: S603 - our own words
+        children: set[int] = set()
+        while len(children) < 2 and parent.poll() is None:
+            children = {child for child in children_of(parent.pid) if "LokyProcess" in command_of(child)}
+        parent.kill()
+    assert len(children) == 2
+    assert not left_after(30, children)
+
+
+def children_of(process: int) -> list[int]:
+    """Return the processes that any thread of a process has started."""
+    lists = Path(f"/proc/{process}/task").glob("*/children")
+    with suppress(OSError):
+        return [int(child) for each in lists for child in each.read_text().split()]
+    return []
+
+
+def command_of(process: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_text()
+    return ""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 @pytest.mark.parametrize("when", ["early", "late"])
 def test_workers_end_when_their_parent_is_killed(when: str) -> None:
@@ -43,14 +80,19 @@ def test_workers_end_when_their_parent_is_killed(when: str) -> None:
         workers = [int(parent.stdout.readline()) for _ in range(2)]
         assert all(map(is_there, workers))
         parent.kill()
-    end = time.monotonic() + 30
+    assert not left_after(30, workers)
+
+
+def left_after(seconds: float, workers: Collection[int]) -> list[int]:
+    """Wait until all have ended, at most for some seconds; return those that are still there, and end them."""
+    end = time.monotonic() + seconds
     while any(map(is_there, workers)) and time.monotonic() < end:
         time.sleep(0.2)
     left = [worker for worker in workers if is_there(worker)]
     for worker in left:
         with suppress(OSError):
             os.kill(worker, signal.SIGKILL)
-    assert not left
+    return left
 
 
 def is_there(process: int) -> bool:

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import threading
 import time
+from typing import Any
 
 SECONDS = 1.0
 
@@ -19,6 +20,28 @@ def end_with_parent() -> None:
     parent = multiprocessing.parent_process()  # by its own word: it may have ended before we came to ask
     if parent is not None and multiprocessing.current_process().name.startswith("LokyProcess"):
         threading.Thread(target=_watch, args=(parent.pid,), daemon=True, name="end with parent").start()
+
+
+def watch_from_the_start() -> None:
+    """Have all worker processes that joblib starts from now on end with this process.
+
+    Without it a worker watches once it has imported the package, with its first task. If this process is killed while
+    it sends that task, the worker waits for the rest for ever: it holds the other end of the pipe as well.
+    """
+    from joblib import register_parallel_backend
+    from joblib.parallel import BACKENDS
+
+    loky: Any = BACKENDS["loky"]
+    if hasattr(loky, "watches"):
+        return
+
+    class Watched(loky):  # type: ignore[misc]
+        watches = True
+
+        def configure(self, *args: Any, **kwargs: Any) -> Any:
+            return super().configure(*args, **{"initializer": end_with_parent, **kwargs})
+
+    register_parallel_backend("loky", Watched)
 
 
 def _watch(parent: int | None) -> None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from offsettree._workers import watch_from_the_start
 from offsettree.exceptions import ParameterError
 from offsettree.registry import FORMATS
 
@@ -165,6 +166,7 @@ def refuse_to_overwrite(out: Path | None, inputs: Sequence[Path], option: str) -
 
 def jobs(options: argparse.Namespace) -> int:
     """Return the number of workers: without a word as many as cores may be used, which containers limit."""
+    watch_from_the_start()
     if options.jobs:
         return int(options.jobs)
     from joblib import cpu_count
