@@ -190,6 +190,6 @@ def test_a_policy_learned_from_lists_and_clashing_names_decides_by_them(tmp_path
         write_log(lambda: engine.store.scan(1), tmp_path / f"log.{form}", form)
         assert main(["learn", str(tmp_path / f"log.{form}"), *trees]) == 0
         decider, actions = FileDecider((tmp_path / "policy.ot").read_bytes()), [Action(each) for each in "abc"]
-        for tags, action, good in ((["x", "y"], "p", 1), (["y", "z"], "p", 0), (["z", "x"], "q", 2)):
-            assert decider.choose({"tags": tags, "action": action}, actions) == (good, None)
+        for tags, word, place in ((["x", "y"], "p", 1), (["y", "z"], "p", 0), (["z", "x"], "q", 2)):
+            assert decider.choose({"tags": tags, "action": word}, actions) == (place, None)
     engine.close()
