@@ -19,14 +19,13 @@ from offsettree.service.wealth import GAINS, WAITING, Wealth
 __all__ = ["ConstantGains"]
 
 MOST_CONSTANTS = 100
-NEVER = ""  # an action that is never eligible: what a new one has been until its first row
 Floats = NDArray[np.float64]
 
 
 class ConstantGains:
     """Bounds the gain over the best constant action from below: by the least of the bounds over all of them.
 
-    A constant that is not eligible takes the row's first action.
+    A constant counts from the first row on in which it is eligible; where it is not, it takes the row's first action.
 
     Parameters
     ----------
@@ -37,16 +36,11 @@ class ConstantGains:
     def __init__(self, wealth: Wealth) -> None:
         self._wealth = wealth
         self._common: Floats = np.zeros((1, 1))  # logarithms of wealth, of terms that all constants share
-        self._own: dict[str, Floats] = {NEVER: np.zeros((1, 1))}  # what is to be added for each
+        self._own: dict[str, Floats] = {}  # what is to be added for each
         self._waiting: list[float] = []
-        self._waiting_of: dict[str, list[tuple[float, float]]] = {NEVER: []}  # its terms, and those in their place
+        self._waiting_of: dict[str, list[tuple[float, float]]] = {}  # its terms, and those in their place
         self._known: list[Action] = []
         self.is_complete = True  # whether all actions that were ever eligible are among the constants
-
-    @property
-    def n_constants(self) -> int:
-        """How many constants there are."""
-        return len(self._own) - 1
 
     def add(self, row: MaturedRow, usual: float) -> None:
         """Add a row; `usual` is the mean reward before it, which is taken off."""
@@ -74,14 +68,14 @@ class ConstantGains:
         if actions is self._known:
             return
         self._known = actions
-        for action in actions:
-            if action.id in self._own:
-                continue
-            if self.n_constants >= MOST_CONSTANTS:
+        new = [action.id for action in actions if action.id not in self._own]
+        if new:
+            self._count()
+        for name in new:
+            if len(self._own) >= MOST_CONSTANTS:
                 self.is_complete = False
                 return
-            self._own[action.id] = self._own[NEVER]
-            self._waiting_of[action.id] = list(self._waiting_of[NEVER])
+            self._own[name], self._waiting_of[name] = -self._common, []
 
     def _count(self) -> None:
         self._common = self._common + self._wealth.logs(np.array(self._waiting))
@@ -95,10 +89,9 @@ class ConstantGains:
     def lower_end(self, level: float) -> float:
         """Return the lower end of the gain over the best constant, which holds at all times."""
         self._count()
-        if not self.is_complete or not self.n_constants:
+        if not self.is_complete or not self._own:
             return float(GAINS[0])
-        logs = (self._common + own for name, own in self._own.items() if name != NEVER)
-        return min(self._wealth.lower_end(each, level) for each in logs)
+        return min(self._wealth.lower_end(self._common + own, level) for own in self._own.values())
 
     def state(self) -> dict[str, Any]:
         """Return all of it as what JSON can hold."""
@@ -110,5 +103,5 @@ class ConstantGains:
         """Take over what `state` gave."""
         self._common = np.array(state["common"])
         self._own = {name: np.array(each) for name, each in state["own"].items()}
-        self._waiting_of = {name: [] for name in self._own}
+        self._waiting_of, self._known = {name: [] for name in self._own}, []
         self.is_complete = bool(state["is_complete"])

@@ -89,8 +89,9 @@ class Wealth:
         others = terms[terms != 0]  # most terms are 0, where two policies agree or nothing was earned
         logs = (len(terms) - len(others)) * of_zero
         for first in range(0, len(others), MULTIPLIED):
-            gaps = others[first : first + MULTIPLIED, np.newaxis, np.newaxis] - self.grid
-            factors = np.maximum(1 + rates * gaps, LEAST_LEFT)
+            factors = rates * (others[first : first + MULTIPLIED, np.newaxis, np.newaxis] - self.grid)
+            factors += 1
+            np.maximum(factors, LEAST_LEFT, out=factors)
             logs = logs + np.log(np.multiply.reduce(factors, axis=0))
         return logs
 
