@@ -16,7 +16,10 @@ from offsettree.service.flat import flat, flat_context
 from offsettree.service.learner import HashedLearner, Learner
 from offsettree.service.requests import Action
 
-__all__ = ["Decider", "FileDecider", "OnlineDecider", "hashed_action", "hashed_context", "make_decider"]
+__all__ = ["WARM_UP", "Decider", "FileDecider", "OnlineDecider", "hashed_action", "hashed_context", "make_decider"]
+
+
+WARM_UP = 20  # decisions: the first 16 of a process go without compiled code
 
 
 class Decider(Protocol):
@@ -97,7 +100,8 @@ class FileDecider:
             every = [Action(each) for each in self._labels]
         for actions in (every, every[:-1]):  # kernels are compiled at their first use: not while somebody waits
             with suppress(Exception):
-                self.choose({}, actions)
+                for _ in range(WARM_UP):
+                    self.choose({}, actions)
 
     def choose(self, context: dict[str, Any], actions: list[Action]) -> tuple[int, list[float] | None]:
         """Return the policy's choice among the actions that it can take."""

@@ -12,7 +12,7 @@ import msgspec
 from offsettree.exceptions import ParameterError
 from offsettree.service.asking import Asker
 from offsettree.service.candidates import Candidate
-from offsettree.service.deciders import Decider, OnlineDecider, make_decider
+from offsettree.service.deciders import WARM_UP, Decider, OnlineDecider, make_decider
 from offsettree.service.health import Health
 from offsettree.service.learner import HashedLearner
 from offsettree.service.records import AddVersion, LoopRecord, PutState, Swap, SwapRecord, Version
@@ -212,13 +212,14 @@ class Versions:
         return running
 
     def _warm_up(self, decider: Decider) -> None:
-        """Ask once before it counts: kernels are compiled at their first use."""
+        """Ask some times before it counts: kernels are compiled when they are first used."""
         for decision in self.store.matured(self.record.id, max(self.last - 1, 0), 1):
             try:
                 row = MaturedRow(decision, self.settings.reward_range)
             except Exception:  # noqa: S112 - it was left out of learning, too
                 continue
-            decider.choose(row.context, row.actions)
+            for _ in range(WARM_UP):
+                decider.choose(row.context, row.actions)
 
     def add_candidate(self, data: bytes, trained_to: int, note: str, now: float) -> int:
         """Take a learned policy file as the loop's candidate, in the place of a former one; return its version.
