@@ -2,6 +2,7 @@
 
 All with 32 connections on this machine, the load generator included. The ratios are what counts: `log` is the rate with
 durable commits over that without a log (at least 0.5), `plain` that over FastAPI's with the same policy (at least 2).
+Processor time per decision, of the server and of the load generator, says more where other programs run as well.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -75,6 +77,20 @@ def _free_port() -> int:
         return int(opened.getsockname()[1])
 
 
+def _server_time(process: int) -> float:
+    """Return the seconds of processor time that a process has used; none where the system does not tell."""
+    stat = Path(f"/proc/{process}/stat")
+    if not stat.exists():
+        return float("nan")
+    user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _load_time() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)  # of those that have ended: the load generators
+    return used.ru_utime + used.ru_stime
+
+
 def measure(command: list[str], port: int, path: str, seconds: float) -> dict[str, Any]:
     """Start a server, load it, and return the rates; a first load warms it up."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
@@ -87,8 +103,11 @@ def measure(command: list[str], port: int, path: str, seconds: float) -> dict[st
                 time.sleep(0.1)
         load = [sys.executable, str(HERE / "_service_load.py"), "--port", str(port), "--path", path]
         for length in (2.0, seconds):
+            before = _server_time(process.pid), _load_time()
             done = subprocess.run([*load, "--seconds", str(length)], capture_output=True, text=True, check=True)  # noqa: S603
         found: dict[str, Any] = json.loads(done.stdout)
+        spent = _server_time(process.pid) - before[0], _load_time() - before[1]
+        found |= {"server_us": 1e6 * spent[0] / found["n"], "load_us": 1e6 * spent[1] / found["n"]}
         rss = Path(f"/proc/{process.pid}/status")
         if rss.exists():
             found["memory_mb"] = int(rss.read_text().split("VmRSS:")[1].split()[0]) / 1024
@@ -122,7 +141,10 @@ def main() -> None:
                 command, path = [sys.executable, "-c", PLAIN, str(port), str(place)], "/decide"
             results[name] = found = measure(command, port, path, options.seconds)
             times = f"p50 {found['p50_ms']:.1f} ms, p99 {found['p99_ms']:.1f} ms"
-            print(f"{name:12s} {found['per_second']:8.0f} a second, {times}")
+            spent = (
+                f"processor time per decision {found['server_us']:.0f} us, of the load generator {found['load_us']:.0f}"
+            )
+            print(f"{name:12s} {found['per_second']:8.0f} a second, {times}; {spent}")
     results["log"] = results["service"]["per_second"] / results["without_log"]["per_second"]
     print(f"with a log over without: {results['log']:.2f}")
     if "plain" in results:

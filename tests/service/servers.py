@@ -31,7 +31,8 @@ class Server:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | environment)  # noqa: S603
 
-    def wait(self, seconds: float = 60.0) -> Self:
+    def wait(self, seconds: float = 600.0) -> Self:
+        """Wait until the server is ready; one that is not is ended."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert self.process.poll() is None, self.log.read_text()
@@ -41,6 +42,7 @@ class Server:
             except OSError:
                 pass
             time.sleep(0.05)
+        self.kill()
         raise TimeoutError(self.log.read_text())
 
     def kill(self) -> None:

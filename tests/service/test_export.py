@@ -13,10 +13,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from offsettree.cli import main
 from offsettree.logs import LoggedData
 from offsettree.service import Engine
+from offsettree.service.deciders import FileDecider
 from offsettree.service.export import lines, write_log
 from offsettree.service.records import Decision
+from offsettree.service.requests import Action
 from tests.service.engines import Clock, decide, make_engine, reward
 from tests.service.test_http import client_of, engine_of
 
@@ -68,6 +71,8 @@ def test_all_formats_hold_the_same_rows_in_chunks(engine: Engine, tmp_path: Path
         assert row["propensity"] == wide["propensity"] == event["_label_probability"]
         assert row["decision"][0] == json.loads(wide["decision"][0])
         assert wide["user.visits"] == row.get("user.visits")
+        assert wide["context.action"] == row.get("context.action") == ("not ours" if i % 3 == 1 else None)
+        assert wide["tags=x"] == row.get("tags=x") == (1.0 if i % 3 == 2 else None)
     log = LoggedData.read(tmp_path / "log.parquet")
     assert np.allclose(log.reward, np.arange(90) / 100)
     assert not {"eligible", "decision"} & set(map(str, log.feature_names or []))
@@ -138,15 +143,14 @@ def test_the_log_comes_over_http(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize("form", ["parquet", "ndjson", "dsjson"])
 def test_rewards_are_exported_within_their_range_and_kept_as_they_came(tmp_path: Path, form: str) -> None:
     sent = [-7.0, 0.25, 1e308]
-    with client_of(tmp_path, waiting_time=0.2) as client:
+    with client_of(tmp_path, waiting_time=3600.0) as client:
         for i, value in enumerate(sent):
             client.post("/v1/loops/shop/decide", json={"event_id": f"e{i}"})
             assert client.post(f"/v1/loops/shop/events/e{i}/reward", json={"reward": value}).json()["status"] == "kept"
-        engine, deadline = engine_of(client), time.monotonic() + 30
-        while engine.store.summary(1)["matured"] < len(sent):
-            assert time.monotonic() < deadline
-            engine.step()
-            time.sleep(0.05)
+        engine = engine_of(client)
+        engine.clock = lambda: time.time() + 4000.0
+        engine.step()
+        assert engine.store.summary(1)["matured"] == len(sent)
         answer = client.get(f"/v1/loops/shop/log?format={form}")
         if form == "parquet":
             rewards = pq.read_table(io.BytesIO(answer.content))["reward"].to_pylist()
@@ -155,3 +159,36 @@ def test_rewards_are_exported_within_their_range_and_kept_as_they_came(tmp_path:
             rewards = [row["reward"] if form == "ndjson" else -row["_label_cost"] for row in rows]
         assert rewards == [0.0, 0.25, 1.0]
         assert [client.get(f"/v1/loops/shop/events/e{i}").json()["reward"] for i in range(3)] == sent
+
+
+def test_parquet_has_no_more_columns_than_the_command_line_takes(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("offsettree.service.export.MOST_COLUMNS", 3)
+    assert write_log(lambda: engine.store.scan(1), tmp_path / "log.parquet", "parquet") == 90
+    names = pq.read_schema(tmp_path / "log.parquet").names
+    assert names == ["age", "city", "big", "action", "reward", "propensity", "eligible", "decision"]
+
+
+def test_a_policy_learned_from_lists_and_clashing_names_decides_by_them(tmp_path: Path) -> None:
+    """What a policy file is asked has the same columns as what it was learned from."""
+    clock, random = Clock(), np.random.default_rng(0)
+    engine = make_engine(tmp_path, clock, exploration="epsilon", epsilon=1.0)
+    contexts = [
+        {"tags": random.choice(["x", "y", "z"], 2, replace=False).tolist(), "action": str(random.choice(["p", "q"]))}
+        for _ in range(600)
+    ]
+    for i, context in enumerate(contexts):
+        answer = decide(engine, context, f"e{i}")
+        good = "c" if context["action"] == "q" else "b" if "x" in context["tags"] else "a"
+        reward(engine, f"e{i}", float(answer.action == good))
+    clock.now += 20
+    engine.step()
+    trees = ["--learner", "reward-regression", "--base", "boosting", "--out", str(tmp_path / "policy.ot"), "--json"]
+    for form in ("parquet", "ndjson"):
+        write_log(lambda: engine.store.scan(1), tmp_path / f"log.{form}", form)
+        assert main(["learn", str(tmp_path / f"log.{form}"), *trees]) == 0
+        decider, actions = FileDecider((tmp_path / "policy.ot").read_bytes()), [Action(each) for each in "abc"]
+        for tags, word, place in ((["x", "y"], "p", 1), (["y", "z"], "p", 0), (["z", "x"], "q", 2)):
+            assert decider.choose({"tags": tags, "action": word}, actions) == (place, None)
+    engine.close()

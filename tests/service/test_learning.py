@@ -100,6 +100,7 @@ def test_the_policy_beats_the_logging_policy_and_the_best_constant_within_5000_v
     facts = shop_engine.loops["demo"].learning.values.facts()
     assert facts["policy"] > max(facts["baseline"], facts["best_constant_value"])
     assert facts["gain_over_baseline"][0] > 0  # shown by the log alone
+    assert facts["gain_over_constant"][0] > 0
     low, high = facts["policy_interval"]
     assert low < facts["policy"] < high
     assert shop_engine.store.summary(1)["late"] > 0
@@ -230,6 +231,42 @@ def test_rows_before_the_training_do_not_count() -> None:
     candidate = Candidate(1, 1, 150, Fixed([1, 2]), LIMITS)
     candidate.add([row_of(0, 1, 1.0, number) for number in range(1, 201)], ["a"])
     assert candidate.over_running.n_rows == 50
+
+
+def test_a_candidate_is_valued_anew_when_another_policy_begins_to_decide(tmp_path: Path) -> None:
+    """Its gain over the former policy says nothing of its gain over the present one."""
+    clock = Clock()
+    engine = make_engine(tmp_path, clock, exploration="epsilon", epsilon=0.5, promote=False)
+    learning = engine.loops["shop"].learning
+    decide(engine, {"x": 0}, "before")
+    clock.now += 20
+    engine.step()
+    learning._consider(learning.store.versions(1)[0], Fixed([1, 2]))
+    first = learning.candidate
+    for number in range(30):
+        decide(engine, {"x": number % 2}, f"first {number}")
+    clock.now += 20
+    engine.step()
+    assert first is not None
+    assert first.over_running.n_rows == 30
+    decide(engine, {"x": 0}, "decided before the swap")
+    clock.now += 1
+    learning.snapshot(clock.now)  # the same policy goes on
+    assert learning.candidate is first
+    latest = engine.store.versions(1)[-1].version
+    learning.candidate = Candidate(7, 1, 0, Fixed([1, 2]), learning.limits)
+    engine.swap("shop", latest)
+    second = learning.candidate
+    assert second is not None
+    assert (second.version, second.number, second.over_running.n_rows) == (7, 2, 0)
+    clock.now += 1
+    for number in range(10):
+        decide(engine, {"x": number % 2}, f"second {number}")
+    clock.now += 20
+    engine.step()
+    assert second.over_running.n_rows == 10
+    learning.candidate = None
+    engine.close()
 
 
 def test_all_candidates_together_spend_alpha() -> None:

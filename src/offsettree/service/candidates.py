@@ -48,10 +48,15 @@ class Candidate:
         What it is.
     limits : Limits
         Of weights.
+    since : float, optional
+        When the running policy began to decide: rows decided by then tell about another one.
     """
 
-    def __init__(self, version: int, number: int, trained_to: int, decider: Decider, limits: Limits) -> None:
+    def __init__(
+        self, version: int, number: int, trained_to: int, decider: Decider, limits: Limits, since: float = -math.inf
+    ) -> None:
         self.limits = limits
+        self.since = since
         self.version = version
         self.number = number
         self.trained_to = trained_to
@@ -75,7 +80,8 @@ class Candidate:
         running: list[float] = []
         against: dict[str, list[float]] = {name: [] for name in self.over_constants}
         for row in rows:
-            if (row.decision.matured or 0) <= self.trained_to or row.is_fault or not self.limits.allow(row).any_action:
+            is_later = (row.decision.matured or 0) > self.trained_to and row.decision.time > self.since
+            if not is_later or row.is_fault or not self.limits.allow(row).any_action:
                 continue
             try:
                 if ask is None or self.decider.is_bounded:
@@ -124,6 +130,7 @@ class Candidate:
                 "version": self.version,
                 "number": self.number,
                 "trained_to": self.trained_to,
+                "since": self.since,
                 "fault": self.fault,
                 "earned": [self._earned, self._n_earned],
                 "running": self.over_running.state(),
@@ -133,7 +140,7 @@ class Candidate:
 
     def restore(self, kept: dict[str, Any]) -> None:
         """Take over the evidence of a decoded `state`."""
-        self.fault = kept.get("fault")
+        self.fault, self.since = kept.get("fault"), kept.get("since", 0.0)
         self.over_running.restore(kept["running"])
         self._earned, self._n_earned = kept["earned"]
         for name, state in kept["constants"].items():

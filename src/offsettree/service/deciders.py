@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from offsettree.policy_file import load
+from offsettree.facts import Facts, SetFacts
+from offsettree.policy_file import load_any
 from offsettree.service.features import Hashed, hashed
+from offsettree.service.flat import flat, flat_context
 from offsettree.service.learner import HashedLearner, Learner
 from offsettree.service.requests import Action
 
-__all__ = ["Decider", "FileDecider", "OnlineDecider", "hashed_action", "hashed_context", "make_decider"]
+__all__ = ["WARM_UP", "Decider", "FileDecider", "OnlineDecider", "hashed_action", "hashed_context", "make_decider"]
+
+
+WARM_UP = 20  # decisions: the first 16 of a process go without compiled code
 
 
 class Decider(Protocol):
@@ -67,7 +73,9 @@ class OnlineDecider:
 
 
 class FileDecider:
-    """Decides by a policy file; actions that it does not know are only explored.
+    """Decides by a policy file, over labels or over actions with features.
+
+    One over labels takes no action that it does not know: those are only explored.
 
     Parameters
     ----------
@@ -81,46 +89,42 @@ class FileDecider:
         with tempfile.NamedTemporaryFile(suffix=".ot") as file:
             file.write(data)
             file.flush()
-            self.policy = load(Path(file.name))
-        self._labels = {str(label): label for label in self.policy.actions_.tolist()}
-        every = [Action(each) for each in self._labels]
+            self.policy = load_any(Path(file.name))
+        self._over_sets = bool(getattr(self.policy, "takes_action_sets", False))
+        if self._over_sets:
+            log = Facts.read(self.policy.manifest.get("facts")).log
+            self._columns, self._features = log.features, (log.sets or SetFacts()).pair_features
+            every = [Action("a"), Action("b")]
+        else:
+            self._labels = {str(label): label for label in self.policy.actions_.tolist()}
+            every = [Action(each) for each in self._labels]
         for actions in (every, every[:-1]):  # kernels are compiled at their first use: not while somebody waits
             with suppress(Exception):
-                self.choose({}, actions)
+                for _ in range(WARM_UP):
+                    self.choose({}, actions)
 
     def choose(self, context: dict[str, Any], actions: list[Action]) -> tuple[int, list[float] | None]:
-        """Return the policy's choice among the actions that it knows."""
+        """Return the policy's choice among the actions that it can take."""
+        if self._over_sets:
+            return self._choose_by_features(context, actions), None
         known = [self._labels[action.id] for action in actions if action.id in self._labels]
         if not known:
             return -1, None
         available = None if len(known) == len(self._labels) else known
-        flat = flat_context(context) if self.policy.encoder is not None else context
-        choice = str(self.policy.decide(self._with_gaps(flat), available))
+        encoder = self.policy.encoder
+        row = context if encoder is None else _with_gaps(flat_context(context), encoder.names_in)
+        choice = str(self.policy.decide(row, available))
         return next(i for i, action in enumerate(actions) if action.id == choice), None
 
-    def _with_gaps(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the row with None for columns that it lacks: a context need not have all of them."""
-        if self.policy.encoder is None:
-            return row
-        return {name: row.get(name) for name in self.policy.encoder.names_in}
+    def _choose_by_features(self, context: dict[str, Any], actions: list[Action]) -> int:
+        told = [_with_gaps(flat(action.features or {}), self._features) | {"id": action.id} for action in actions]
+        choice = str(self.policy.decide(_with_gaps(flat_context(context), self._columns), told))
+        return next(i for i, action in enumerate(actions) if action.id == choice)
 
 
-def flat_context(context: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """Return a context as one flat row with dotted names, as it is exported.
-
-    Examples
-    --------
-    >>> flat_context({"age": 3, "user": {"city": "Rome"}})
-    {'age': 3, 'user.city': 'Rome'}
-    """
-    row: dict[str, Any] = {}
-    for key, value in context.items():
-        name = f"{above}.{key}" if above else key
-        if isinstance(value, dict):
-            row |= flat_context(value, name)
-        elif not isinstance(value, list):
-            row[name] = value
-    return row
+def _with_gaps(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the columns that a policy has learned from, None where the row lacks one; all if it does not name them."""
+    return {name: row.get(name) for name in names} if names else row
 
 
 def make_decider(kind: str, data: bytes) -> OnlineDecider | FileDecider:

@@ -83,6 +83,7 @@ def demo_settings(server: ServerSettings | None = None) -> Settings:
         actions=BANNERS,
         baseline="free-shipping",
         hold_back=0.05,
+        epsilon=0.2,  # more than is usual: enough to show within minutes what every constant action is worth
         waiting_time=3.0,
         snapshot_rows=250,
         snapshot_every=5.0,

@@ -150,9 +150,19 @@ class Engine:
 
     def step(self) -> int:
         """Let all loops learn from rows whose waiting time is over; return how many."""
+        self._count_together(self._counts())
         with self._learning:
             now = self.clock()
             return sum(loop.learning.step(now) for loop in self.loops.values())
+
+    def _counts(self) -> dict[str, int]:
+        """Return how many decisions all processes have made, for the explorers that count them."""
+        shared = [each for each in self.loops.values() if self.store.is_shared and each.counts_decisions]
+        return {each.record.name: int(self.store.summary(each.record.id)["decisions"]) for each in shared}
+
+    def _count_together(self, counts: dict[str, int]) -> None:
+        for name, count in counts.items():
+            self.loops[name].count = max(self.loops[name].count, count)
 
     async def step_soon(self) -> int:
         """Let all loops learn, in an event loop: in slices between requests, as a busy thread would hold them up."""
@@ -161,6 +171,7 @@ class Engine:
         done, now = 0, self.clock()
         if self.store.is_shared:
             await asyncio.to_thread(self._notice, now)
+            self._count_together(await asyncio.to_thread(self._counts))
         for loop in self.loops.values():
             rows = await self.writer.submit(loop.learning.settlement(now))
             for first in range(0, len(rows), ROWS_AT_ONCE):

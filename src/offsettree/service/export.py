@@ -15,18 +15,18 @@ from typing import Any
 import msgspec
 
 from offsettree.logs import write_table
-from offsettree.service.deciders import flat_context
+from offsettree.service.flat import flat, flat_context
 from offsettree.service.records import Decision
 from offsettree.service.requests import decode_context, encode
 
-__all__ = ["FORMATS", "clipped", "exported", "lines", "write_log"]
+__all__ = ["FORMATS", "clipped", "exported", "has_features", "lines", "write_log"]
 
 FORMATS = {
     "parquet": "application/vnd.apache.parquet",
     "ndjson": "application/x-ndjson",
     "dsjson": "application/x-ndjson",
 }
-OUR_COLUMNS = ("action", "reward", "propensity", "eligible", "decision")
+MOST_COLUMNS = 1000  # of contexts, in Parquet: those of the first rows; the command line takes no more
 CHUNK = 2000  # rows at once: of a row group, or of a part of lines
 LARGEST = 1 << 63
 
@@ -105,11 +105,16 @@ def _plain(row: Decision) -> dict[str, Any]:
 
 
 def _eligible(row: Decision) -> list[Any]:
-    """Return the ids of the actions that could be taken; with their features, if they have some by name."""
+    """Return the ids of the actions that could be taken; with their features, if they have some."""
     actions = msgspec.json.decode(row.actions)
-    if not any(isinstance(each, dict) and isinstance(each.get("features"), dict) for each in actions):
+    if not has_features(row):
         return [each if isinstance(each, str) else each["id"] for each in actions]
-    return [{**flat_context(each.get("features") or {}), "id": each["id"]} for each in actions]
+    return [{**flat(each.get("features") or {}), "id": each["id"]} for each in actions]
+
+
+def has_features(row: Decision) -> bool:
+    """Whether any action of a row has features: else its actions are stored as ids."""
+    return row.actions.startswith("[{")
 
 
 def _dsjson(row: Decision) -> dict[str, Any]:
@@ -141,7 +146,9 @@ def _write_parquet(rows: Callable[[], Iterable[Decision]], path: Path, eligible:
     last = 0
     for row in exported(rows()):
         last = max(last, row.matured or 0)
-        for name, value in _context_columns(row).items():
+        for name, value in flat_context(decode_context(row.context)).items():
+            if name not in kinds and len(kinds) >= MOST_COLUMNS:
+                continue
             kinds.setdefault(name, set()).add(type(value))
             if type(value) is int and not -LARGEST <= value < LARGEST:
                 large.add(name)
@@ -151,11 +158,6 @@ def _write_parquet(rows: Callable[[], Iterable[Decision]], path: Path, eligible:
     again = (row for row in exported(rows()) if (row.matured or 0) <= last)
     target = path if path.suffix == ".parquet" else path.with_suffix(".parquet")
     return write_table(target, _tables(again, schema))
-
-
-def _context_columns(row: Decision) -> dict[str, Any]:
-    context = flat_context(decode_context(row.context))
-    return {name: value for name, value in context.items() if name not in OUR_COLUMNS}
 
 
 def _schema(kinds: dict[str, set[type]], large: set[str], lists: list[str]) -> Any:
@@ -189,7 +191,7 @@ def _tables(rows: Iterator[Decision], schema: Any) -> Iterator[Any]:
         is_first = False
         columns: dict[str, list[Any]] = {name: [] for name in schema.names}
         for row in part:
-            values = _context_columns(row) | {
+            values = flat_context(decode_context(row.context)) | {
                 "action": row.action,
                 "reward": row.reward,
                 "propensity": row.probability,

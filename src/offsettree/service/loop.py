@@ -315,6 +315,11 @@ class Loop:
         self.learning.close()
 
     @property
+    def counts_decisions(self) -> bool:
+        """Whether its explorer counts decisions: epoch-greedy."""
+        return self.settings.exploration == "epoch-greedy"
+
+    @property
     def decider(self) -> Decider:
         """What decides now."""
         return self.learning.running.decider

@@ -39,6 +39,7 @@ button { font: inherit; font-size: .85rem; color: var(--new); background: var(--
 .spark rect.new { fill: var(--new); }
 #value-chart { overflow: hidden; margin-bottom: 10px; }
 .wide { overflow-x: auto; }
+.wide th, .wide td { overflow-wrap: normal; word-break: normal; }
 .meter { background: var(--line); border-radius: 4px; height: 10px; min-width: 60px; overflow: hidden; }
 .meter i { display: block; height: 100%; background: var(--new); }
 """

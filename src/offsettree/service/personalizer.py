@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -135,7 +136,7 @@ class Personalizer:
                 defer=bool(asked.defer_activation),
             ),
         )
-        row = self.engine.store.find(loop.record.id, answer.event_id)
+        row = await asyncio.to_thread(self.engine.store.find, loop.record.id, answer.event_id)
         chances = dict.fromkeys((action.id for action in asked.actions), 0.0)
         if row is not None:
             eligible = [action.id for action in asked.actions if action.id not in excluded]

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from offsettree.exceptions import ParameterError
+from offsettree.registry import POLICIES
 from offsettree.service.engine import Engine
-from offsettree.service.export import clipped, exported, write_log
+from offsettree.service.export import clipped, exported, has_features, write_log
 from offsettree.service.loop import Loop
 from offsettree.service.records import Decision
 from offsettree.service.settings import seconds
@@ -98,12 +99,10 @@ class Trainer:
             rows = exported(self.engine.store.scan(loop.record.id))
             return clipped((row for row in rows if (row.matured or 0) <= trained_to), (low, high))
 
-        # A policy file of a loop chooses among labels: its log is to be read as one of labels, too.
-        n_rows = write_log(rows, folder / "log.parquet", "parquet", eligible=False)
+        n_rows, command = _write_for_learn(rows, folder, loop.settings.learn_options)
         if n_rows < FEWEST_ROWS:
             raise ParameterError(f"there must be {FEWEST_ROWS} matured rows to learn from; there are {n_rows}.")
-        command = [sys.executable, "-m", "offsettree.cli", "learn", "log.parquet", "--out", "policy.ot", "--json"]
-        command += ["--labels"]  # exclusions are masks; a loop decides by files over labels
+        command = [sys.executable, "-m", "offsettree.cli", "learn", *command, "--out", "policy.ot", "--json"]
         command += ["--action", "action", "--reward", "reward", "--propensity", "propensity"]
         command += ["--reward-range", repr(low), repr(high), *loop.settings.learn_options]
         with (folder / "errors.txt").open("wb") as errors:
@@ -122,3 +121,36 @@ class Trainer:
             raise ParameterError(f"offsettree learn ended with code {code}: {said}")
         data = (folder / "policy.ot").read_bytes()
         return self.engine.add_candidate(loop.record.name, data, trained_to, f"learned from {n_rows:,} rows")
+
+
+def _write_for_learn(
+    rows: Callable[[], Iterator[Decision]], folder: Path, options: Sequence[str]
+) -> tuple[int, list[str]]:
+    """Write a log in the form that suits its actions; return the number of rows, and arguments of `learn`.
+
+    Actions with features are learned about by these, others by their ids. Where not all rows had the same actions, the
+    eligible ones are read beside each row.
+    """
+    first, by_features, varies = None, False, False
+    for row in rows():
+        first = first or row.actions
+        by_features |= has_features(row)
+        varies |= row.actions != first
+        if by_features:
+            break
+    if _takes_rows_one_by_one(options):
+        by_features = varies = False
+    form = "ndjson" if by_features else "parquet"
+    n_rows = write_log(rows, folder / f"log.{form}", form, eligible=varies)
+    arguments = [f"log.{form}"]
+    if by_features or varies:
+        arguments += ["--eligible", "eligible"]
+    return n_rows, arguments if by_features else [*arguments, "--labels"]
+
+
+def _takes_rows_one_by_one(options: Sequence[str]) -> bool:
+    """Whether `learn` is told to use a learner of labels that reads no eligible actions."""
+    if "--learner" not in options[:-1]:
+        return False
+    entry = POLICIES.known().get(options[options.index("--learner") + 1])
+    return entry is not None and entry.online and not entry.over_sets

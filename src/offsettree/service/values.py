@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from offsettree.service.constants import ConstantGains
 from offsettree.service.rows import MaturedRow
 from offsettree.service.settings import LoopSettings
 from offsettree.service.wealth import GAINS, VALUES, Wealth
@@ -19,6 +20,7 @@ LEVEL = 0.95
 MOST_ACTIONS = 200
 MOST_POINTS = 400
 USUAL_ACTIONS = 50  # eligible at most, where the settings name none
+WEALTH = ("policy", "over_baseline", "over_leader", "over_constants")
 FEW = 20  # times that an action must have been taken to lead
 
 
@@ -86,7 +88,8 @@ class LoopValues:
         self.policy = Wealth(VALUES, 0.0, limits.greedy)
         # Over the held-back share; in apprentice mode, over the caller.
         self.over_baseline = limits.wealth("held")
-        self.over_constant = limits.wealth("any_action")
+        self.over_leader = limits.wealth("any_action")  # the constant that led: from above, as the best is no worse
+        self.over_constants = ConstantGains(limits.wealth("any_action"))
         self.baseline = 0.0
         self.constants: dict[str, list[float]] = {}  # times taken, sums of weights, of weighted rewards
         self.history: list[list[float]] = []
@@ -95,7 +98,7 @@ class LoopValues:
         """Count matured rows. The constant that leads is chosen before them: its gain stays a fair game."""
         leader = self.best_constant
         usual = self.served / self.n_rows if self.n_rows else 0.5
-        policy, over_baseline, over_constant = [], [], []
+        policy, over_baseline, over_leader = [], [], []
         for row in rows:
             self.last = max(self.last, row.decision.matured or 0)
             if row.is_fault or row.greedy < 0 or row.exploration.slot > 0:
@@ -115,11 +118,13 @@ class LoopValues:
                 policy.append(weight * row.share)
             if allowed.greedy and allowed.held:
                 over_baseline.append((weight - row.held_back_weight()) * (row.share - usual))
-            if leader is not None and allowed.any_action:
-                over_constant.append(gain(row, row.greedy, row.taken_by_constant(leader), usual))
+            if allowed.any_action:
+                self.over_constants.add(row, usual)
+                if leader is not None:
+                    over_leader.append(gain(row, row.greedy, row.taken_by_constant(leader), usual))
         self.policy.add(np.array(policy))
         self.over_baseline.add(np.array(over_baseline))
-        self.over_constant.add(np.array(over_constant))
+        self.over_leader.add(np.array(over_leader))
         self._note(now)
 
     def _count_constant(self, row: MaturedRow) -> None:
@@ -144,6 +149,11 @@ class LoopValues:
         _, weights, earned = self.constants[name]
         return earned / weights
 
+    def _over_constant(self) -> tuple[float, float]:
+        """Return the interval of the gain over the best constant."""
+        low = self.over_constants.lower_end(LEVEL)
+        return low, max(low, self.over_leader.ends(LEVEL)[1])
+
     def _note(self, now: float) -> None:
         """Keep a point of the history now and then; the older ones get sparser."""
         if self.n_rows == 0 or (self.history and self.n_rows < self.history[-1][1] * 1.01 + 10):
@@ -161,7 +171,7 @@ class LoopValues:
                 self.baseline / self.n_rows,
                 self.constant_value(best) if best is not None else float("nan"),
                 *self.over_baseline.ends(LEVEL),
-                *self.over_constant.ends(LEVEL),
+                *self._over_constant(),
             ]
         )
         if len(self.history) > MOST_POINTS:
@@ -181,14 +191,14 @@ class LoopValues:
             "gain_over_baseline": self.over_baseline.ends(LEVEL),
             "best_constant": best,
             "best_constant_value": None if best is None else self.constant_value(best),
-            "gain_over_constant": self.over_constant.ends(LEVEL) if self.over_constant.n_rows else None,
+            "gain_over_constant": self._over_constant() if self.over_leader.n_rows else None,
             "level": LEVEL,
         }
 
     def state(self) -> bytes:
         """Return all that must survive a restart."""
         plain = {name: getattr(self, name) for name in ("last", "n_rows", "served", "baseline", "constants", "history")}
-        wealth = {name: getattr(self, name).state() for name in ("policy", "over_baseline", "over_constant")}
+        wealth = {name: getattr(self, name).state() for name in WEALTH}
         return msgspec.msgpack.encode(plain | wealth)
 
     def restore(self, data: bytes) -> None:
@@ -196,8 +206,9 @@ class LoopValues:
         kept = msgspec.msgpack.decode(data)
         for name in ("last", "n_rows", "served", "baseline", "constants", "history"):
             setattr(self, name, kept[name])
-        for name in ("policy", "over_baseline", "over_constant"):
-            getattr(self, name).restore(kept[name])
+        for name in WEALTH:
+            if name in kept:  # not all are in a state of an earlier release
+                getattr(self, name).restore(kept[name])
 
 
 def gain(row: MaturedRow, new: int, old: int, usual: float) -> float:

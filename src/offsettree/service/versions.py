@@ -12,7 +12,7 @@ import msgspec
 from offsettree.exceptions import ParameterError
 from offsettree.service.asking import Asker
 from offsettree.service.candidates import Candidate
-from offsettree.service.deciders import Decider, OnlineDecider, make_decider
+from offsettree.service.deciders import WARM_UP, Decider, OnlineDecider, make_decider
 from offsettree.service.health import Health
 from offsettree.service.learner import HashedLearner
 from offsettree.service.records import AddVersion, LoopRecord, PutState, Swap, SwapRecord, Version
@@ -66,6 +66,7 @@ class Versions:
         self.learner = HashedLearner(settings.bits)
         self.candidate: Candidate | None = None
         self.n_candidates = 0
+        self.changed = 0.0  # when another policy began to decide; snapshots of the online learner are the same one
         self.last = 0  # the last matured row learned from
         self.left_out = 0  # rows that could not be learned from
         self.online_version = 0
@@ -83,7 +84,7 @@ class Versions:
         self.values.restore(kept["values"])
         self.last, self.online_version, self.n_candidates = kept["last"], kept["online"], kept["n_candidates"]
         self.snapshot_rows, self.left_out = kept["snapshot_rows"], kept.get("left_out", 0)
-        self.candidate, self.offered = None, kept.get("offered", 0)
+        self.candidate, self.offered, self.changed = None, kept.get("offered", 0), kept.get("changed", 0.0)
         if "offered" not in kept:  # of an earlier release
             self.offered = max((each.version for each in self.store.versions(self.record.id)), default=0)
         if kept["candidate"] is not None:
@@ -148,6 +149,7 @@ class Versions:
             "snapshot_rows": self.snapshot_rows,
             "left_out": self.left_out,
             "offered": self.offered,
+            "changed": self.changed,
             "last_swap": self.last_swap if last_swap is None else last_swap,
             "learner": self.learner.state(),
             "values": self.values.state(),
@@ -198,22 +200,26 @@ class Versions:
         return self.running
 
     def _ready(self, version: Version, now: float) -> Running:
-        """Return a version as what is to decide; it is no candidate any more."""
+        """Return a version as what is to decide. Another candidate is valued anew: its gain is over another policy."""
         running = self._running(version)
-        if self.candidate is not None and self.candidate.version == version.version:
-            self.candidate = None
+        self.changed = now
+        if self.candidate is not None:
+            former, self.candidate = self.candidate, None
+            if former.version != version.version:
+                self._value_anew(former.version, max(former.trained_to, self.last), former.decider)
         self._warm_up(running.decider)
         self.snapshot_time, self.snapshot_rows = now, self.learner.n_rows
         return running
 
     def _warm_up(self, decider: Decider) -> None:
-        """Ask once before it counts: kernels are compiled at their first use."""
+        """Ask some times before it counts: kernels are compiled when they are first used."""
         for decision in self.store.matured(self.record.id, max(self.last - 1, 0), 1):
             try:
                 row = MaturedRow(decision, self.settings.reward_range)
             except Exception:  # noqa: S112 - it was left out of learning, too
                 continue
-            decider.choose(row.context, row.actions)
+            for _ in range(WARM_UP):
+                decider.choose(row.context, row.actions)
 
     def add_candidate(self, data: bytes, trained_to: int, note: str, now: float) -> int:
         """Take a learned policy file as the loop's candidate, in the place of a former one; return its version.
@@ -231,10 +237,13 @@ class Versions:
 
     def _consider(self, version: Version, decider: Decider) -> None:
         """Value a version as a candidate on rows that mature from now on."""
-        self.n_candidates += 1
         self.offered = max(self.offered, version.version)
-        known = max(version.trained_to, self.last)
-        self.candidate = Candidate(version.version, self.n_candidates, known, decider, self.limits)
+        self._value_anew(version.version, max(version.trained_to, self.last), decider)
+
+    def _value_anew(self, version: int, trained_to: int, decider: Decider) -> None:
+        """Begin to value a candidate; each beginning spends a share of alpha."""
+        self.n_candidates += 1
+        self.candidate = Candidate(version, self.n_candidates, trained_to, decider, self.limits, self.changed)
 
     def _promote(self, now: float) -> None:
         candidate = self.candidate

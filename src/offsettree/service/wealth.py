@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 __all__ = ["GAINS", "VALUES", "Wealth"]
 
-BETS = np.array([0.004, 0.016, 0.06, 0.25, 0.7])
+BETS = np.array([0.016, 0.06, 0.2, 0.5, 0.9])
 LEAST_LEFT = 1e-12  # of the wealth after one row: a bet never loses everything
+WAITING = 256  # terms that are kept before they are counted: many at once are counted faster
 MULTIPLIED = 16  # rows whose factors are multiplied before a logarithm is taken: from 1e-192 on, a float holds them
 _STEPS = np.linspace(-1, 1, 121)
 GAINS = np.sign(_STEPS) * _STEPS**2  # denser around 0
@@ -51,7 +52,9 @@ class Wealth:
         self.total = 0.0
         self._below = np.zeros((len(BETS), len(grid)))  # logarithms of wealth, against means up to m
         self._above = np.zeros((len(BETS), len(grid)))
-        # Per side: the sign, the bets over the most that each can lose, and what a term of 0 adds.
+        self._waiting: list[Floats] = []
+        self._n_waiting = 0
+        # Per side: the bets over the most that each can lose, with a sign, and what a term of 0 adds.
         self._sides = []
         for sign, far in ((1.0, least), (-1.0, most)):
             rates = sign * BETS[:, np.newaxis] / np.maximum(sign * (grid - far), 1e-9)
@@ -68,30 +71,51 @@ class Wealth:
             return
         self.n_rows += len(terms)
         self.total += float(terms.sum())
+        self._waiting.append(terms)
+        self._n_waiting += len(terms)
+        if self._n_waiting >= WAITING:
+            self._count()
+
+    def _count(self) -> None:
+        if self._waiting:
+            terms = np.concatenate(self._waiting)
+            self._waiting, self._n_waiting = [], 0
+            self._below += self.logs(terms)
+            self._above += self.logs(terms, above=True)
+
+    def logs(self, terms: Floats, *, above: bool = False) -> Floats:
+        """Return what terms add to the logarithms of wealth on one side."""
+        rates, of_zero = self._sides[above]
         others = terms[terms != 0]  # most terms are 0, where two policies agree or nothing was earned
-        for wealth, (rates, of_zero) in zip((self._below, self._above), self._sides, strict=True):
-            wealth += (len(terms) - len(others)) * of_zero
-            for first in range(0, len(others), MULTIPLIED):
-                gaps = others[first : first + MULTIPLIED, np.newaxis, np.newaxis] - self.grid
-                factors = np.maximum(1 + rates * gaps, LEAST_LEFT)
-                wealth += np.log(np.multiply.reduce(factors, axis=0))
+        logs = (len(terms) - len(others)) * of_zero
+        for first in range(0, len(others), MULTIPLIED):
+            factors = rates * (others[first : first + MULTIPLIED, np.newaxis, np.newaxis] - self.grid)
+            factors += 1
+            np.maximum(factors, LEAST_LEFT, out=factors)
+            logs = logs + np.log(np.multiply.reduce(factors, axis=0))
+        return logs
+
+    def lower_end(self, logs: Floats, level: float) -> float:
+        """Return the lower end of an interval of two sides for logarithms of wealth against means up to m."""
+        shown = np.flatnonzero(_pooled(logs) >= np.log(2 / (1 - level)))
+        return float(self.grid[shown[-1] if len(shown) else 0])
 
     def log_wealth(self, at: int, *, above: bool = False) -> float:
         """Return the logarithm of the wealth against one mean of the grid."""
-        logs = (self._above if above else self._below)[:, at]
-        return float(np.logaddexp.reduce(logs) - np.log(len(BETS)))
+        self._count()
+        return float(_pooled(self._above if above else self._below)[at])
 
     def ends(self, level: float) -> tuple[float, float]:
         """Return the interval that holds at all times with this probability."""
-        goal = np.log(2 / (1 - level))
-        below = np.logaddexp.reduce(self._below, axis=0) - np.log(len(BETS)) >= goal
-        above = np.logaddexp.reduce(self._above, axis=0) - np.log(len(BETS)) >= goal
-        low = float(self.grid[np.flatnonzero(below)[-1]]) if below.any() else float(self.grid[0])
-        high = float(self.grid[np.flatnonzero(above)[0]]) if above.any() else float(self.grid[-1])
+        self._count()
+        low = self.lower_end(self._below, level)
+        shown = np.flatnonzero(_pooled(self._above) >= np.log(2 / (1 - level)))
+        high = float(self.grid[shown[0] if len(shown) else -1])
         return low, max(low, high)
 
     def state(self) -> dict[str, Any]:
         """Return all of it as what JSON can hold."""
+        self._count()
         return {
             "n_rows": self.n_rows,
             "total": self.total,
@@ -105,3 +129,8 @@ class Wealth:
         if below.shape == self._below.shape == above.shape:
             self.n_rows, self.total = int(state["n_rows"]), float(state["total"])
             self._below, self._above = below, above
+
+
+def _pooled(logs: Floats) -> Floats:
+    """Return the logarithm of the wealth that all bets have together, against each mean."""
+    return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(BETS)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -37,11 +38,15 @@ def test_offline_learning_is_at_least_as_good_as_the_online_policy_that_made_the
         visit_shop(engine, clock, N_VISITORS, seed=seed)
         online.append(true_value(policy_of(engine)))
         assert online[-1] > max(BEST_CONSTANT, UNIFORM) + 0.05
-        assert engine.loops["demo"].learning.values.facts()["gain_over_baseline"][0] > 0
+        facts = engine.loops["demo"].learning.values.facts()
+        assert facts["gain_over_baseline"][0] > 0
         store = engine.store
         assert write_log(lambda store=store: store.scan(1), folder / "log.parquet", "parquet") == N_VISITORS  # type: ignore[misc]
         engine.close()
         assert main(["learn", "log.parquet", "--learner", "reward-boosting", "--out", "policy.ot", "--json"]) == 0
         offline.append(true_value(load("policy.ot").decide))
+        shown = {name: [round(end, 3) for end in facts[f"gain_over_{name}"]] for name in ("baseline", "constant")}
+        values = f"online {online[-1]:.3f}, offline {offline[-1]:.3f}, best constant {BEST_CONSTANT:.3f}"
+        sys.stdout.write(f"\nshop {seed}, {N_VISITORS:,} visitors, true values: {values}; bands of gains: {shown}\n")
     assert np.mean(offline) >= np.mean(online)
     assert (np.array(offline) >= np.array(online) - 0.001).all()

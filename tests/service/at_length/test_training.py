@@ -23,6 +23,7 @@ def test_a_candidate_is_learned_in_a_process_of_its_own_valued_later_and_run_by_
     assert candidate is not None
     assert candidate.over_running.n_rows == 0
     visit_shop(engine, clock, 500, seed=7)
+    assert candidate.fault is None
     assert learning.candidate is None or candidate.over_running.n_rows == 500
     former = engine.swap("demo", candidate.version)
     assert engine.loops["demo"].learning.running.kind == "learned"

@@ -8,6 +8,9 @@
   if (rows.length < 2) return;
   const column = (i) => rows.map((row) => row[i]);
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  // The first points have bands that are wide: the others say how high the chart is.
+  const shown = rows.slice(Math.floor(rows.length / 4)).flatMap((row) => row.slice(3, 8)).filter((each) => each !== null);
+  const [least, most] = [Math.min(...shown), Math.max(...shown)];
   let chart = null;
   function draw() {
     if (chart) chart.destroy();
@@ -24,7 +27,7 @@
       width: place.clientWidth,
       height: Math.min(340, Math.max(220, place.clientWidth * 0.4)),
       cursor: { y: false },
-      scales: { y: { range: (u, low, high) => [Math.max(0, low - 0.02), high + 0.02] } },
+      scales: { y: { range: () => [Math.max(0, least - 0.02), most + 0.02] } },
       axes: [times, axis],
       series: [
         {},
