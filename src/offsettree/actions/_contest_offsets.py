@@ -39,7 +39,10 @@ def _between(predicted: NDArray[np.float64], contests: Contests) -> NDArray[np.f
 
 
 def _predicted(log: ActionLog, x: Matrix, a: Matrix, seed: int) -> NDArray[np.float64]:
-    """Return the reward of every pair as a ridge regression predicts it that has not learned from the pair's row."""
+    """Return the reward of every pair as a ridge regression predicts it that has not learned from the pair's row.
+
+    But for the mean of all rewards and the penalty, which are those of all rows.
+    """
     n_x, n_a, n_rows = x.shape[1], a.shape[1], len(log.scaled)
     products, weight = with_products(n_x, n_a), np.ones(n_rows)
     table = design(x, a[log.pair], products)

@@ -27,7 +27,8 @@ class ActionOffsetTree(BaseActionPolicy):
     Each row has a balanced tree over its own eligible actions. A contest is decided by one classifier per height above
     the leaves, from the context and the features of the two actions that meet. Swapping the two flips the answer. It
     is trained by Algorithm 2: from the leaves up, by the rows whose logged action won all contests below. Theorem 4.1
-    holds, with the largest number of eligible actions in the place of k.
+    holds for ``offset=0.5``, with the largest number of eligible actions in the place of k; with other offsets its
+    bound is up to twice as large.
 
     Parameters
     ----------
