@@ -66,7 +66,7 @@ class ActionTable:
         if since is None and len(set(self.ids.tolist())) < len(self.ids):
             values, counts = np.unique(self.ids.astype(str), return_counts=True)
             raise ActionError(
-                f"every id must have one row in {where}; {values[counts.argmax()]!r} has {counts.max()} "
+                f"every id must have one row in {where}; {str(values[counts.argmax()])!r} has {counts.max()} "
                 f"({counted((counts > 1).sum(), 'such id')}). Keep one row of each; where features changed over time, "
                 "name the column of times from when on they hold: ",
                 ITEM_SINCE,
