@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from offsettree.actions._encoding import n_products
 from offsettree.actions._grouped_ridge import N_FOLDS, GroupedRidge, folds_of
-from offsettree.actions._pair_scores import BoostedPairs, design, empty_trees
+from offsettree.actions._pair_scores import BoostedPairs, as_products, design, empty_trees
 from offsettree.learners import Bins
 from offsettree.reductions.boosting import BoostedLog, BoostedModel, BoostingSettings, boost
 
-__all__ = ["as_products", "boost_folds", "fit_boosted_pairs"]
+__all__ = ["boost_folds", "fit_boosted_pairs", "with_products"]
 
 MOST_PRODUCTS = 1500
 MOST_CHOICES = 400  # columns, for which several scales are tried
@@ -37,10 +37,10 @@ def fit_boosted_pairs(
     that were not learned from: new ones will come. Trees are boosted once without each fold of ids, and averaged.
     """
     n_x, n_a = x.shape[1], a.shape[1]
-    with_products = n_x + n_products(n_x, n_a) <= MOST_PRODUCTS
-    table, fold = design(x, a, with_products), folds_of(ids, seed)
+    has_products = with_products(n_x, n_a)
+    table, fold = design(x, a, has_products), folds_of(ids, seed)
     ridge = GroupedRidge().fit(table, reward, weight, fold, _scales(n_x, n_a, table.shape[1]))
-    linear = as_products(ridge.coef, n_x, n_a, with_products=with_products)
+    linear = as_products(ridge.coef, n_x, n_a, with_products=has_products, n_directions=N_DIRECTIONS)
     level = float(ridge.level - ridge.center @ ridge.coef)
     n_columns = n_x + n_a + 4 * linear["to_x"].shape[1] + 1
     without = BoostedPairs(linear, level, empty_trees(n_columns))
@@ -54,6 +54,11 @@ def fit_boosted_pairs(
     held_out = [fold == each for each in range(min(n_boosted, N_FOLDS))]
     nobody = np.zeros(len(reward), dtype=np.int32)
     return BoostedPairs(linear, level, boost_folds(columns, start, nobody, 1, reward, weight, held_out, settings, seed))
+
+
+def with_products(n_x: int, n_a: int) -> bool:
+    """Return whether a linear model of all products is small enough to be solved."""
+    return n_x + n_products(n_x, n_a) <= MOST_PRODUCTS
 
 
 def _scales(n_x: int, n_a: int, n_columns: int) -> list[Column]:
@@ -115,23 +120,6 @@ def _mean_of(models: list[BoostedModel], n_columns: int, n_outputs: int) -> dict
 
 def _least_rows(n_rows: int) -> int:
     return int(min(max(n_rows / 250, 5), 20))
-
-
-def as_products(
-    coef: Column, n_x: int, n_a: int, *, with_products: bool, n_directions: int = N_DIRECTIONS
-) -> dict[str, NDArray[Any]]:
-    """Return the coefficients of the design as the fields of `_kernels_pairs.Products`."""
-    of_x, of_a = coef[:n_x].copy(), coef[n_x : n_x + n_a].copy()
-    if not with_products:
-        none = {"met": np.zeros((0, n_a)), "squares": np.zeros((0, n_a))}
-        return {"of_x": of_x, "of_a": of_a, **none, "to_x": np.zeros((n_x, 0)), "to_a": np.zeros((n_a, 0))}
-    met = coef[n_x + n_a : n_x + n_a + n_x * n_a].reshape(n_x, n_a).copy()
-    squares = np.zeros((n_a, n_a))
-    squares[np.triu_indices(n_a)] = coef[n_x + n_a + n_x * n_a :]
-    left, _, right = np.linalg.svd(met, full_matrices=False)
-    to_x = np.ascontiguousarray(left[:, :n_directions])
-    to_a = np.ascontiguousarray(right[:n_directions].T)
-    return {"of_x": of_x, "of_a": of_a, "met": met, "squares": squares, "to_x": to_x, "to_a": to_a}
 
 
 def _tree_columns(model: BoostedPairs, x: Matrix, a: Matrix, n_columns: int) -> Matrix:

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
-from offsettree.actions._boosting import as_products
 from offsettree.actions._contest_models import (
     ContestModel,
     LearnedContest,
@@ -19,7 +18,7 @@ from offsettree.actions._contest_models import (
     Undecided,
     both_ways,
 )
-from offsettree.actions._pair_scores import BoostedPairs, empty_trees
+from offsettree.actions._pair_scores import linear_pairs
 from offsettree.actions._tournament import Contests
 from offsettree.exceptions import ParameterError
 from offsettree.learners import Costing
@@ -72,7 +71,7 @@ class ContestLearner:
         self.models.append(_flat(self.estimators[-1], self.inputs, x.shape[1], a.shape[1]))
 
     def _trained(self, table: Matrix, label: NDArray[np.int64], weight: NDArray[np.float64]) -> Any:
-        model = LogisticRegression(C=0.05, fit_intercept=False, max_iter=1000)
+        model = LogisticRegression(C=0.01, fit_intercept=False, max_iter=1000)
         if self.estimator is not None:
             model = clone(self.estimator)
         if not has_fit_parameter(model, "sample_weight"):
@@ -92,6 +91,5 @@ def _flat(model: Any, inputs: str, n_x: int, n_a: int) -> ContestModel:
     if inputs == "difference" and isinstance(flat, LinearScores):
         # What is added to both sides does not count: the margin is the difference of two scores.
         weights = 2 * np.concatenate([np.zeros(n_x), flat.planes.weights[1] - flat.planes.weights[0]])
-        linear = as_products(weights, n_x, n_a, with_products=True, n_directions=0)
-        return ScoredContest(BoostedPairs(linear, 0.0, empty_trees(n_x + n_a + 1)))
+        return ScoredContest(linear_pairs(weights, n_x, n_a, 0.0, products=True))
     return TableContest(flat, inputs)

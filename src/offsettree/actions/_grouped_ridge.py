@@ -53,11 +53,16 @@ class GroupedRidge:
 
     def left_out(self, table: Matrix, reward: Column, weight: Column, fold: NDArray[np.intp]) -> Column:
         """Predict the reward of each row of the log by a model that did not learn from its fold."""
-        moments = _Moments(table - self.center, reward - self.level, weight, fold)
         found = np.empty(len(reward))
-        for each in range(N_FOLDS):
-            found[fold == each] = moments.left_out(each, self.scale, np.array([self.penalty]))[:, 0]
+        for each, coef in enumerate(self.coefs_without(table, reward, weight, fold)):
+            rows = fold == each
+            found[rows] = (table[rows] - self.center) @ coef
         return self.level + found
+
+    def coefs_without(self, table: Matrix, reward: Column, weight: Column, fold: NDArray[np.intp]) -> list[Column]:
+        """Return for each fold the coefficients of a model that did not learn from it."""
+        moments = _Moments(table - self.center, reward - self.level, weight, fold)
+        return [moments.without(each, self.scale, np.array([self.penalty]))[:, 0] for each in range(N_FOLDS)]
 
 
 class _Moments:
@@ -75,8 +80,11 @@ class _Moments:
 
     def left_out(self, fold: int, scale: Column, penalties: Column) -> Matrix:
         """Return what models of the other folds, one per penalty, predict for a fold."""
-        coef = _solve(self.gram - self.grams[fold], self.product - self.sums[fold], scale, penalties)
-        return np.asarray(self.table[self.fold == fold] @ coef)
+        return np.asarray(self.table[self.fold == fold] @ self.without(fold, scale, penalties))
+
+    def without(self, fold: int, scale: Column, penalties: Column) -> Matrix:
+        """Return the coefficients of models of the other folds, in columns."""
+        return _solve(self.gram - self.grams[fold], self.product - self.sums[fold], scale, penalties)
 
 
 def _solve(gram: Matrix, product: Column, scale: Column, penalties: Column) -> Matrix:

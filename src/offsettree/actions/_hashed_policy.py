@@ -50,7 +50,9 @@ class HashedActionPolicy(BaseActionPolicy):
         action_sets: ActionSets | None = None,
     ) -> Self:
         """Learn from further rows; the parameters are those of `fit`."""
-        self._learn_log(judge_log(X, action, reward, propensity, action_sets, self.reward_range))
+        log = judge_log(X, action, reward, propensity, action_sets, self.reward_range)
+        self._learn_log(log)
+        self._remember(log, self._trained_on)
         return self
 
     def learn(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> Self:

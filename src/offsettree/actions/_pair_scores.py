@@ -19,7 +19,10 @@ __all__ = [
     "LearnerScores",
     "PairScores",
     "TableScores",
+    "as_products",
+    "design",
     "empty_trees",
+    "linear_pairs",
     "read_pair_scores",
     "read_trees",
     "stack_products",
@@ -201,6 +204,29 @@ def stack_products(models: list[BoostedPairs | None], n_x: int, n_a: int) -> Any
                 stacked[name][height] = array
     level: Any = np.array([0.0 if model is None else model.level for model in models])
     return Products(level, **stacked, to_x=np.zeros((n_x, 0)), to_a=np.zeros((n_a, 0)))
+
+
+def as_products(
+    coef: NDArray[np.float64], n_x: int, n_a: int, *, with_products: bool, n_directions: int
+) -> dict[str, NDArray[Any]]:
+    """Return the coefficients of the design as the fields of `_kernels_pairs.Products`."""
+    of_x, of_a = coef[:n_x].copy(), coef[n_x : n_x + n_a].copy()
+    if not with_products:
+        none = {"met": np.zeros((0, n_a)), "squares": np.zeros((0, n_a))}
+        return {"of_x": of_x, "of_a": of_a, **none, "to_x": np.zeros((n_x, 0)), "to_a": np.zeros((n_a, 0))}
+    met = coef[n_x + n_a : n_x + n_a + n_x * n_a].reshape(n_x, n_a).copy()
+    squares = np.zeros((n_a, n_a))
+    squares[np.triu_indices(n_a)] = coef[n_x + n_a + n_x * n_a :]
+    left, _, right = np.linalg.svd(met, full_matrices=False)
+    to_x = np.ascontiguousarray(left[:, :n_directions])
+    to_a = np.ascontiguousarray(right[:n_directions].T)
+    return {"of_x": of_x, "of_a": of_a, "met": met, "squares": squares, "to_x": to_x, "to_a": to_a}
+
+
+def linear_pairs(coef: NDArray[np.float64], n_x: int, n_a: int, level: float, *, products: bool) -> BoostedPairs:
+    """Return the scores of a linear model of the design, without trees."""
+    linear = as_products(coef, n_x, n_a, with_products=products, n_directions=0)
+    return BoostedPairs(linear, float(level), empty_trees(n_x + n_a + 1))
 
 
 def empty_trees(n_columns: int, n_outputs: int = 1) -> Arrays:

@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 
 from offsettree.logs import ActionSets
 
-__all__ = ["Contests", "Decide", "climb", "leaves_in_order", "n_rounds", "play", "seeded_of_one", "seeded_order"]
+__all__ = [
+    "Contests",
+    "Decide",
+    "Offset",
+    "climb",
+    "leaves_in_order",
+    "n_rounds",
+    "play",
+    "seeded_of_one",
+    "seeded_order",
+]
 
 Pairs = NDArray[np.intp]
 MOST_KEPT = 1 << 12  # positions whose order is not drawn again
@@ -35,6 +45,8 @@ class Contests:
 
 # From the height, from 1 on, and contests to whether the left one wins.
 Decide = Callable[[int, Contests], NDArray[np.bool_]]
+# From contests to what rewards are compared with: it must not depend on which of the two was taken, nor on its reward.
+Offset = Callable[[Contests], NDArray[np.float64]]
 # From the height, contests, whether left is the better answer, and weights to the classifier of that height.
 Learn = Callable[[int, Contests, NDArray[np.bool_], NDArray[np.float64]], None]
 
@@ -79,7 +91,7 @@ def climb(
     logged: Pairs,
     reward: NDArray[np.float64],
     propensity: NDArray[np.float64],
-    offset: float,
+    offset: Offset,
     learn: Learn,
     decide: Decide,
 ) -> None:
@@ -96,9 +108,9 @@ def climb(
         rows = np.flatnonzero((is_left | (contests.right == logged[contests.row])) & is_chosen[contests.row])
         row = contests.row[rows]
         # What earned more than the offset was right to be taken; what earned less speaks for the other one.
-        left_is_better = is_left[rows] == (reward[row] >= offset)
-        weight = np.abs(reward[row] - offset) / propensity[row]
-        learn(height, contests.take(rows), left_is_better, weight)
+        own = contests.take(rows)
+        above = reward[row] - offset(own)
+        learn(height, own, is_left[rows] == (above >= 0), np.abs(above) / propensity[row])
         left_wins = decide(height, contests)
         is_chosen[row] = left_wins[rows] == is_left[rows]
         pairs, begins = now.after(left_wins)

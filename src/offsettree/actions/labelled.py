@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
+from numpy.typing import NDArray
+from sklearn.base import clone
 
 from offsettree._features import Features, is_frame
+from offsettree._fingerprint import Fingerprint
+from offsettree.actions.base import BaseActionPolicy
 from offsettree.actions.eligible import labels_of
-from offsettree.actions.policy import ActionPolicy, check_sets, judge_log
+from offsettree.actions.policy import ActionLog, check_sets
 from offsettree.encoding import TableEncoder
 from offsettree.exceptions import ActionError
 from offsettree.logs import ActionSets
@@ -20,7 +21,7 @@ from offsettree.logs import ActionSets
 __all__ = ["LabelledActions"]
 
 
-class LabelledActions(BaseEstimator, ActionPolicy):
+class LabelledActions(BaseActionPolicy):
     """Lets a policy over labels, such as `RewardBoosting`, learn from and decide among action sets.
 
     For a catalogue that does not change, where each id is logged often enough to be learned by itself. The sets are
@@ -49,6 +50,8 @@ class LabelledActions(BaseEstimator, ActionPolicy):
     True
     """
 
+    _learned = "policy_"
+
     def __init__(self, policy: Any) -> None:
         self.policy = policy
 
@@ -60,36 +63,22 @@ class LabelledActions(BaseEstimator, ActionPolicy):
         return made
 
     @property
-    def reward_range(self) -> Any:
+    def reward_range(self) -> Any:  # type: ignore[override] # what is its policy's cannot be set
         """That of the policy within."""
-        return getattr(getattr(self, "policy_", self.policy), "reward_range", None)
+        return getattr(self.policy, "reward_range", None)
 
-    def fit(
-        self,
-        X: Features,
-        action: ArrayLike,
-        *,
-        reward: ArrayLike | None = None,
-        propensity: ArrayLike | None = None,
-        action_sets: ActionSets | None = None,
-    ) -> Self:
-        """Learn from a log.
+    @property
+    def _trained_on(self) -> Fingerprint | None:  # type: ignore[override] # as above
+        return getattr(self.__dict__.get("policy_"), "_trained_on", None)
 
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features), CSR matrix, pandas or polars frame
-            The contexts.
-        action : array of shape (n_rows,)
-            The ids of the actions taken.
-        reward : array of shape (n_rows,)
-            What they earned.
-        propensity : array of shape (n_rows,) or float
-            The probability with which each was chosen.
-        action_sets : ActionSets
-            The eligible actions of each row.
-        """
-        log = judge_log(X, action, reward, propensity, action_sets, self.policy.reward_range)
-        low, high = self.policy.reward_range
+    def _remember(self, log: ActionLog, before: Fingerprint | None) -> None:
+        """Leave it to the policy within."""
+
+    def _checked(self, X: Features) -> Features:
+        return self.policy_._checked(X if self.encoder_ is None else self.encoder_.encode(X))
+
+    def _fit(self, log: ActionLog) -> None:
+        X = log.X
         encoder = TableEncoder.learn([X]) if is_frame(X) else None
         taken = log.sets.ids[log.pair]
         actions = np.unique(taken)
@@ -103,17 +92,15 @@ class LabelledActions(BaseEstimator, ActionPolicy):
         fitted.fit(
             X if encoder is None else encoder.encode(X),
             taken,
-            reward=np.clip(low + (high - low) * log.reward, low, high),
+            reward=log.reward,
             propensity=log.propensity,
             available=None if mask.all() else mask,
         )
         self.policy_, self.encoder_ = fitted, encoder
-        return self
 
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         check_sets(X, sets)
-        if not hasattr(self, "policy_"):
-            raise NotFittedError("LabelledActions has not learned yet: call fit first.")
+        self._check_fitted()
         actions = self.policy_.actions_
         actions = actions.astype(str) if actions.dtype.kind == "O" else actions
         mask = _mask(sets, actions)
@@ -136,6 +123,7 @@ class LabelledActions(BaseEstimator, ActionPolicy):
         labels = list(actions) if plain else labels_of(actions)
         if not labels:
             raise ActionError("actions must have ids, as this policy knows nothing else; and at least one of them.")
+        self._check_fitted()
         known = set(self.policy_.actions_.tolist())
         eligible = [each for each in labels if each in known]
         if not eligible:

@@ -106,7 +106,7 @@ class OnlineActionOffsetTree(HashedActionPolicy):
     def _learn_log(self, log: ActionLog) -> None:
         data, size = self._data(log.X, log.sets)
         leaves, rank = self._order(log.sets)
-        self._learn(data, log.sets.starts, leaves, rank, size, log.pair, log.reward, log.propensity)
+        self._learn(data, log.sets.starts, leaves, rank, size, log.pair, log.scaled, log.propensity)
 
     def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
         one = one_decision(x, actions)

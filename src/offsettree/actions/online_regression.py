@@ -86,7 +86,7 @@ class OnlineActionRegression(RewardPredictor, HashedActionPolicy):
         # Only what was taken is looked at: one pair per row.
         sets = log.sets.only(log.pair)
         x, items, pairs, id_keys = self._hashed(log.X, sets)
-        self._learn(x, items, item_of(sets), pairs, id_keys, 2 * log.reward - 1, log.propensity, log.sets.sizes)
+        self._learn(x, items, item_of(sets), pairs, id_keys, 2 * log.scaled - 1, log.propensity, log.sets.sizes)
 
     def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
         one, n_eligible = one_taken(x, actions, chosen)

@@ -158,7 +158,7 @@ class RewardPredictor(ActionPolicy):
 
 
 class ActionLog:
-    """A log of decisions among action sets, judged: rewards are scaled to between 0 and 1, `pair` is what was taken."""
+    """A log of decisions among action sets, judged: `scaled` rewards are between 0 and 1, `pair` is what was taken."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class ActionLog:
     ) -> None:
         self.X, self.sets, self.pair = X, sets, pair
         low, high = reward_range
-        self.reward, self.propensity = (reward - low) / (high - low), propensity
+        self.reward, self.scaled, self.propensity = reward, (reward - low) / (high - low), propensity
 
 
 def judge_log(

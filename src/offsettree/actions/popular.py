@@ -64,7 +64,7 @@ class PopularAction(BaseActionPolicy):
         rows = rows if rows.any() else np.ones(len(taken), dtype=bool)
         ids, code = np.unique(taken[rows], return_inverse=True)
         # One action more than there are: what was never logged gets the common mean.
-        *values, mean = shrunken_values(code, log.reward[rows], log.propensity[rows], len(ids) + 1).tolist()
+        *values, mean = shrunken_values(code, log.scaled[rows], log.propensity[rows], len(ids) + 1).tolist()
         self.ids_, self.values_ = ids, low + (high - low) * np.array(values)
         self.mean_ = low + (high - low) * mean
 

@@ -96,7 +96,7 @@ class ActionRegression(RewardPredictor, BaseActionPolicy):
         taken = log.sets.only(log.pair)
         encoding = ActionEncoding.learn(log.X, log.sets, log.pair)
         x, a = encoding.tables(log.X, taken)
-        rows = _Rows(x, a, taken.ids, log.reward, weight)
+        rows = _Rows(x, a, taken.ids, log.scaled, weight)
         fitted, scores = self._fitted(rows, random)
         effects = self._effects(rows, random) if self.id_effects and len(x) >= FEWEST_ROWS else None
         self.core_ = PairRegression(encoding, scores, effects)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features
+from offsettree._fingerprint import Fingerprint
 from offsettree.actions._cores import PairRegression, PairTournament
 from offsettree.actions.policy import ActionPolicy, RewardPredictor
 from offsettree.exceptions import PolicyFileError
@@ -37,6 +38,7 @@ class SavedActionPolicy(ActionPolicy):
         self.core_ = core
         self.reward_range = reward_range
         self.manifest: dict[str, Any] = {}
+        self._trained_on: Fingerprint | None = None  # by which `evaluate` notices rows that were learned from
 
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         chosen: NDArray[np.intp] = self.core_.choose(X, sets)

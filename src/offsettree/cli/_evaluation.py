@@ -19,7 +19,7 @@ from offsettree.cli._policy_text import mapping
 from offsettree.cli._row_encoder import encoder_for
 from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate, estimate_propensity, evaluate
-from offsettree.evaluation.parts import MODEL_METHODS
+from offsettree.evaluation.parts import MODEL_METHODS, diagnostics
 from offsettree.exceptions import ActionError, OffsetTreeWarning, ParameterError
 from offsettree.facts import Facts, SourceFacts
 from offsettree.learners import make_learner
@@ -157,7 +157,7 @@ def _among_sets(
         group = group_codes(found.beside[options.group], len(found.log), f"column {options.group!r}")
     doubts = find_leaks(found.log.X, found.log.action, found.log.reward)
     decisions = decider.predict(found.log.X, found.log.action_sets)
-    doubts += _same_rows(found.log, known)
+    doubts += diagnostics.of_training_rows(policy, found.log.X, found.log.reward) or _same_rows(found.log, known)
     return Contender(name, policy, decisions, found.log, [], doubts, group)
 
 

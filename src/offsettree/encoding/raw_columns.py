@@ -85,9 +85,11 @@ def read_column(table: RawTable, name: str) -> Column | None:
     if hasattr(table, "column_names"):
         return _from_arrow(name, table[name]) if name in table.column_names else None
     if hasattr(table, "columns") and hasattr(table, "dtypes"):
-        if name not in table.columns:
+        # Columns of pandas may be named by whole numbers.
+        label = name if name in table.columns else next((each for each in table.columns if str(each) == name), None)
+        if label is None:
             return None
-        column = table[name]
+        column = table[label]
         return _from_pandas(name, column) if hasattr(column, "iloc") else _from_polars(name, column)
     rows = _as_mappings(table)
     if not any(name in row for row in rows):

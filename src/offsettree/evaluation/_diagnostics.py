@@ -284,14 +284,15 @@ def _stderr_of_unseen(missing: Any, largest: Any, n_rows: int) -> Any:
 
 def of_training_rows(policy: Any, X: Features, reward: NDArray[np.float64], what: str = "policy") -> list[str]:
     """Warn if a policy was trained on these rows, as far as its fingerprint of training rows shows."""
-    fingerprint = _fingerprint_of(policy)
-    if fingerprint is None:
+    trained = _trained_part(policy)
+    if trained is None:
         return []
+    fingerprint: Fingerprint = trained._trained_on
     try:
         if fingerprint.n_to_look_at < len(reward):
             rows = _all_over(len(reward), fingerprint.n_to_look_at)
             X, reward = take_rows(X, rows), reward[rows]
-        share = share_remembered(fingerprint, policy._checked(X) if hasattr(policy, "_checked") else X, reward)
+        share = share_remembered(fingerprint, trained._checked(X) if hasattr(trained, "_checked") else X, reward)
     except (TypeError, ValueError, IndexError, AttributeError):  # X in a form that cannot be read as numbers
         return []
     if share == 0:
@@ -310,9 +311,10 @@ def _all_over(n_rows: int, n_wanted: int) -> NDArray[np.intp]:
     return np.asarray((np.arange(n_wanted) + within) * (n_rows / n_wanted), dtype=np.intp)
 
 
-def _fingerprint_of(policy: Any) -> Fingerprint | None:
-    for part in (policy, getattr(policy, "policy", None), getattr(policy, "best_estimator_", None)):
-        fingerprint = getattr(part, "_trained_on", None)
-        if isinstance(fingerprint, Fingerprint):
-            return fingerprint
+def _trained_part(policy: Any) -> Any:
+    """Return what remembers training rows: the policy, or one within; None if none does."""
+    chosen = "best_policy_" if getattr(policy, "takes_action_sets", False) else "best_estimator_"
+    for part in (policy, getattr(policy, "policy", None), getattr(policy, chosen, None)):
+        if isinstance(getattr(part, "_trained_on", None), Fingerprint):
+            return part
     return None

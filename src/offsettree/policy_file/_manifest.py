@@ -33,17 +33,11 @@ def write_manifest(
     trained_on: Fingerprint | None,
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the manifest and the arrays of a policy; `about` tells of learner, training and estimate."""
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays = arrays_of_rows(trained_on)
     check_labels("actions", actions.tolist())
     inputs.check()
     if encoder is not None:
         read_encoder({"encoder": encoder.to_manifest()}, inputs)  # what could not be read again is not written
-    if trained_on is not None:
-        arrays = {
-            "rows.numbers": trained_on.numbers,
-            "rows.counts": trained_on.counts,
-            "rows.columns": trained_on.columns,
-        }
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -78,7 +72,7 @@ def read_policy(manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Sa
     actions = actions_of(whole.part("actions"))
     inputs = Inputs.read(whole.part("features"))
     model = read_model(Part(manifest.get("policy"), "policy", arrays, used), len(actions), inputs.n_columns)
-    trained_on = _read_rows(arrays, used) if whole.truth("rows") else None
+    trained_on = read_rows(arrays, used) if whole.truth("rows") else None
     if odd := sorted(set(arrays) - used):
         raise PolicyFileError(f"{odd[0]}.npy must not be in the file: the policy has no use for it.")
     return SavedPolicy(model, inputs, actions, manifest, read_encoder(manifest, inputs), trained_on)
@@ -127,7 +121,19 @@ def read_encoder(manifest: dict[str, Any], inputs: Inputs) -> Any:
     return encoder
 
 
-def _read_rows(arrays: dict[str, NDArray[Any]], used: set[str]) -> Fingerprint:
+def arrays_of_rows(trained_on: Fingerprint | None) -> dict[str, NDArray[Any]]:
+    """Return what is written of the training rows, by name; nothing if they are not known."""
+    if trained_on is None:
+        return {}
+    return {
+        "rows.numbers": trained_on.numbers,
+        "rows.counts": trained_on.counts,
+        "rows.columns": trained_on.columns,
+    }
+
+
+def read_rows(arrays: dict[str, NDArray[Any]], used: set[str]) -> Fingerprint:
+    """Read and check the same."""
     part = Part({}, "rows", arrays, used)
     numbers = part.array("numbers", np.uint64, None)
     counts = part.array("counts", np.int64, len(numbers))

@@ -15,7 +15,14 @@ from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.models.part import Part, must_hold, refusing
 from offsettree.policy_file._archive import Archive, read_archive, write_archive
 from offsettree.policy_file._json import as_facts
-from offsettree.policy_file._manifest import FORMAT, VERSION, check_labels, check_version
+from offsettree.policy_file._manifest import (
+    FORMAT,
+    VERSION,
+    arrays_of_rows,
+    check_labels,
+    check_version,
+    read_rows,
+)
 
 if TYPE_CHECKING:
     from offsettree.actions import OnlineActionOffsetTree, OnlineActionRegression, PopularAction
@@ -63,9 +70,11 @@ def write_action_policy(policy: Any, path: Path, facts: Any, estimate: Any) -> N
         "format": FORMAT,
         "version": VERSION,
         **as_facts(about),
+        "rows": policy._trained_on is not None,
         "policy": {"kind": form.kind, **settings, "reward_low": float(low), "reward_high": float(high)},
     }
-    write_archive(path, manifest, {f"policy.{name}": array for name, array in arrays.items()}, {})
+    own = {f"policy.{name}": array for name, array in arrays.items()}
+    write_archive(path, manifest, own | arrays_of_rows(policy._trained_on), {})
 
 
 def is_over_sets(manifest: Mapping[str, Any]) -> bool:
@@ -116,6 +125,9 @@ def read_action_policy(archive: Archive, path: Path) -> Any:
     try:
         used: set[str] = set()
         policy = _read(Part(archive.manifest.get("policy"), "policy", archive.arrays, used))
+        # Files written before rows were remembered say nothing of them.
+        if "rows" in archive.manifest and Part(archive.manifest, "manifest", archive.arrays, used).truth("rows"):
+            policy._trained_on = read_rows(archive.arrays, used)
         if odd := sorted({*archive.arrays, *archive.others} - used):
             raise PolicyFileError(f"{odd[0]} must not be in the file: the policy has no use for it.")  # noqa: TRY301
     except PolicyFileError as error:

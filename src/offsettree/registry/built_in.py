@@ -80,6 +80,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             candidates=(CandidateEntry("online action regression", 50, sparse=True),),
             over_sets=True,
         ),
+        "online-action-offset-tree": PolicyEntry("offsettree.actions:OnlineActionOffsetTree", over_sets=True),
         "online": PolicyEntry("offsettree.online:OnlineOffsetTree", settings={"offset": "mean"}, online=True),
         "online-regression": PolicyEntry("offsettree.online:OnlineRewardRegression", online=True),
     },

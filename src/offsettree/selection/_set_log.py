@@ -33,11 +33,9 @@ class SetLog(Log):
     ) -> Self:
         """Judge the parts of a log."""
         log = judge_log(X, action, reward, propensity, sets, reward_range)
-        low, high = reward_range
         ids, mask = mask_of(sets, len(log.reward))
         position = np.searchsorted(ids, log.sets.ids[log.pair])
-        rewards = np.clip(low + (high - low) * log.reward, low, high)
-        return cls(X, position, rewards, log.propensity, ids, Available(mask), reward_range, sets=log.sets)
+        return cls(X, position, log.reward, log.propensity, ids, Available(mask), reward_range, sets=log.sets)
 
     @property
     def own(self) -> ActionSets:

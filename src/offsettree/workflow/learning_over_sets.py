@@ -26,6 +26,8 @@ __all__ = ["has_features", "is_stable", "learn_over_sets"]
 
 MOST_PAIRS_FOR_MODELS = 2_000_000  # beyond so many held-out pairs, reward models cost much time
 MOST_LABELS = 200
+# Those that learn of an action without features by its id.
+ONLY_IDS = ("popular-action", "online-action-regression", "online-action-offset-tree")
 # Of policies over labels, those that are tried beside policies over features.
 BESIDE_FEATURES = ("reward boosting", "reward regression, ridge")
 
@@ -161,7 +163,7 @@ def _policy_for(
     sets = _sets_of(log)
     if not entry.over_sets:
         return LabelledActions(made)
-    if not has_features(sets) and learner not in ("popular-action", "online-action-regression"):
+    if not has_features(sets) and learner not in ONLY_IDS:
         raise ParameterError(
             "the actions of the log have no features, which ", Parameter("learner", learner), " needs. Give them, ",
             Parameter("items", option="actions"), ", or use popular-action or a learner over labels, such as "
