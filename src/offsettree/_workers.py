@@ -35,7 +35,7 @@ def watch_from_the_start() -> None:
     if hasattr(loky, "watches"):
         return
 
-    class Watched(loky):  # type: ignore[misc]
+    class Watched(loky):
         watches = True
 
         def configure(self, *args: Any, **kwargs: Any) -> Any:
