@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree import simulate_log
+from offsettree import RewardBoosting, simulate_log
 from offsettree.logs import LoggedData
 from offsettree.policy_file._archive import read_archive, write_archive
 
 Change = Callable[[dict[str, Any], dict[str, NDArray[Any]]], None]
+
+
+class UnvotedBoosting(RewardBoosting):
+    """Reward boosting as it is on longer logs, where no offset trees vote."""
+
+    _with_votes = False
 
 
 def small_log(n_rows: int = 400, n_actions: int = 4, seed: int = 0, missing: float = 0.0) -> LoggedData:

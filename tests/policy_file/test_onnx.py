@@ -24,7 +24,7 @@ from offsettree import (
 )
 from offsettree.exceptions import PolicyFileError
 from offsettree.learners import make_learner
-from tests.policy_file.forgery import contexts, small_log
+from tests.policy_file.forgery import UnvotedBoosting, contexts, small_log
 
 EXPORTED: dict[str, Any] = {
     "offset tree": OffsetTree(random_state=0),
@@ -35,7 +35,8 @@ EXPORTED: dict[str, Any] = {
     "forest of logistic": OffsetForest(LogisticRegression(), n_trees=3, random_state=0),
     "constant": ConstantPolicy(),
     "policy tree": PolicyTree(random_state=0),
-    "boosting": RewardBoosting(n_trees=30, random_state=0),
+    "boosting": UnvotedBoosting(n_trees=30, random_state=0),
+    "boosting and votes": RewardBoosting(n_trees=30, random_state=0),
     "ridge": RewardRegression(Ridge()),
     "trees of rewards": RewardRegression(DecisionTreeRegressor(max_depth=4)),
     "extra-trees of rewards": RewardRegression(ExtraTreesRegressor(5, min_samples_leaf=5, random_state=0)),

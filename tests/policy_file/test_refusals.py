@@ -34,11 +34,11 @@ from offsettree.encoding.table_encoder import EncodedColumn, TableEncoder
 from offsettree.exceptions import PolicyFileError
 from offsettree.models.part import Part, refusing
 from offsettree.policy_file import _archive
-from tests.policy_file.forgery import contexts, forge, small_log
+from tests.policy_file.forgery import UnvotedBoosting, contexts, forge, small_log
 
 TREE, PLANES, COMMITTEE, SCORES, ONLINE, VOTES = "tree", "planes", "committee", "scores", "online", "votes"
 TREE_OF_SIX, COMMITTEE_OF_SIX = "tree of six", "committee of six"
-CONSTANT, BOOSTED = "constant", "boosted"
+CONSTANT, BOOSTED, VOTED = "constant", "boosted", "boosted with votes"
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ONLINE: OnlineOffsetTree(actions=range(4)),
         VOTES: ImportanceWeighted(n_draws=2, random_state=0),
         CONSTANT: ConstantPolicy(),
-        BOOSTED: RewardBoosting(n_trees=5, n_folds=2, random_state=0),
+        BOOSTED: UnvotedBoosting(n_trees=5, n_folds=2, random_state=0),
+        VOTED: RewardBoosting(n_trees=5, n_folds=2, random_state=0),
     }
     for name, policy in policies.items():
         save(policy.fit(**log.arrays()), folder / name)
@@ -306,22 +307,23 @@ FORGED: dict[str, tuple[str, Any, str]] = {
     "an order without some action": (CONSTANT, put("policy.order", slice(None), 0), "every action once"),
     "an order of actions that are none": (CONSTANT, put("policy.order", 3, 4), "numbers from 0 to 3"),
     "an answer beyond the last": (CONSTANT, say("policy", "answer", value=4), "from 0 to 3"),
-    "a boosted column that is not there": (BOOSTED, put("policy.boosted.feature", (0, 0), 4), "numbers from 0 to 3"),
-    "a boosted leaf of NaN": (BOOSTED, put("policy.boosted.values", (0, 0, 0), np.nan), "finite"),
-    "boosted outputs beyond the last": (BOOSTED, put("policy.boosted.output", 0, 10**6), "numbers from 0 to"),
-    "a linear column that is not there": (BOOSTED, put("policy.boosted.column", 0, -1), "numbers from 0 to 3"),
-    "what nobody makes of a column": (BOOSTED, put("policy.boosted.what", 0, 63), "numbers from -2 to 62"),
-    "weights of fewer columns": (BOOSTED, shorter("policy.boosted.weights"), "at least"),
+    "a boosted column that is not there": (BOOSTED, put("policy.feature", (0, 0), 4), "numbers from 0 to 3"),
+    "a boosted leaf of NaN": (BOOSTED, put("policy.values", (0, 0, 0), np.nan), "finite"),
+    "boosted outputs beyond the last": (BOOSTED, put("policy.output", 0, 10**6), "numbers from 0 to"),
+    "a linear column that is not there": (BOOSTED, put("policy.column", 0, -1), "numbers from 0 to 3"),
+    "what nobody makes of a column": (BOOSTED, put("policy.what", 0, 63), "numbers from -2 to 62"),
+    "weights of fewer columns": (BOOSTED, shorter("policy.weights"), "at least"),
     "a depth that does not fit": (
         BOOSTED,
-        say("policy", "boosted", "depth", value=4),
+        say("policy", "depth", value=4),
         "must be of type int32 and shape",
     ),
-    "votes that weigh too much": (BOOSTED, say("policy", "weight", value=1e10), "from 0 to 1e"),
-    "votes of a weight below zero": (BOOSTED, say("policy", "weight", value=-1.0), "from 0 to 1e"),
-    "votes by no forest": (BOOSTED, say("policy", "forest", "kind", value="constant"), "must be one of contests"),
-    "votes of trees that do not vote": (BOOSTED, say("policy", "forest", "voting", value=False), "trees that vote"),
-    "scores by a forest": (BOOSTED, say("policy", "boosted", "kind", value="contests"), "must be one of boosted"),
+    "a voted column that is not there": (VOTED, put("policy.boosted.feature", (0, 0), 4), "numbers from 0 to 3"),
+    "votes that weigh too much": (VOTED, say("policy", "weight", value=1e10), "from 0 to 1e"),
+    "votes of a weight below zero": (VOTED, say("policy", "weight", value=-1.0), "from 0 to 1e"),
+    "votes by no forest": (VOTED, say("policy", "forest", "kind", value="constant"), "must be one of contests"),
+    "votes of trees that do not vote": (VOTED, say("policy", "forest", "voting", value=False), "trees that vote"),
+    "scores by a forest": (VOTED, say("policy", "boosted", "kind", value="contests"), "must be one of boosted"),
     "nests within nests": (TREE, nested, "must not nest"),
     "an array too many": (TREE, also, "has no use for it"),
     "a foreign kind": (TREE, say("policy", "kind", value="os.system"), "must be one of constant, known"),

@@ -47,7 +47,7 @@ from offsettree.policy_file.saved import SavedPolicy
 from offsettree.reading.cannot_flatten import name_of
 from offsettree.selection import default_candidates
 from tests.models.plain import asked
-from tests.policy_file.forgery import contexts, small_log, some_sets
+from tests.policy_file.forgery import UnvotedBoosting, contexts, small_log, some_sets
 from tests.suites.policies import POLICIES, make_log
 
 SAVED = {name: policy for name, policy in POLICIES.items() if name != "offset tree, not compiled"}
@@ -60,7 +60,8 @@ ONLINE = (
 )
 
 VARIANTS: dict[str, BasePolicy] = {
-    "boosted rewards": RewardBoosting(n_trees=20, random_state=0),
+    "boosted rewards": UnvotedBoosting(n_trees=20, random_state=0),
+    "boosted rewards and votes": RewardBoosting(n_trees=20, random_state=0),
     "policy tree": PolicyTree(random_state=0),
     "contests of boosting": OffsetTree(HistGradientBoostingClassifier(max_iter=4), random_state=0),
     "forest of boosting": OffsetForest(

@@ -313,7 +313,7 @@ def test_rewards_are_not_read_back_out_of_scores_by_models_without_them(seed: in
 
 def test_a_forest_has_its_part_in_what_a_short_log_tells() -> None:
     short = RewardBoosting(random_state=0).fit(**make_log(600, 4))
-    assert short.starts_[-2:] == ["forest", "votes"]
+    assert "forest" in short.starts_
     new = make_log(1000, 4, seed=1)["X"]
     assert share_right(short, new, 4) > 0.8
     again = RewardBoosting(random_state=0, n_jobs=2).fit(**make_log(600, 4))

@@ -65,8 +65,9 @@ class RewardBoosting(BasePolicy):
         Folds of cross-fitting; the models of all folds are averaged. By default 8 for fewer than 5,000 rows, 5 for
         fewer than 30,000, else 3.
     importance_weighted : bool, default=False
-        Weight rows by 1 / propensity, up to ten times the mean. By default rows have equal weights and propensities are
-        not used: the reward of an action given x does not depend on how often it was taken.
+        Weight rows by 1 / propensity, up to ten times the mean. By default rows have equal weights: the reward of an
+        action given x does not depend on how often it was taken. Only the offset trees that vote on logs of under 1,500
+        rows use propensities, as all offset trees do.
     patience : int, default=20
         Boosting stops after so many trees without improvement.
     reward_range : (float, float), default=(0.0, 1.0)
@@ -88,7 +89,7 @@ class RewardBoosting(BasePolicy):
         if held-out scores go along with the rewards: weaker evidence, of which so few rows seldom have more.
     starts_ : list of str
         The parts of the scores: trees boosted from a "constant" or a "linear" start or both, and below 1,500 rows a
-        "forest" and the "votes" of offset trees. Empty if x does not help.
+        "forest" and, if they count, the "votes" of offset trees. Empty if x does not help.
     n_trees_ : int
         Number of trees that actions share; those of the votes are not counted.
     compiled_ : BoostedScores or VotedScores
@@ -203,12 +204,13 @@ class RewardBoosting(BasePolicy):
                 run=self._run_jobs,
                 vote=None if forests is None else forests.vote,
             )
-        self.gain_, self.starts_ = final.gain, [stage.start for stage in final.stages]
+        self.gain_ = final.gain
         self._flat = flatten_stages(columns, final)
         self._voted = None
         if forests is not None and (weight := weight_of_votes(final)) > 0:
             forest = forests.joined()
             self._voted = BoostedWithVotes(Boosted(self._flat), forest, weight / len(forest.trees))
+        self.starts_ = [stage.start for stage in final.stages if stage.models or self._voted is not None]
         if self._keeps_held_out:
             self._held_out = HeldOut.of(final, boosted.action, logistic, self._unit)
         self.n_trees_ = len(self._flat.arrays["feature"])

@@ -9,7 +9,9 @@ from offsettree._validation import warn_caller
 from offsettree.exceptions import LogError
 from offsettree.selection.results import SearchResults
 
-__all__ = ["all_failed_error", "new_row", "warn_of_left_out", "write_reasons"]
+__all__ = ["all_failed_error", "gap_of", "new_row", "warn_of_left_out", "write_reasons"]
+
+ROUNDING = 1e-9
 
 
 def new_row(name: str) -> dict[str, Any]:
@@ -24,14 +26,23 @@ def write_reasons(results: SearchResults, chosen: int) -> None:
     for place, row in enumerate(results):
         if row["outcome"] not in ("chosen", "compared"):
             continue
-        behind, stderr = row["behind"], row["behind_stderr"]
-        gap = "the highest value" if behind == 0 else f"behind the best by {behind:.3g} +- {stderr:.2g}"
-        if place != chosen and behind == 0:
+        gap = gap_of(row, "the highest value")
+        if place != chosen and is_highest(row):
             row["reason"] = f"{gap}, but not by enough to be preferred"
-        elif place == chosen and behind != 0:
+        elif place == chosen and not is_highest(row):
             row["reason"] = f"{gap}, which is too little to prefer another"
         else:
             row["reason"] = gap
+
+
+def gap_of(row: dict[str, Any], highest: str) -> str:
+    """Tell how far a candidate is behind the best, or say that it is the best in the words of `highest`."""
+    return highest if is_highest(row) else f"behind the best by {row['behind']:.3g} +- {row['behind_stderr']:.2g}"
+
+
+def is_highest(row: dict[str, Any]) -> bool:
+    """Whether no value is higher, but for the rounding of sums."""
+    return bool(row["behind"] <= ROUNDING * abs(row["value"]))
 
 
 def warn_of_left_out(results: SearchResults, time_budget: float | None) -> None:

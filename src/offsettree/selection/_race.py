@@ -17,6 +17,7 @@ from offsettree.base import BasePolicy
 from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
 from offsettree.selection._nested import run_pair_trials
+from offsettree.selection._outcomes import gap_of
 from offsettree.selection._rule import AHEAD, BEHIND, Rule, Stack
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
@@ -325,9 +326,8 @@ class Race:
         going = [place for place in hopeless if place != shared and not self.evidence.is_constant[place]]
         self.describe(going)
         for place in going:
-            behind, stderr = (self.results[place][key] for key in ("behind", "behind_stderr"))
             self.dropped[place] = self.active[place]
-            gap = "highest value, but barely" if behind == 0 else f"behind the best by {behind:.3g} +- {stderr:.2g}"
+            gap = gap_of(self.results[place], "highest value, but barely")
             why = "not clearly ahead" if must_lead else "too far behind"
             self.remove(place, "dropped", f"{why} after {self.n_learned:,} rows ({gap})")
         return len(hopeless) == len(places) - 1
