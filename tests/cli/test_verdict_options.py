@@ -194,9 +194,10 @@ def test_one_of_three_is_a_number(folder: Path, tmp_path: Path, capsys: Capture)
     assert code == 0
     told = json.loads(call(capsys, *learn, "--propensity", str(1 / 3), "--json")[1])
     assert f"earns {told['estimate']['value']:.3f}" in out
-    code, _, err = call(capsys, *learn, "--propensity", "4/3")
-    assert code == 2
-    assert "must be a column or one number in (0, 1]" in err
+    for wrong in ("4/3", "1/0"):
+        code, _, err = call(capsys, *learn, "--propensity", wrong)
+        assert code == 2
+        assert "must be a column or one number in (0, 1]" in err
 
 
 def test_estimated_propensities_are_said_to_be_and_how_good(folder: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -92,8 +93,8 @@ def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = No
     known = known or {}
     propensity: str | float | None = options.propensity or known.get("propensity")
     if isinstance(propensity, str):
-        with suppress(ValueError, ZeroDivisionError):  # then it is the name of a column
-            propensity = float(Fraction(propensity.replace(" ", "")))
+        with suppress(ValueError):  # then it is the name of a column
+            propensity = _number(propensity)
     return {
         "action": options.action or known.get("action"),
         "reward": options.reward or known.get("reward"),
@@ -101,6 +102,14 @@ def log_arguments(options: argparse.Namespace, known: dict[str, Any] | None = No
         "features": options.features,
         **reading_arguments(options),
     }
+
+
+def _number(text: str) -> float:
+    """Return a number that is written as one or as a fraction; over 0 it is infinite, and refused as such."""
+    try:
+        return float(Fraction(text.replace(" ", "")))
+    except ZeroDivisionError:
+        return math.inf
 
 
 def reading_arguments(options: argparse.Namespace) -> dict[str, Any]:
