@@ -42,7 +42,6 @@ axes.set_xlabel("share of wrong decisions on rows left out")
 axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 
 # %%
-# The single offset trees are behind regression and importance weighting here, and the two offsets are about level: one
-# tree per contest is a weak learner for so few rows. The forest lets many trees vote, and is ahead of all. Four datasets
-# and one split are little: :doc:`/experiments` has all thirteen datasets over ten splits, with standard errors, and
-# :doc:`/offsets` tells where the offset matters.
+# Single offset trees are behind regression and importance weighting here, and the two offsets are about level. The
+# forest lets many trees vote, and is ahead of all. Four datasets and one split are little: :doc:`/experiments` has all
+# thirteen datasets over ten splits, with standard errors, and :doc:`/offsets` tells where the offset matters.
