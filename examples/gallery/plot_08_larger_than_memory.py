@@ -53,6 +53,7 @@ left.plot(seen, accuracy, "o-")
 left.set(xlabel="rows learned from", ylabel="share of right letters", ylim=(0, None))
 right.plot(seen, np.array(peak) - peak[0], "o-")
 right.set(xlabel="rows learned from", ylabel="peak memory since the first chunk (MB)", ylim=(-5, 100))
+plt.show()
 
 # %%
 # The exact offset tree, out of core
