@@ -115,6 +115,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "doc_module": ("offsettree",),
     "backreferences_dir": "gallery/backreferences",
     "inspect_global_variables": False,
+    "ignore_repr_types": r"matplotlib",  # what a plotting call returns is not for the reader
     "first_notebook_cell": '%pip install --quiet "offsettree[files,plots,onnx,service]"',
     "binder": {
         "org": OWNER,

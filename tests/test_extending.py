@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 import offsettree
@@ -29,9 +30,11 @@ from offsettree import (
     register_policy,
     save,
 )
+from offsettree.base import BasePolicy
 from offsettree.cli import main
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.learners import make_learner
+from offsettree.logs import CheckedLog
 from offsettree.logs._ndjson import NdjsonReader
 from offsettree.registry import POLICIES, CandidateEntry
 from offsettree.selection import default_candidates
@@ -204,6 +207,31 @@ def test_the_command_line_takes_what_an_installed_package_offers(installed: dict
     assert load(tmp_path / "p.ot")._model.kind == "scores"  # without the package
     error = run("learn", "log.rows", "--learner", "broken", code=2)
     assert "offsettree_toys:Missing of offsettree-toys 1.0 fails with AttributeError" in error
+
+
+class MostFrequent(BasePolicy):
+    """The smallest policy there is: it has no learner, and decides by itself."""
+
+    def __init__(self, *, reward_range: Any = (0.0, 1.0), actions: Any = None) -> None:
+        self.reward_range = reward_range
+        self.actions = actions
+
+    def _fit(self, log: CheckedLog) -> None:
+        self.best_ = int(np.bincount(log.position, minlength=len(self.actions_)).argmax())
+
+    def _choose(self, X: Any) -> Any:
+        return np.full(len(X), self.best_)
+
+
+def test_a_policy_needs_no_base_learner() -> None:
+    policy = MostFrequent().fit([[0.0], [1.0], [2.0]], ["mail", "call", "mail"], reward=[0, 1, 0], propensity=0.5)
+    assert policy.decide([3.0]) == "mail"
+    assert policy.predict([[3.0], [4.0]]).tolist() == ["mail", "mail"]
+    assert clone(policy).get_params() == {"actions": None, "reward_range": (0.0, 1.0)}
+    with pytest.raises(ParameterError, match="does not support masks"):
+        policy.predict([[3.0]], available=[[True, False]])
+    with pytest.raises(ValueError, match="NaN"):
+        policy.predict([[np.nan]])
 
 
 def test_the_steps_of_contributing_are_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,8 @@ print(sum(len(chunk) for chunk in scan), "rows in", len(list(folder.iterdir())),
 # %%
 # One pass, row by row
 # --------------------
-# An online learner takes chunk after chunk, and needs no more memory for the second than for the first. Its value is
-# measured on each chunk before it learns from it.
+# An online learner takes chunk after chunk, and needs no more memory for the second than for the first. After each
+# chunk it is asked for 4,000 of the letters. The log has these letters too, each time with the reward of one guess.
 letters = np.unique(data.y)
 policy = OnlineRewardRegression(actions=letters)
 seen, accuracy, peak = [], [], []
@@ -53,6 +53,7 @@ left.plot(seen, accuracy, "o-")
 left.set(xlabel="rows learned from", ylabel="share of right letters", ylim=(0, None))
 right.plot(seen, np.array(peak) - peak[0], "o-")
 right.set(xlabel="rows learned from", ylabel="peak memory since the first chunk (MB)", ylim=(-5, 100))
+plt.show()
 
 # %%
 # The exact offset tree, out of core

@@ -50,16 +50,36 @@ if TYPE_CHECKING:
 __all__ = ["BasePolicy", "is_ours", "snips"]
 
 
+def _dense_and_finite() -> Any:
+    """Return a learner that is never trained: it says what X may hold for a policy without a learner."""
+    from sklearn.naive_bayes import GaussianNB
+
+    return GaussianNB()
+
+
 class BasePolicy(BaseEstimator, Policy):
     """Judges a log once, then hands it to `_fit` as a `CheckedLog`.
 
-    A subclass has the parameters `estimator`, `reward_range` and `actions`, and defines `_fit` and `_choose`; or, to be
-    flattened and decide by flat arrays, `_as_model`, with `_ask` and its like for learners that cannot be. To
-    scikit-learn a policy is a classifier of contexts into actions, so that cross-validation spreads every action over
-    the folds; its `score` is not accuracy but the estimated value of the policy.
+    A subclass has the parameters `reward_range` and `actions`, and `estimator` if it trains a base learner. It defines
+    `_fit` and `_choose`; or, to be flattened and decide by flat arrays, `_as_model`, with `_ask` and its like for
+    learners that cannot be. To scikit-learn a policy is a classifier of contexts into actions, so that cross-validation
+    spreads every action over the folds; its `score` is not accuracy but the estimated value of the policy.
+
+    Notes
+    -----
+    What a subclass may define. X is checked before; k is the number of actions, and positions count in `actions_`.
+
+    - ``_fit(log)`` is handed a `CheckedLog`, and keeps what it learns in attributes whose names end in ``_``.
+    - ``_choose(X)`` returns the position of each row's action, as an array of integers.
+    - ``_choose_within(X, mask)`` does so among the actions that a boolean mask of shape (rows, k) leaves. Without it,
+      masks are refused.
+    - ``_as_model(space)`` returns one of `offsettree.models`. Then the two above are not needed, and `save`
+      writes the policy as arrays. Where a learner cannot be flattened it raises `CannotFlatten`, and ``_ask(X)`` and
+      ``_ask_within(X, mask)`` are called in the place of ``_choose`` and ``_choose_within``.
     """
 
-    estimator: Any
+    # A policy without a base learner leaves these two as they are: X must then be dense and finite.
+    estimator: Any = None
     reward_range: Sequence[float]
     actions: ArrayLike | None
 
@@ -70,7 +90,7 @@ class BasePolicy(BaseEstimator, Policy):
     _trained_on: Fingerprint | None = None  # lets `evaluate` notice rows that were trained on
     _learner_kind = "classifier"
     _largest_size: float | None = None  # largest absolute value allowed in X; None for any
-    _default_learner: Callable[[], Any]
+    _default_learner: Callable[[], Any] = staticmethod(_dense_and_finite)
 
     # Requested by default, so that GridSearchCV and Pipeline pass them on once metadata routing is enabled.
     __metadata_request__fit = {"action": UNUSED, "reward": True, "propensity": True, "available": True}  # noqa: RUF012

@@ -51,16 +51,36 @@ def judge_columns(n_rows: int, action: Any, reward: Any, propensity: Any, *, cop
 
 @dataclass(frozen=True)
 class CheckedLog:
-    """A log judged for a policy, or for several with the same actions and range of rewards."""
+    """A log judged for a policy, or for several with the same actions and range of rewards.
 
-    X: Features  # as learners see them, without infinity
-    position: NDArray[np.intp]  # of each row's action in `actions`
-    reward: NDArray[np.float64]  # as logged, within `reward_range`
+    Attributes
+    ----------
+    X : array, CSR matrix or frame
+        The contexts as learners see them, without infinity.
+    position : array of int
+        The position of each row's action in `actions`.
+    reward : array of float
+        The rewards as logged, within `reward_range`; `scaled` has them between 0 and 1.
+    propensity : array of float
+        The probability of each row's action.
+    actions : array
+        The labels of the actions, sorted; the policy has them as `actions_`.
+    available : masks or None
+        The actions available in each row; None is all.
+    reward_range : (float, float)
+        The smallest and the largest possible reward.
+    is_finite : bool
+        Whether X is known to be without missing values.
+    """
+
+    X: Features
+    position: NDArray[np.intp]
+    reward: NDArray[np.float64]
     propensity: NDArray[np.float64]
-    actions: NDArray[Any]  # the labels
-    available: Available | None = None  # None is all
+    actions: NDArray[Any]
+    available: Available | None = None
     reward_range: tuple[float, float] = (0.0, 1.0)
-    is_finite: bool = False  # whether X is known to be without missing values
+    is_finite: bool = False
 
     @classmethod
     def of(
