@@ -24,6 +24,7 @@ from offsettree.learners import make_learner
 
 PACKAGE = str(Path(offsettree.__file__).parent)
 N_ROWS = 400
+FIRST_DECISIONS = 20  # after the first 16, a process decides by compiled code
 
 Function = tuple[str, int, str]  # file, line, name
 
@@ -77,16 +78,17 @@ def follow(make_policy: Callable[[], Any]) -> dict[str, list[Function]]:
 
     with tempfile.TemporaryDirectory() as name:
         write_log(Path(name) / "log.csv")
-        for call in stages(make_policy, Path(name)).values():
-            call()  # once before: what is imported or compiled on the way is not the row's
-        before = sys.getprofile()
+        before = stages(make_policy, Path(name))
+        for call in (*before.values(), *[before["decide"]] * FIRST_DECISIONS):
+            call()  # before: what is imported or compiled on the way is not the row's
+        profile = sys.getprofile()
         for stage, call in stages(make_policy, Path(name)).items():
             found[stage] = []
             sys.setprofile(note)
             try:
                 call()
             finally:
-                sys.setprofile(before)
+                sys.setprofile(profile)
     return found
 
 

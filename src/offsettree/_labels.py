@@ -83,11 +83,7 @@ def refuse_padding(texts: list[str], what: str) -> None:
 
 
 def _refuse_odd_texts(labels: list[str], what: str) -> None:
-    _refuse_blank(labels, what)
     refuse_padding(labels, what)
-
-
-def _refuse_blank(labels: list[str], what: str) -> None:
     if not all(map(str.strip, labels)):
         rows = [row for row, label in enumerate(labels) if not label.strip()]
         raise ActionError(

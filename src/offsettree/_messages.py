@@ -30,17 +30,13 @@ class Parameter(NamedTuple):
     value: Any = ...
     option: str | None = None
 
-    @property
-    def _is_open(self) -> bool:
-        return self.value is ... or (isinstance(self.value, list) and self.value == [...])
-
     def __str__(self) -> str:
-        if self._is_open:
-            value = "..." if self.value is ... else "[...]"
-        elif isinstance(self.value, tuple):
+        if isinstance(self.value, tuple):
             value = f"({', '.join(map(_word, self.value))})"
+        elif isinstance(self.value, float):
+            value = _word(self.value)
         else:
-            value = _word(self.value) if isinstance(self.value, float) else repr(self.value)
+            value = repr(self.value).replace(repr(...), "...")
         return f"{self.name}={value}"
 
     def as_option(self) -> str:
@@ -48,7 +44,7 @@ class Parameter(NamedTuple):
         option = self.option or self.name.replace("_", "-")
         if self.value is False:
             return f"--no-{option}"
-        if self._is_open:
+        if self.value is ... or (isinstance(self.value, list) and self.value == [...]):
             return f"--{option}"
         values = self.value if isinstance(self.value, tuple) else (self.value,)
         return " ".join([f"--{option}", *map(_word, values)])

@@ -225,7 +225,7 @@ def test_an_offset_is_passed_on(folder: Path, tmp_path: Path, capsys: Capture) -
     assert "'middle'" in err
     code, _, err = call(capsys, *learn, "--learner", "constant", "--offset", "0.5")
     assert code == 2
-    assert "only offset-tree, offset-forest and action-offset-tree take an offset" in err
+    assert "only offset-tree, offset-forest, action-offset-tree and online-action-offset-tree take an offset" in err
     code, _, err = call(capsys, "learn", folder / "log.csv", "--learner", "online", "--offset", "0.5")
     assert code == 2
     assert "--offset cannot be used with --learner online" in err

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._progress import Progress
 from offsettree.actions import LabelledActions, PopularAction
 from offsettree.cli._action_sets import policy_sets
 from offsettree.cli._options import column_types, log_arguments
@@ -249,7 +250,9 @@ def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> _R
         group = group_codes(log.beside[options.group], len(log.action), f"column {options.group!r}")
     if log.propensity is not None:
         return _Rows(LoggedData(X, log.columns), [], [], group)
-    found = estimate_propensity(X, log.columns, random_state=options.seed)
+    with Progress(1.0) as progress:
+        progress.begin("estimating propensities")
+        found = estimate_propensity(X, log.columns, random_state=options.seed)
     rows = LoggedData(X, log.columns._replace(propensity=found.propensity))
     return _Rows(rows, [propensity_note(found)], list(found.warnings), group)
 

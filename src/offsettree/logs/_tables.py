@@ -34,9 +34,8 @@ def plain(table: pa.Table) -> pa.Table:
 
     CSV cannot tell empty text from none, and a log must not depend on the format it came in.
     """
-    table = _as_stored(table)
-    while any(pa.types.is_struct(kind) for kind in table.schema.types):
-        table = _as_stored(table.flatten())
+    while any(pa.types.is_struct(kind) or isinstance(kind, pa.BaseExtensionType) for kind in table.schema.types):
+        table = _as_stored(table).flatten()
     for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
         if (to := plain_type(kind)) != kind:
             column = table.column(place)

@@ -33,7 +33,7 @@ def write_manifest(
     trained_on: Fingerprint | None,
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the manifest and the arrays of a policy; `about` tells of learner, training and estimate."""
-    arrays = arrays_of_rows(trained_on)
+    arrays = {} if trained_on is None else {f"rows.{name}": array for name, array in vars(trained_on).items()}
     check_labels("actions", actions.tolist())
     inputs.check()
     if encoder is not None:
@@ -121,19 +121,8 @@ def read_encoder(manifest: dict[str, Any], inputs: Inputs) -> Any:
     return encoder
 
 
-def arrays_of_rows(trained_on: Fingerprint | None) -> dict[str, NDArray[Any]]:
-    """Return what is written of the training rows, by name; nothing if they are not known."""
-    if trained_on is None:
-        return {}
-    return {
-        "rows.numbers": trained_on.numbers,
-        "rows.counts": trained_on.counts,
-        "rows.columns": trained_on.columns,
-    }
-
-
 def read_rows(arrays: dict[str, NDArray[Any]], used: set[str]) -> Fingerprint:
-    """Read and check the same."""
+    """Read and check what is remembered of the training rows."""
     part = Part({}, "rows", arrays, used)
     numbers = part.array("numbers", np.uint64, None)
     counts = part.array("counts", np.int64, len(numbers))

@@ -18,7 +18,6 @@ from offsettree.policy_file._json import as_facts
 from offsettree.policy_file._manifest import (
     FORMAT,
     VERSION,
-    arrays_of_rows,
     check_labels,
     check_version,
     read_rows,
@@ -74,7 +73,9 @@ def write_action_policy(policy: Any, path: Path, facts: Any, estimate: Any) -> N
         "policy": {"kind": form.kind, **settings, "reward_low": float(low), "reward_high": float(high)},
     }
     own = {f"policy.{name}": array for name, array in arrays.items()}
-    write_archive(path, manifest, own | arrays_of_rows(policy._trained_on), {})
+    if policy._trained_on is not None:
+        own |= {f"rows.{name}": array for name, array in vars(policy._trained_on).items()}
+    write_archive(path, manifest, own, {})
 
 
 def is_over_sets(manifest: Mapping[str, Any]) -> bool:

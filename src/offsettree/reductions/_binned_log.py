@@ -64,7 +64,7 @@ class BinnedLog:
         With them every contest has one more column: by how much the rewards that linear models predict for the actions
         on its left exceed those on its right, in the mean.
         """
-        rows = _heard(own_vote)  # before there are codes: this takes some room of its own
+        rows = np.flatnonzero(own_vote).astype(np.int32)  # before there are codes: this takes some room of its own
         bins = Bins.fit(X)
         numbers = bins.numbers(X)
         mask = None if available is None else available.dense()
@@ -80,7 +80,7 @@ class BinnedLog:
     def drawn(self, times: NDArray[np.int64]) -> BinnedLog:
         """Return the log with each row counted so many times."""
         own_vote = self.own_vote * times.astype(np.float32)
-        return replace(self, own_vote=own_vote, rows=_heard(own_vote))
+        return replace(self, own_vote=own_vote, rows=np.flatnonzero(own_vote).astype(np.int32))
 
     def training(
         self, tree: ActionTree, learner: HistogramTree, leaf_scale: float, seeds: NDArray[np.int64]
@@ -227,10 +227,6 @@ def seeds_of(learner: HistogramTree, seeds: NDArray[np.int64]) -> NDArray[np.int
 def _by_place(child: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.int32]:
     is_leaf = child < 0
     return np.where(is_leaf, ~place[np.where(is_leaf, ~child, 0)], child).astype(np.int32)
-
-
-def _heard(own_vote: NDArray[np.float32]) -> NDArray[np.int32]:
-    return np.flatnonzero(own_vote).astype(np.int32)
 
 
 def _groups(tree: ActionTree, n_groups: int) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:

@@ -15,7 +15,7 @@ from offsettree.logs import CheckedLog
 from offsettree.models import Tournaments
 from offsettree.reductions._binned_log import BinnedLog
 from offsettree.reductions._leaf_scale import COMMITTEE, choose_leaf_scale
-from offsettree.reductions._native import NativeContests, join_contests
+from offsettree.reductions._native import NativeContests, flatten_native
 from offsettree.reductions._offset import Votes, resolve_offset
 from offsettree.topology import ActionTree, RewardModels
 
@@ -72,7 +72,7 @@ class FoldForests:
         return self._forest(slice(None))
 
     def _forest(self, which: slice) -> Tournaments:
-        return Tournaments(self._trees[which], join_contests(self._contests[which]), voting=True)
+        return Tournaments(self._trees[which], flatten_native(self._contests[which]), voting=True)
 
     def _reward_models(self, rows: NDArray[np.intp], random: np.random.RandomState) -> RewardModels:
         log = self._log

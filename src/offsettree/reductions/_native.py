@@ -48,16 +48,12 @@ class NativeContests(Sequence[HistogramTree]):
         return self.learner.fitted(tree, self.bins, self.leaf_scale, score)
 
 
-def flatten_native(trees: Sequence[NativeContests], space: ColumnSpace) -> SplitContests:
-    """Return the contests of one or several trees, one after the other, as the flat model has them."""
-    columns = space.codes(trees[0].bins.categories) if trees[0].bins.categories else np.arange(space.n_features)
-    if not np.array_equal(columns, np.arange(space.n_features)):
-        raise CannotFlatten("nominal columns in an order of their own")
-    return join_contests(trees)
-
-
-def join_contests(trees: Sequence[NativeContests]) -> SplitContests:
-    """Return the contests of one or several trees, one after the other, for rows whose categories are codes."""
+def flatten_native(trees: Sequence[NativeContests], space: ColumnSpace | None = None) -> SplitContests:
+    """Return the contests of one or several trees, one after the other; without `space`, columns are as in training."""
+    if space is not None and trees[0].bins.categories:
+        columns = space.codes(trees[0].bins.categories)
+        if not np.array_equal(columns, np.arange(space.n_features)):
+            raise CannotFlatten("nominal columns in an order of their own")
     tables = [TreeTable(each.start, *each.tables.arrays()) for each in trees]
     # The arrays of a single tree are shared, not copied: a pickle then has them once.
     joined = tables[0] if len(tables) == 1 else TreeTable.joined(tables, np.float32, categories=True)

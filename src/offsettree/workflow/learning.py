@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from offsettree._features import is_frame, take_rows
+from offsettree._progress import Progress
 from offsettree._validation import is_number
 from offsettree.base import BasePolicy, is_ours
 from offsettree.encoding import TableEncoder
@@ -203,7 +204,9 @@ def _encoded(
         X = encoders[0].encode(X)
     if not estimated_propensity:
         return LoggedData(X, log.columns), encoders, None
-    found = estimate_propensity(X, log.columns, random_state=random_state)
+    with Progress(1.0) as progress:
+        progress.begin("estimating propensities")
+        found = estimate_propensity(X, log.columns, random_state=random_state)
     return LoggedData(X, log.columns._replace(propensity=found.propensity)), encoders, found
 
 
