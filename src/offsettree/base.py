@@ -29,7 +29,7 @@ from offsettree._features import (
 )
 from offsettree._fingerprint import Fingerprint, remember_rows
 from offsettree._labels import encode_actions, find_actions
-from offsettree._traits import check_learner, take_over_input_tags, takes_missing
+from offsettree._traits import check_learner, dense_and_finite, take_over_input_tags, takes_missing
 from offsettree._validation import (
     check_n_jobs,
     check_range,
@@ -48,13 +48,6 @@ if TYPE_CHECKING:
     from offsettree.reading import ColumnSpace
 
 __all__ = ["BasePolicy", "is_ours", "snips"]
-
-
-def _dense_and_finite() -> Any:
-    """Return a learner that is never trained: it says what X may hold for a policy without a learner."""
-    from sklearn.naive_bayes import GaussianNB
-
-    return GaussianNB()
 
 
 class BasePolicy(BaseEstimator, Policy):
@@ -90,7 +83,7 @@ class BasePolicy(BaseEstimator, Policy):
     _trained_on: Fingerprint | None = None  # lets `evaluate` notice rows that were trained on
     _learner_kind = "classifier"
     _largest_size: float | None = None  # largest absolute value allowed in X; None for any
-    _default_learner: Callable[[], Any] = staticmethod(_dense_and_finite)
+    _default_learner: Callable[[], Any] = staticmethod(dense_and_finite)
 
     # Requested by default, so that GridSearchCV and Pipeline pass them on once metadata routing is enabled.
     __metadata_request__fit = {"action": UNUSED, "reward": True, "propensity": True, "available": True}  # noqa: RUF012
