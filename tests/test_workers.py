@@ -54,6 +54,12 @@ def test_workers_of_a_command_end_when_it_is_killed_while_it_sends_their_first_t
     assert not left_after(30, children)
 
 
+def test_a_command_runs_where_joblib_has_no_processes() -> None:
+    words = "from offsettree._workers import watch_from_the_start; watch_from_the_start()"
+    without = os.environ | {"JOBLIB_MULTIPROCESSING": "0"}
+    subprocess.run([sys.executable, "-c", words], env=without, check=True)  # noqa: S603 - our own words
+
+
 def children_of(process: int) -> list[int]:
     """Return the processes that any thread of a process has started."""
     lists = Path(f"/proc/{process}/task").glob("*/children")

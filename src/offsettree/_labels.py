@@ -11,7 +11,7 @@ from offsettree._validation import as_float, counted, lengths_differ, shown
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
 LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
-LONG_LABEL = 1000  # characters
+LONG_LABEL = 200  # characters
 MOST_CHARACTERS = 1 << 26  # of texts that an array pads to the longest: 256 MB
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
 

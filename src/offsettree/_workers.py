@@ -31,8 +31,8 @@ def watch_from_the_start() -> None:
     from joblib import register_parallel_backend
     from joblib.parallel import BACKENDS
 
-    loky: Any = BACKENDS["loky"]
-    if hasattr(loky, "watches"):
+    loky: Any = BACKENDS.get("loky")
+    if loky is None or hasattr(loky, "watches"):  # where processes cannot share a lock, joblib has threads only
         return
 
     class Watched(loky):

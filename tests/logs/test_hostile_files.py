@@ -16,6 +16,7 @@ from offsettree import ActionSets, LoggedData
 from offsettree.exceptions import ActionError, LogError, OffsetTreeError, ParameterError
 from offsettree.logs import _columnar, _limits, scan_tables
 from offsettree.logs._limits import Limits
+from offsettree.logs._written_out import written_out_bytes
 from offsettree.workflow.inspection import inspect_log
 
 ROW: dict[str, Any] = {"x": 1.5, "action": "a", "reward": 1, "propensity": 0.5}
@@ -271,6 +272,17 @@ SHARED = {
     "bytes by number": pa.DictionaryArray.from_arrays(
         pa.array(np.zeros(100, dtype=np.int32)), pa.array([LONG.encode()], pa.binary(10**6))
     ),
+    "bytes by number in lists": _views_of_lists(
+        pa.DictionaryArray.from_arrays(
+            pa.array(np.zeros(100, dtype=np.int32)), pa.array([LONG.encode()], pa.binary(10**6))
+        )
+    ),
+    "views in lists": pa.ListArray.from_arrays(
+        pa.array(np.arange(101, dtype=np.int32)), _views_of_lists(pa.array([LONG, *[""] * 1000]))
+    ),
+    "views in lists of a fixed size": pa.FixedSizeListArray.from_arrays(
+        _views_of_lists(pa.array([LONG, *[""] * 1000])), 1
+    ),
     "what is missing": pa.DictionaryArray.from_arrays(pa.array([None] * 100, pa.int32()), pa.array([LONG])),
     "a type of an application": pa.ExtensionArray.from_storage(
         pa.opaque(pa.dictionary(pa.int32(), pa.string()), "text", "a shop"), _one_text()["x"]
@@ -289,6 +301,14 @@ def test_values_that_are_stored_once_count_in_every_row(
         writer.write_table(table)
     with pytest.raises(LogError, match="more than 10 times as large as its file"):
         list(scan_tables(tmp_path / "log.arrow", max_ratio=10))
+
+
+def test_sizes_of_lists_within_lists_do_not_wrap_around() -> None:
+    array: pa.Array = pa.array(["a" * 100] * 1000)
+    for _ in range(8):  # each entry is all of the next: 100 * 1000 ** 9 bytes
+        begin, size = np.zeros(1000, dtype=np.int32), np.full(1000, 1000, dtype=np.int32)
+        array = pa.ListViewArray.from_arrays(pa.array(begin), pa.array(size), array)
+    assert written_out_bytes(pa.record_batch({"x": array})) >= 10**18
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ class TableScores(PairScores):
     def scores(self, x: Matrix, a: Matrix, row: NDArray[np.intp]) -> NDArray[np.float64]:
         """See `PairScores`."""
         n_x, n_a = x.shape[1], a.shape[1]
-        step = max(1, BLOCK_NUMBERS // (n_x + (n_products(n_x, n_a) if self.interactions else n_a)))
+        step = max(1, BLOCK_NUMBERS // max(1, n_x + (n_products(n_x, n_a) if self.interactions else n_a)))
         out = np.empty(len(row))
         for first in range(0, len(row), step):  # even one row may have very many pairs
             here = slice(first, first + step)

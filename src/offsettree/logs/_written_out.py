@@ -15,6 +15,7 @@ from offsettree.exceptions import LogError
 RECORDS, DICTIONARY = 3, 2  # kinds of messages in Arrow's format
 BLOCK = 24  # bytes: where a message begins, the length of its description, that of its body
 MAGIC = b"ARROW1"
+MOST_COUNTED = 1e18  # lists of lists that share their entries multiply beyond all numbers
 
 
 def written_out_bytes(batch: pa.RecordBatch) -> int:
@@ -92,13 +93,14 @@ def _entry_bytes(array: Any) -> Any:
         ends = np.asarray(array.offsets).astype(np.int64)
         parts = (array.keys, array.items) if pa.types.is_map(kind) else (array.values,)
         return sum((_between(part, ends[:-1], ends[1:]) for part in parts), np.ones(len(array), np.int64))
-    return np.full(len(array), _width(kind), dtype=np.int64)
+    width = _width(kind.value_type if pa.types.is_dictionary(kind) else kind)
+    return np.full(len(array), width, dtype=np.int64)
 
 
 def _between(values: Any, begin: Any, end: Any) -> Any:
     """Return the bytes of the entries between two places, for each pair of places."""
-    before = np.concatenate([[0], np.cumsum(_entry_bytes(values))])
-    return before[end] - before[begin]
+    before = np.concatenate([[0.0], np.cumsum(_entry_bytes(values), dtype=np.float64)])
+    return np.minimum(before[end] - before[begin], MOST_COUNTED)
 
 
 def _width(kind: pa.DataType) -> int:
@@ -112,7 +114,9 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _has_codes(kind: pa.DataType) -> bool:
-    """Tell lists of texts that are stored once, or of structures with such texts."""
+    """Tell lists of texts that are stored once, or of structures with such texts, or lists that may share entries."""
+    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        return True
     if _is_list(kind) or pa.types.is_struct(kind):
         return any(_has_codes(kind.field(place).type) for place in range(kind.num_fields))
     return bool(pa.types.is_dictionary(kind) or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
