@@ -10,13 +10,6 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-def dense_and_finite() -> Any:
-    """Return a learner that is never trained: it says what X may hold for a policy without a learner."""
-    from sklearn.naive_bayes import GaussianNB
-
-    return GaussianNB()
-
-
 def check_learner(learner: Any, kind: str, parameter: str) -> None:
     """Refuse anything but a learner of the kind wanted, "classifier" or "regressor"."""
     if isinstance(learner, type):

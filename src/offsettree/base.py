@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -29,7 +30,7 @@ from offsettree._features import (
 )
 from offsettree._fingerprint import Fingerprint, remember_rows
 from offsettree._labels import encode_actions, find_actions
-from offsettree._traits import check_learner, dense_and_finite, take_over_input_tags, takes_missing
+from offsettree._traits import check_learner, take_over_input_tags, takes_missing
 from offsettree._validation import (
     check_n_jobs,
     check_range,
@@ -83,7 +84,7 @@ class BasePolicy(BaseEstimator, Policy):
     _trained_on: Fingerprint | None = None  # lets `evaluate` notice rows that were trained on
     _learner_kind = "classifier"
     _largest_size: float | None = None  # largest absolute value allowed in X; None for any
-    _default_learner: Callable[[], Any] = staticmethod(dense_and_finite)
+    _default_learner: Callable[[], Any] = GaussianNB  # never trained: it says what X may hold
 
     # Requested by default, so that GridSearchCV and Pipeline pass them on once metadata routing is enabled.
     __metadata_request__fit = {"action": UNUSED, "reward": True, "propensity": True, "available": True}  # noqa: RUF012

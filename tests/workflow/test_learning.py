@@ -289,6 +289,7 @@ def test_every_learner_has_a_name_and_offsets_are_for_some() -> None:
     assert make_policy("offset-forest", offset=0.25).offset == 0.25
     with pytest.raises(
         ParameterError,
-        match="only offset-tree, offset-forest and action-offset-tree take an offset; got one for 'constant'",
+        match="only offset-tree, offset-forest, action-offset-tree and online-action-offset-tree take an offset; "
+        "got one for 'constant'",
     ):
         make_policy("constant", offset="median")

@@ -80,8 +80,8 @@ class SavedPolicy(Policy):
         self.manifest = manifest
         self.encoder = encoder
         self.n_features_in_ = inputs.n_features
-        if inputs.name_array is not None:
-            self.feature_names_in_ = inputs.name_array
+        if inputs.names is not None:
+            self.feature_names_in_ = np.array(inputs.names, dtype=object)
         self._model: Any = model
         self._inputs = inputs
         self._trained_on = trained_on  # by which `evaluate` notices rows that were learned from
