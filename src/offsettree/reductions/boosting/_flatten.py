@@ -21,7 +21,7 @@ def flatten_stages(columns: Columns, final: FinalModel) -> BoostedScores:
     """Return the fitted policy as flat arrays; without stages, constant scores."""
     if not final.stages:
         return _without_trees(columns, final.slopes[:, 0])
-    begin = _first_direction(final)
+    begin = final.inputs.shape[1] - sum(stage.basis.shape[1] for stage in final.stages)
     weights = final.slopes[:, :begin].copy()  # of 1 and x
     of_directions = []
     of_trees = [stage for stage in final.stages if stage.models]
@@ -38,10 +38,6 @@ def weight_of_votes(final: FinalModel) -> float:
     if not final.stages or final.stages[-1].start != VOTES:
         return 0.0
     return float(final.slopes[0, -final.slopes.shape[0]])
-
-
-def _first_direction(final: FinalModel) -> int:
-    return int(final.inputs.shape[1]) - sum(int(stage.basis.shape[1]) for stage in final.stages)
 
 
 def _assembled(columns: Columns, weights: NDArray[np.float64], stages: list[Stage]) -> BoostedScores:

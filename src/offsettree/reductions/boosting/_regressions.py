@@ -139,9 +139,9 @@ def tells_apart(
 ) -> float:
     """Return how far held-out scores go along with what `common` leaves over of the rewards, in standard errors.
 
-    Of a score only that counts by which it exceeds the mean score of all actions in its row, less the mean of that over
-    the rows of the same action. This asks for the right direction only, and not also for the right size, as a lower
-    loss does: where x tells little it is found with a quarter of the rows.
+    A score counts by its lead over the mean score of all actions in its row. From each lead, the mean lead of the rows
+    with the same action is subtracted. Scores need the right direction only; a lower loss needs the right size too,
+    and so about four times the rows where x tells little.
     """
     slopes, own = scores
     ahead = own - inputs @ slopes.mean(axis=0)
