@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from offsettree.report import render
@@ -173,6 +173,7 @@ def test_facts_of_the_wrong_kind_are_left_out(facts: dict[str, Any]) -> None:
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=9, max_size=9))
+@example([0.0] * 8 + [5e-324])
 @settings(max_examples=40, deadline=None)
 def test_any_numbers_can_be_drawn(numbers: list[float]) -> None:
     facts = make_facts()

@@ -45,7 +45,7 @@ def decimals_for(values: Iterable[float], width: float | None = None) -> int:
     Without an interval, three digits of the largest number are shown.
     """
     if width is not None and width > 0:
-        places = -math.floor(math.log10(width / 4) + 1e-9)
+        places = -math.floor(math.log10(width) - math.log10(4) + 1e-9)
         if width <= 10 and 1 <= max((abs(value) for value in values), default=0.0) < 1000:
             places = max(places, 2)
     else:
