@@ -43,7 +43,8 @@ class VotedScores(CompiledTree):
 
     def _screened(self, X: Any) -> tuple[NDArray[np.float64], int]:
         score, found = self.boosted.scores_screening(X)
-        return score + self.weight * self.forest.votes(X), found
+        score += self.weight * self.forest.votes(X)
+        return score, found
 
     def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
         position = np.empty(X.shape[0], dtype=np.intp)
