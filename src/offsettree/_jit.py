@@ -130,7 +130,11 @@ def kernel(function: Function) -> Function:
 
 
 def kernel_reordering_sums(function: Function) -> Function:
-    """Compile as `kernel` does, with sums in any order, so that they use vector instructions."""
+    """Compile as `kernel` does, with sums in any order, so that they use vector instructions.
+
+    A loop that sums must write no array. Else the compiled code looks, on every call, whether the arrays are close to each
+    other in memory, and if they are it sums one by one: the bits would depend on where arrays happen to be.
+    """
     return _compiled(function, fastmath={"reassoc"})
 
 
@@ -153,7 +157,7 @@ def part(function: Function) -> Function:
 
 
 def part_reordering_sums(function: Function) -> Function:
-    """Compile as `part` does, with sums in any order and fused multiply-add."""
+    """Compile as `part` does, with sums in any order and fused multiply-add; see `kernel_reordering_sums` on loops."""
     return _compiled(function, forceinline=True, fastmath={"reassoc", "contract"}, **WITHOUT_COUNTS)
 
 

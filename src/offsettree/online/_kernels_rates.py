@@ -40,13 +40,15 @@ def adapt(
 
 @part_reordering_sums
 def _directions(powers: Any, row: Any, values: Any, squares: Any, n: Any, power: Any, directions: Any) -> Any:
-    total = np.float32(0)
     for i in range(n):
         sum_so_far = powers[row, i] + power * squares[i]
         powers[row, i] = sum_so_far
-        rate = _one_over_root(sum_so_far + np.float32(1e-30))
-        directions[i] = values[i] * rate
-        total += squares[i] * rate
+        directions[i] = _one_over_root(sum_so_far + np.float32(1e-30))
+    total = np.float32(0)
+    for i in range(n):
+        total += squares[i] * directions[i]
+    for i in range(n):
+        directions[i] *= values[i]
     return total
 
 

@@ -235,9 +235,9 @@ def add_row(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
 @part_reordering_sums
 def square(values: Any, n: Any, squares: Any) -> Any:
     """Write the squares of the values, and return their sum."""
+    for i in range(n):
+        squares[i] = values[i] * values[i]
     total = np.float32(0)
     for i in range(n):
-        of_value = values[i] * values[i]
-        squares[i] = of_value
-        total += of_value
+        total += values[i] * values[i]
     return total

@@ -134,12 +134,12 @@ def _gain(left: Any, whole: Any, prior: Any) -> Any:
 @kernel_reordering_sums
 def _unpack(packed: Any, out: Any, add: Any) -> Any:
     """Write packed sums as floats, or add them to `out`; return their total curvature."""
+    for s in range(out.shape[1]):
+        out[0, s] = _gradient(packed[s]) + (out[0, s] if add else np.float32(0))
+        out[1, s] = _curvature(packed[s]) + (out[1, s] if add else np.float32(0))
     total = np.float32(0)
     for s in range(out.shape[1]):
-        h = _curvature(packed[s])
-        out[0, s] = _gradient(packed[s]) + (out[0, s] if add else np.float32(0))
-        out[1, s] = h + (out[1, s] if add else np.float32(0))
-        total += h
+        total += _curvature(packed[s])
     return total
 
 
