@@ -132,8 +132,8 @@ def kernel(function: Function) -> Function:
 def kernel_reordering_sums(function: Function) -> Function:
     """Compile as `kernel` does, with sums in any order, so that they use vector instructions.
 
-    A loop that sums must write no array. Else the compiled code looks, on every call, whether the arrays are close to each
-    other in memory, and if they are it sums one by one: the bits would depend on where arrays happen to be.
+    A loop that sums must write no array. Else the compiled code looks, on every call, whether the arrays overlap in
+    memory, and if they may it sums one by one: the bits would depend on where arrays happen to be.
     """
     return _compiled(function, fastmath={"reassoc"})
 
