@@ -1,7 +1,8 @@
-"""Texts that name parameters, in the spelling of Python or of the command line."""
+"""Texts that name parameters, in the spelling of Python or of the command line, and how precise their numbers are."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Self
 
 
@@ -100,3 +101,9 @@ def as_options(text: object) -> str:
 
 def _word(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def decimals_of_difference(low: float, high: float, digits: int) -> int:
+    """Return how many decimals show on which side of zero both ends are: `digits`, or up to six if that suffices."""
+    least = min((abs(end) for end in (low, high) if end != 0 and math.isfinite(end)), default=1.0)
+    return next((each for each in range(digits, 7) if round(least, each)), digits)

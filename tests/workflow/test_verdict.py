@@ -121,6 +121,14 @@ def test_an_interval_that_is_none_decides_nothing() -> None:
     assert with_interval(nothing, 3) == "0.100 [no interval]"
 
 
+def test_a_difference_shows_on_which_side_of_zero_its_interval_ends() -> None:
+    assert with_interval(Interval(0.031, 0.01, 0.0004, 0.063), 3, sign=True) == "+0.0310 [0.0004, 0.0630]"
+    assert with_interval(Interval(-0.031, 0.01, -0.063, -0.00002), 3, sign=True) == "-0.03100 [-0.06300, -0.00002]"
+    assert with_interval(Interval(0.031, 0.01, -1e-300, 0.063), 3, sign=True) == "+0.031 [0.000, 0.063]"
+    assert with_interval(Interval(0.031, 0.01, 0.0, 0.063), 3, sign=True) == "+0.031 [0.000, 0.063]"
+    assert with_interval(Interval(0.031, 0.01, 0.0004, 0.063), 3) == "0.031 [0.000, 0.063]"
+
+
 def test_values_are_said_with_what_they_are_compared_with() -> None:
     text = verdict(estimate(0.15, BETTER), compared(BETTER, AHEAD, OPEN))
     assert "The learned policy earns 0.150 per decision [0.140, 0.160]" in text

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from offsettree._messages import decimals_of_difference
+
 __all__ = ["count", "decimals_for", "duration", "interval", "number", "percent", "plural", "signed", "ticks"]
 
 THIN = "\u202f"  # narrow no-break space, between a number and its unit
@@ -33,6 +35,8 @@ def signed(value: float, decimals: int | None = None) -> str:
 
 def interval(low: float, high: float, decimals: int, *, sign: bool = False) -> str:
     """Write an interval."""
+    if sign:
+        decimals = decimals_of_difference(low, high, decimals)
     write = signed if sign else number
     return f"[{write(low, decimals)}, {write(high, decimals)}]"
 

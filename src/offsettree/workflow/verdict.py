@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from offsettree._messages import decimals_of_difference
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.estimate import Interval
 from offsettree.workflow.comparison import POPULAR, Comparison
@@ -226,7 +227,12 @@ def basis(estimate: Estimate) -> str:
 
 
 def with_interval(interval: Interval, digits: int, *, sign: bool = False) -> str:
-    """Write a value and its interval, as in 0.183 [0.176, 0.190] or 0.183 [no interval]."""
+    """Write a value and its interval, as in 0.183 [0.176, 0.190] or 0.183 [no interval].
+
+    With a sign it is a difference: an end near zero gets enough decimals to show on which side it is.
+    """
+    if sign:
+        digits = decimals_of_difference(interval.low, interval.high, digits)
     value, low, high = (number(each, digits) for each in (interval.value, interval.low, interval.high))
     between = f"[{low}, {high}]" if math.isfinite(interval.low) and math.isfinite(interval.high) else "[no interval]"
     return f"{'+' * (sign and interval.value >= 0)}{value} {between}"
