@@ -151,13 +151,13 @@ bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS) .venv-actions/ready
 	$(BIN)/python tools/choosing_page.py
 	$(BIN)/python benchmarks/boosting.py --python lightgbm=.venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting.json
 	$(BIN)/python benchmarks/boosting_speed.py --python .venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting_speed.json
-	$(BIN)/python tools/readme_table.py
 	$(BIN)/python benchmarks/actions.py --rivals-python .venv-actions/bin/python --json $(RESULTS)/actions.json
 
 # Value and time beside others on the same logs, over five seeds; about a quarter of an hour.
 bench-beside: .venv/ready-dev $(ACCURACY_PEERS)
 	$(BIN)/python benchmarks/beside.py --json $(RESULTS)/beside.json --python \
 		$(foreach peer,$(PEERS),$(peer)=.venv-accuracy-$(peer)/bin/python)
+	$(BIN)/python tools/readme_table.py
 
 # The paper's experiments; Weka's learners need Java, and the texts are inside a package of which nothing else is used.
 # Interrupted, it goes on where it was.

@@ -137,7 +137,11 @@ def write_reference(app: Any) -> None:
 
 
 def adapt_links(app: Any, name: str, source: list[str]) -> None:
-    """Lead links that are right in the repository to a page of the site; folders of records have none."""
+    """Lead links that are right in the repository to a page of the site; folders of records have none.
+
+    The empty line that ends the last example of a block, which doctest needs, is not shown.
+    """
+    source[0] = re.sub(r"^(```python\n>>> (?:.*\n)*?)\n(?=```$)", r"\1", source[0], flags=re.MULTILINE)
     if not name.startswith(("gallery/", "reference/api/")):
         source[0] = source[0].replace("](../CONTRIBUTING.md", "](contributing/index.md")
         source[0] = re.sub(r"\[([^\]]+)\]\((?:results|\.\./benchmarks/results)\)", r"\1", source[0])
