@@ -147,9 +147,15 @@ def adapt_links(app: Any, name: str, source: list[str]) -> None:
         source[0] = re.sub(r"\[([^\]]+)\]\((?:results|\.\./benchmarks/results)\)", r"\1", source[0])
 
 
+def link_pages(app: Any, what: str, name: str, of: Any, options: Any, lines: list[str]) -> None:
+    """Make a link of each page that a docstring names, such as docs/offsets.md."""
+    lines[:] = [re.sub(r"\bdocs/([\w/-]+)\.md", r":doc:`docs/\1.md </\1>`", line) for line in lines]
+
+
 def setup(app: Any) -> None:
     """Write what is generated before Sphinx looks for pages."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # examples share the machine with the build
     warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
     app.connect("builder-inited", write_reference, priority=100)
     app.connect("source-read", adapt_links)
+    app.connect("autodoc-process-docstring", link_pages)

@@ -34,11 +34,12 @@ FRAME = """<!doctype html><body><iframe id="f" style="width:{width}px;height:120
 const frame = document.getElementById("f");
 frame.onload = () => setTimeout(() => {{
   const page = frame.contentDocument, root = page.documentElement;
-  const wide = [...page.querySelectorAll("body *")].filter(
-    e => e.getBoundingClientRect().right > {width} + 1 && getComputedStyle(e).position !== "fixed").length;
+  const scrolls = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+  const cut = [...page.querySelectorAll(".bd-article :is(p, li, dt, dd, h1, h2, h3, img)")].filter(
+    e => e.getBoundingClientRect().right > {width} + 1 && !scrolls(e)).map(e => e.innerText);
   const images = [...page.images].filter(e => e.complete && e.naturalWidth === 0 && e.loading !== "lazy").length;
   document.title = JSON.stringify({{scroll: root.scrollWidth, images, theme: root.dataset.theme,
-    heading: (page.querySelector("h1") || {{}}).innerText, wide}});
+    heading: (page.querySelector("h1") || {{}}).innerText, cut}});
 }}, 1500);
 </script></body>"""
 
@@ -63,6 +64,7 @@ def test_pages_fit_their_screen_and_show_their_pictures(page: str, width: int, t
     assert found is not None, shown[-1000:]
     seen = json.loads(html.unescape(found[1]))
     assert 300 < seen["scroll"] <= width, seen  # no sideways scrolling; a scroll bar takes some of the width
+    assert seen["cut"] == [], seen  # nor text beyond the edge
     assert seen["images"] == 0, seen
     assert seen["heading"], seen
 
