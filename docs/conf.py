@@ -97,6 +97,13 @@ html_context = {
     "colab_root": f"https://colab.research.google.com/github/{REPOSITORY}/blob/{NOTEBOOKS_BRANCH}/notebooks/",
 }
 
+
+
+def show_warnings_without_paths(conf: Any, example: str) -> None:
+    """Let a warning in an example say what it says, and not where the site was built."""
+    warnings.formatwarning = lambda message, category, *_: f"{category.__name__}: {message}\n"
+
+
 sphinx_gallery_conf: dict[str, Any] = {
     "examples_dirs": ["../examples/gallery"],
     "gallery_dirs": ["gallery"],
@@ -112,6 +119,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "nested_sections": False,
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
+    "reset_modules": ("matplotlib", show_warnings_without_paths),
     "doc_module": ("offsettree",),
     "backreferences_dir": "gallery/backreferences",
     "inspect_global_variables": False,

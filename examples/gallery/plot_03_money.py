@@ -32,7 +32,8 @@ print(f"a random treatment earns {log.reward.mean():.3f} per block")
 # Tell the range
 # --------------
 # Rewards that are not between 0 and 1 need `reward_range`. It must hold every reward that *may* come, not only those
-# in the log. With such skewed rewards the offset of 1/2 is far from most of them; the mean is the better offset.
+# in the log. With such skewed rewards the offset of 1/2 is far from most of them; the mean is the better offset. The
+# warning below says so.
 span = (-0.20, 2.00)
 policies = {
     "always one treatment": ConstantPolicy(reward_range=span),
@@ -58,6 +59,7 @@ axes.errorbar(value, place, xerr=np.abs(ends.T - value), fmt="o", capsize=4, lab
 axes.plot(list(truth.values()), place, "x", markersize=9, color="tab:red", label="truth, known here")
 axes.axvline(0, color="0.7")
 axes.set_yticks(place, list(estimates))
+axes.margins(y=0.15)
 axes.invert_yaxis()
 axes.set_xlabel("earned per block")
 axes.legend(frameon=False)

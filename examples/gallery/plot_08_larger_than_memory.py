@@ -49,10 +49,10 @@ for chunk in scan:
 accuracy.append(float(np.mean(policy.predict(data.X[:4000]) == data.y[:4000])))
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-left.plot(seen, accuracy, "o-")
-left.set(xlabel="rows learned from", ylabel="share of right letters", ylim=(0, None))
-right.plot(seen, np.array(peak) - peak[0], "o-")
-right.set(xlabel="rows learned from", ylabel="peak memory since the first chunk (MB)", ylim=(-5, 100))
+left.plot(np.array(seen) / 1000, accuracy, "o-")
+left.set(xlabel="thousands of rows learned from", ylabel="share of right letters", ylim=(0, None))
+right.plot(np.array(seen) / 1000, np.array(peak) - peak[0], "o-")
+right.set(xlabel="thousands of rows learned from", ylabel="peak memory since the first chunk (MB)", ylim=(-5, 100))
 plt.show()
 
 # %%

@@ -47,6 +47,7 @@ axes.plot([truth[name] for name in policies], place, "x", color="tab:red", marke
 axes.axvline(test.uniform_value, linestyle="--", color="0.5", label="at random")
 axes.axvline(test.best_value, linestyle=":", color="0.5", label="best possible")
 axes.set_yticks(place, list(policies))
+axes.margins(y=0.15)
 axes.invert_yaxis()
 axes.set_xlabel("reward per decision, in days after training")
 axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=2)

@@ -37,6 +37,7 @@ figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
 for column, name in enumerate(methods):
     axes.plot(error[:, column], np.arange(len(datasets)), "o", label=f"{name}: mean {error[:, column].mean():.3f}")
 axes.set_yticks(np.arange(len(datasets)), datasets)
+axes.margins(y=0.15)
 axes.invert_yaxis()
 axes.set_xlabel("share of wrong decisions on rows left out")
 axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
