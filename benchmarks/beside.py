@@ -2,7 +2,7 @@
 
 All have their own defaults and one thread; seconds are processor time of the fit, without loading or compiling. Values
 are the true ones, on new rows. Each library is run by the interpreter of an environment of its own. An interrupted run
-goes on where it was; without the file of --json it starts anew.
+goes on where it was, by the figures in FILE.partial.
 
     python benchmarks/beside.py --python rivals=PATH obp=PATH econml=PATH lightgbm=PATH [--seeds 0 1 ...] [--json FILE]
 """
@@ -29,7 +29,7 @@ RIVALS = {
     "Open Bandit Pipeline IPWLearner": "obp",
     "EconML DRPolicyForest": "econml",
 }
-LOGS = ("2,000 rows, k = 5, nonlinear, skewed", "vehicle", "vowel")
+LOGS = ("2,000 rows, k = 5, nonlinear, skewed", "20,000 rows, k = 8, both, uniform", "vehicle", "vowel")
 
 
 def main() -> None:
@@ -44,13 +44,16 @@ def main() -> None:
     os.environ |= ONE_THREAD
     pythons = dict(each.split("=", 1) for each in options.python)
     missing = {name: "no interpreter was named for it" for name, home in RIVALS.items() if home not in pythons}
-    figures = _measured(options.json)
+    partial = None if options.json is None else options.json.with_name(f"{options.json.name}.partial")
+    figures = _measured(partial)
     for log in LOGS:
         for seed in options.seeds:
             if any(each["log"] == log and each["seed"] == seed for each in figures):
                 continue
             figures += measure(log, seed, [name for name in RIVALS if name not in missing], pythons)
-            write_figures(options.json, {"seeds": options.seeds, "missing": missing, "figures": figures})
+            write_figures(partial, {"seeds": options.seeds, "missing": missing, "figures": figures})
+    if partial is not None and partial.exists():
+        partial.replace(options.json)
 
 
 def measure(log: str, seed: int, rivals: list[str], pythons: dict[str, str]) -> list[dict[str, Any]]:
@@ -67,7 +70,7 @@ def measure(log: str, seed: int, rivals: list[str], pythons: dict[str, str]) -> 
 
 
 def _measured(path: Path | None) -> list[dict[str, Any]]:
-    """Return the figures of an interrupted run; delete the file to start anew."""
+    """Return the figures of an interrupted run."""
     if path is None or not path.exists():
         return []
     return list(json.loads(path.read_text(encoding="utf-8"))["figures"])

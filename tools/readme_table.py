@@ -13,33 +13,30 @@ RECORD = ROOT / "benchmarks" / "results" / "beside.json"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks" / "index.md")
 BEGIN, END = "<!-- written by tools/readme_table.py -->", "<!-- end of the table -->"
 OURS = ("RewardBoosting", "OffsetForest")
-# What a log of the record is called in the table; the others are datasets of the paper.
+# What a log of the record is called in the table.
 LOGS = {
     "2,000 rows, k = 5, nonlinear, skewed": "generated, 2,000 rows, 5 actions",
+    "20,000 rows, k = 8, both, uniform": "generated, 20,000 rows, 8 actions",
     "vehicle": "vehicle, 564 rows, 4 actions",
     "vowel": "vowel, 660 rows, 11 actions",
 }
 
 
 def table() -> str:
-    """Return the table: mean value over seeds with its standard error, and mean seconds, on each log."""
+    """Return the table: in each cell the mean value over seeds, its standard error, and the mean seconds of a fit."""
     figures = json.loads(RECORD.read_text(encoding="utf-8"))["figures"]
-    logs = list(dict.fromkeys(each["log"] for each in figures))
-    head = "".join(f" | {LOGS.get(log, log)} | fit, s" for log in logs)
-    lines = [head.removeprefix(" ") + " |", "|---|" + "---:|" * (2 * len(logs))]
-    lines[0] = f"| {lines[0]}"
+    logs = [log for log in LOGS if any(each["log"] == log for each in figures)]
+    lines = [f"| | {' | '.join(LOGS[log] for log in logs)} |", "|---|" + "---|" * len(logs)]
     for policy in dict.fromkeys(each["policy"] for each in figures):
-        cells = [cell for log in logs for cell in _cells(figures, log, policy)]
-        name = f"**{policy}**" if policy in OURS else policy
-        lines.append("| " + " | ".join([name, *cells]) + " |")
+        cells = [_cell([each for each in figures if (each["log"], each["policy"]) == (log, policy)]) for log in logs]
+        lines.append(f"| {' | '.join([f'**{policy}**' if policy in OURS else policy, *cells])} |")
     return "\n".join(lines)
 
 
-def _cells(figures: list[dict[str, Any]], log: str, policy: str) -> tuple[str, str]:
-    found = [each for each in figures if (each["log"], each["policy"]) == (log, policy)]
+def _cell(found: list[dict[str, Any]]) -> str:
     value = np.array([each["value"] for each in found])
     error = value.std(ddof=1) / np.sqrt(len(value))
-    return f"{value.mean():.3f} ± {error:.3f}", f"{np.mean([each['fit_seconds'] for each in found]):.2f}"
+    return f"{value.mean():.3f} ± {error:.3f}; {np.mean([each['fit_seconds'] for each in found]):.2f} s"
 
 
 def page(text: str) -> str:
