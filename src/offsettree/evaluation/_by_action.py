@@ -14,8 +14,6 @@ from offsettree.evaluation._mid_p import replaced_ends
 from offsettree.evaluation._terms import Terms
 from offsettree.evaluation.estimate import Interval
 
-__all__ = ["values_by_action"]
-
 
 def values_by_action(
     position: NDArray[np.intp],

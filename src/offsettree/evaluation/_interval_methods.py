@@ -22,8 +22,6 @@ from offsettree.evaluation._terms import Terms, estimate_terms
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import ParameterError
 
-__all__ = ["IntervalSettings", "find_intervals", "of_few_groups", "within"]
-
 
 @dataclass(frozen=True)
 class IntervalSettings:

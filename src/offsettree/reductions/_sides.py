@@ -15,8 +15,6 @@ from offsettree.reductions._nodes import prefers_left
 from offsettree.topology import ActionTree
 from offsettree.topology.leaf_ranges import LeafRanges
 
-__all__ = ["LeafRanges", "Sides", "descend_within"]
-
 
 @dataclass(frozen=True)
 class Sides:
