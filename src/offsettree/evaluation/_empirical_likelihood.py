@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from offsettree.evaluation._claims import RewardLimits
+from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._reward_models import Predictions
 from offsettree.evaluation.estimate import Interval
 

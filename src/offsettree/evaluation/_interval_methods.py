@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._messages import Parameter
-from offsettree.evaluation._claims import RewardLimits
+from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._diagnostics import FEW_EFFECTIVE_ROWS, WeightSums
 from offsettree.evaluation._empirical_likelihood import likelihood_intervals
 from offsettree.evaluation._finite_sample import Scale, guaranteed, largest_weight

@@ -28,7 +28,7 @@ from offsettree.logs._csv_form import (
 )
 from offsettree.logs._reader import Chunk, Options, Reader
 from offsettree.logs._source import Source, open_stream, read_head, reading
-from offsettree.logs._tables import MISSING, local_times, plain
+from offsettree.logs._tables import local_times, plain
 
 BLOCK_SIZE = 1 << 20
 

@@ -15,7 +15,7 @@ from offsettree._features import is_sparse
 from offsettree._validation import as_random_state
 from offsettree.learners import KINDS, Bins, HistogramTree
 from offsettree.reductions._native import Grown
-from offsettree.reductions._sides import LeafRanges
+from offsettree.topology.leaf_ranges import LeafRanges
 from offsettree.topology import ActionTree, RewardModels
 
 
