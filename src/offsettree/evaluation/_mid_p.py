@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
 
 from offsettree.evaluation._claims import Claims, LogSums, claims_of, sums_of
-from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._intervals import normal_intervals
+from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._terms import Terms
 from offsettree.evaluation.estimate import Interval
 

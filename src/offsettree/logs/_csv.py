@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from offsettree._messages import Parameter
+from offsettree.encoding.spellings import MISSING
 from offsettree.exceptions import LogError
 from offsettree.logs._csv_form import (
     ENCODING_REMEDY,
