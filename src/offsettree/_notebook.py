@@ -6,8 +6,6 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["interval_bar", "paragraph", "table"]
-
 WIDTH, HEIGHT = 120, 14
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from offsettree._optional import require
 
-__all__ = ["INK", "OTHER", "SHADE", "draw_intervals", "new_axes"]
-
 INK, SHADE, OTHER = "#1f4e79", "#9dc3e6", "0.55"
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offsettree.evaluation import _mid_p as mid_p
-from offsettree.evaluation._claims import RewardLimits, missing_weight
+from offsettree.evaluation._claims import missing_weight
+from offsettree.evaluation._reward_limits import RewardLimits
 from tests.evaluation.test_mid_p import METHODS, a_log, parts, valued
 from tests.strategies import seeds
 

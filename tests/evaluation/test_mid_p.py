@@ -13,9 +13,9 @@ from scipy import stats
 from offsettree import Estimate, evaluate
 from offsettree.evaluation import DEFAULT_INTERVAL, Interval
 from offsettree.evaluation import _mid_p as mid_p
-from offsettree.evaluation._claims import RewardLimits
 from offsettree.evaluation._intervals import normal_intervals
 from offsettree.evaluation._mid_p import mid_p_intervals, separate_mid_p_intervals
+from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._terms import Terms, estimate_terms
 from offsettree.exceptions import OffsetTreeWarning, RewardError
 from tests.strategies import seeds

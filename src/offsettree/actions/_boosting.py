@@ -13,8 +13,6 @@ from offsettree.actions._pair_scores import BoostedPairs, as_products, design, e
 from offsettree.learners import Bins
 from offsettree.reductions.boosting import BoostedLog, BoostedModel, BoostingSettings, boost
 
-__all__ = ["boost_folds", "fit_boosted_pairs", "with_products"]
-
 MOST_PRODUCTS = 1500
 MOST_CHOICES = 400  # columns, for which several scales are tried
 N_DIRECTIONS = 4

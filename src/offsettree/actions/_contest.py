@@ -25,8 +25,6 @@ from offsettree.learners import Costing
 from offsettree.models.scores import LinearScores
 from offsettree.reading import CannotFlatten, ColumnSpace, join_pieces, read_classes
 
-__all__ = ["ContestLearner"]
-
 Matrix = NDArray[np.float64]
 
 

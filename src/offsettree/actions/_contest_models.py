@@ -15,17 +15,6 @@ from offsettree.actions._tournament import Contests
 from offsettree.models import Part
 from offsettree.models.scores import LinearScores, TreeScores
 
-__all__ = [
-    "ContestModel",
-    "LearnedContest",
-    "ScoredContest",
-    "TableContest",
-    "Undecided",
-    "both_ways",
-    "linear_of",
-    "read_contest",
-]
-
 BLOCK_NUMBERS = 1 << 22
 Matrix = NDArray[np.float64]
 

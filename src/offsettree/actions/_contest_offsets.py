@@ -15,8 +15,6 @@ from offsettree.actions._tournament import Contests, Offset
 from offsettree.actions.policy import ActionLog
 from offsettree.exceptions import ParameterError
 
-__all__ = ["offset_of"]
-
 FEWEST_ROWS = 50  # below, no rewards are predicted
 Matrix = NDArray[np.float64]
 

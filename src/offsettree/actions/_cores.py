@@ -16,8 +16,6 @@ from offsettree.actions._tournament import Contests, leaves_in_order, play, seed
 from offsettree.logs import ActionSets
 from offsettree.models import Part, must_hold
 
-__all__ = ["PairRegression", "PairTournament", "TreeOrder"]
-
 TREES = ("seeded", "similar", "given")
 LARGEST_SEED = (1 << 32) - 1
 MOST_HEIGHTS = 64  # of a balanced tree over as many actions as there can be

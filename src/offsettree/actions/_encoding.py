@@ -16,8 +16,6 @@ from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
 from offsettree.models import Part, must_hold, refusing
 
-__all__ = ["ActionEncoding", "TablePart", "n_products", "products", "row_blocks", "some_rows"]
-
 MOST_COLUMNS = 1024
 BLOCK_NUMBERS = 1 << 22
 LARGEST = 1e100  # of a feature, in standard deviations

@@ -8,8 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["N_FOLDS", "GroupedRidge", "folds_of"]
-
 N_FOLDS = 5
 PENALTIES = np.logspace(-1, 5, 13)
 Matrix = NDArray[np.float64]

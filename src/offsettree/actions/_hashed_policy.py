@@ -16,8 +16,6 @@ from offsettree.actions.policy import ActionLog, check_choice, judge_log
 from offsettree.exceptions import ParameterError, PropensityError, RewardError
 from offsettree.logs import ActionSets
 
-__all__ = ["MOST_BITS", "NOTHING", "NO_IDS", "HashedActionPolicy", "Interactions", "item_of", "most"]
-
 NO_IDS = np.empty(0, dtype=np.uint64)
 NOTHING = Hashed(np.empty(0, np.uint64), np.empty(0, np.float32), np.zeros(2, np.int64))
 MOST_BITS = 30

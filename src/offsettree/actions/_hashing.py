@@ -16,8 +16,6 @@ from offsettree._sparse import as_csr
 from offsettree.actions.eligible import ID
 from offsettree.exceptions import FeatureError
 
-__all__ = ["Hashed", "dense_keys", "even_starts", "hash_ids", "hash_mapping", "hash_mappings", "hash_table", "id_key"]
-
 MISSING = " is missing"
 LARGEST = float(np.finfo(np.float32).max)
 

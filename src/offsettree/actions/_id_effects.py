@@ -11,8 +11,6 @@ from offsettree.actions._boosting import boost_folds
 from offsettree.actions._id_model import IdModel
 from offsettree.reductions.boosting import BoostingSettings
 
-__all__ = ["fit_id_effects"]
-
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)  # infinity: no effects
 MOST_COLUMNS = 32  # with more, an id has an intercept alone
 N_FOLDS = 5

@@ -13,8 +13,6 @@ from offsettree.actions._pair_scores import TREE_FIELDS, Arrays, read_trees
 from offsettree.exceptions import PolicyFileError
 from offsettree.models import Part, must_hold
 
-__all__ = ["IdModel"]
-
 MOST_CHARACTERS = 1 << 26  # of all ids, if each were as long as the longest
 Matrix = NDArray[np.float64]
 

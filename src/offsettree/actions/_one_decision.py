@@ -26,8 +26,6 @@ from offsettree.actions.eligible import labels_of
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
 
-__all__ = ["OneDecision", "one_decision", "one_row_of", "one_taken", "place_of"]
-
 
 class OneDecision:
     """A context and its actions; `labels` is None where actions have no ids and are known by position."""

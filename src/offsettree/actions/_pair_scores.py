@@ -14,20 +14,6 @@ from offsettree.models import Part, must_hold
 from offsettree.models.boosted import MISSING
 from offsettree.models.scores import LinearScores, TreeScores
 
-__all__ = [
-    "BoostedPairs",
-    "LearnerScores",
-    "PairScores",
-    "TableScores",
-    "as_products",
-    "design",
-    "empty_trees",
-    "linear_pairs",
-    "read_pair_scores",
-    "read_trees",
-    "stack_products",
-]
-
 DEEPEST = 7
 LARGE = 1e300
 MOST_STACKED = 1 << 22  # numbers

@@ -16,18 +16,6 @@ from numpy.typing import NDArray
 
 from offsettree.logs import ActionSets
 
-__all__ = [
-    "Contests",
-    "Decide",
-    "Offset",
-    "climb",
-    "leaves_in_order",
-    "n_rounds",
-    "play",
-    "seeded_of_one",
-    "seeded_order",
-]
-
 Pairs = NDArray[np.intp]
 MOST_KEPT = 1 << 12  # positions whose order is not drawn again
 

@@ -11,16 +11,6 @@ from offsettree.exceptions import LogError, ParameterError
 from offsettree.facts import SetFacts
 from offsettree.registry import POLICIES
 
-__all__ = [
-    "add_action_options",
-    "described",
-    "inspected_sets",
-    "learning_sets",
-    "policy_sets",
-    "read_sets",
-    "set_arguments",
-]
-
 GIVEN = ("items", "eligible", "pair_columns", "item_since")
 
 

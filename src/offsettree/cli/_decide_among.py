@@ -10,8 +10,6 @@ from offsettree.cli._options import reading_arguments
 from offsettree.exceptions import ParameterError
 from offsettree.facts import SourceFacts
 
-__all__ = ["decide_among"]
-
 
 def decide_among(
     policy: Any, known: SourceFacts, sets: dict[str, Any], options: argparse.Namespace, chunk_rows: int

@@ -37,16 +37,6 @@ from offsettree.workflow.holdout import group_codes
 from offsettree.workflow.leaks import find_leaks
 from offsettree.workflow.set_facts import popular_of
 
-__all__ = [
-    "Contender",
-    "compare_saved",
-    "contenders",
-    "evaluate_one",
-    "evaluation_arguments",
-    "find_label",
-    "note_ambiguous",
-]
-
 ROLES = ("action", "reward", "propensity")
 SAME = 1e-12
 

@@ -11,8 +11,6 @@ from offsettree.exceptions import ParameterError
 if TYPE_CHECKING:
     from offsettree.facts import Facts
 
-__all__ = ["add_engine_options", "is_for_files", "is_pattern", "learn_large"]
-
 # What needs all rows in memory.
 NOT_IN_FILES = ("time_budget", "split_by_time", "group")
 

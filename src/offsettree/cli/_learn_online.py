@@ -11,8 +11,6 @@ from offsettree.exceptions import ParameterError
 if TYPE_CHECKING:
     from offsettree.facts import Facts
 
-__all__ = ["learn_online"]
-
 # No rows are held out: the policy decides on each chunk before it learns from it (progressive validation).
 NOT_ONLINE = ("base", "time_budget", "method", "offset", "split_by_time", "group", "test_size")
 

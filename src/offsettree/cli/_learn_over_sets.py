@@ -12,8 +12,6 @@ from offsettree.exceptions import ParameterError
 if TYPE_CHECKING:
     from offsettree.facts import Facts
 
-__all__ = ["learn_over_sets"]
-
 
 def learn_over_sets(
     options: argparse.Namespace, arguments: dict[str, Any], test_size: float, offset: Any

@@ -13,8 +13,6 @@ from offsettree.registry import POLICIES
 if TYPE_CHECKING:
     from offsettree.facts import CandidateFacts, Facts, PolicyFacts, SetFacts
 
-__all__ = ["print_learned"]
-
 
 def print_learned(facts: Facts, options: argparse.Namespace) -> None:
     """Print the log's size, the candidates, the estimate, the verdict and the files written."""

@@ -14,20 +14,6 @@ from offsettree._workers import watch_from_the_start
 from offsettree.exceptions import ParameterError
 from offsettree.registry import FORMATS
 
-__all__ = [
-    "add_common_options",
-    "add_log_options",
-    "add_reading_options",
-    "column_types",
-    "is_policy_file",
-    "jobs",
-    "log_arguments",
-    "policy_files",
-    "reading_arguments",
-    "refuse_to_overwrite",
-    "require_files",
-]
-
 
 def add_common_options(command: argparse.ArgumentParser, *, seed: bool = False, jobs: bool = False) -> None:
     """Add the options of every command; --seed and --jobs are accepted even without effect, for uniform scripts."""

@@ -12,8 +12,6 @@ from typing import Any
 
 from offsettree._messages import as_options
 
-__all__ = ["columns", "paragraph", "print_json", "print_line", "print_notes", "printable", "shown"]
-
 WIDTH = 100
 LONGEST = 2000
 # Labels are untrusted. These characters move the cursor, colour, reorder or break lines, or cannot be encoded.

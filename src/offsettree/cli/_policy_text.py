@@ -9,8 +9,6 @@ from typing import Any
 from offsettree.cli._output import shown
 from offsettree.facts import Facts
 
-__all__ = ["base_learner", "features_of", "learner_of", "listed", "mapping", "number", "text", "tree_lines", "worth_of"]
-
 # Parameters that every policy has; they are not listed among its settings.
 COMMON = ("actions", "estimator", "n_jobs", "random_state", "reward_range")
 LONGEST_VALUE = 40

@@ -6,8 +6,6 @@ import argparse
 import sys
 from typing import Any
 
-__all__ = ["NOT_MET", "add_require_option", "exit_code"]
-
 NOT_MET = 3
 
 

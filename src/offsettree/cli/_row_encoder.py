@@ -12,8 +12,6 @@ from offsettree.encoding.encoded_column import EncodedColumn
 from offsettree.encoding.raw_columns import read_column
 from offsettree.exceptions import FeatureError, LogError
 
-__all__ = ["NamedNumbers", "encoder_for"]
-
 
 class NamedNumbers:
     """The encoder of a policy saved without one: numeric columns, taken by name and passed on unchanged."""

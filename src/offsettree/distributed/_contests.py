@@ -12,8 +12,6 @@ from offsettree.distributed._statistics import fetch
 from offsettree.distributed.store import Blob, Store
 from offsettree.reductions.parts import Plan, children_first, lead_up, rows_below, share_out
 
-__all__ = ["Trained", "contest_tasks", "train_contests"]
-
 FEWEST_SUBTREES = 16
 PER_WORKER = 4  # subtrees, so that none is left with a large one at the end
 

@@ -24,8 +24,6 @@ from offsettree.exceptions import LogError, ParameterError, ScratchError
 from offsettree.learners import rows_looked_at
 from offsettree.reductions.parts import RoutedLog, Seen, rows_sampled
 
-__all__ = ["Job", "started"]
-
 
 @dataclass(frozen=True)
 class Job:

@@ -12,8 +12,6 @@ from offsettree.distributed.store import Blob, Store
 from offsettree.engines import Engine, WorkerLostError
 from offsettree.engines.engine import ATTEMPTS, dies_again
 
-__all__ = ["Runner", "Task"]
-
 QUEUED = 2  # tasks per worker that an engine is given at once
 
 Results = dict[str, Any]

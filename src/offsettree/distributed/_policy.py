@@ -13,8 +13,6 @@ from offsettree.distributed._fit import Job, started
 from offsettree.distributed._statistics import SpreadStatistics
 from offsettree.distributed.files import Columns, LogPart, find_files
 
-__all__ = ["Distributed"]
-
 OWN = ("client", "storage")
 
 

@@ -12,8 +12,6 @@ from offsettree.distributed.store import Blob, Store
 from offsettree.exceptions import LogError
 from offsettree.reductions.parts import Fingerprint, Intake, Rows, Run, ScratchWriter, Seen, empty_fingerprint
 
-__all__ = ["Looked", "Routed", "look_at", "route"]
-
 
 class Looked(NamedTuple):
     """What is known of a file before its rows are read."""

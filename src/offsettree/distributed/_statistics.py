@@ -23,8 +23,6 @@ from offsettree.reductions.parts import (
     sums_from_leaves,
 )
 
-__all__ = ["SpreadStatistics", "fetch"]
-
 TASK_ROWS = 1 << 22  # of a stretch that one task adds up
 
 

@@ -9,8 +9,6 @@ from offsettree._optional import require
 from offsettree.engines.engine import WorkerLostError
 from offsettree.exceptions import EngineError
 
-__all__ = ["DaskEngine"]
-
 SECONDS = 10  # to reach the scheduler, or the first worker
 
 

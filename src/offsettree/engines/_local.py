@@ -13,8 +13,6 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from offsettree._workers import end_with_parent
 from offsettree.engines.engine import WorkerLostError
 
-__all__ = ["LocalEngine"]
-
 
 class _Task:
     """A task that waits for a worker, or has one."""

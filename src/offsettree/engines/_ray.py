@@ -9,8 +9,6 @@ from offsettree._optional import require
 from offsettree.engines.engine import WorkerLostError
 from offsettree.exceptions import EngineError
 
-__all__ = ["RayEngine"]
-
 
 class RayEngine:
     """A Ray cluster; a task has one core, and Ray itself repeats none."""

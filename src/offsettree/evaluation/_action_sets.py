@@ -15,8 +15,6 @@ from offsettree.evaluation._targets import PairProbabilities, Target
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.logs import ActionSets
 
-__all__ = ["decisions_in", "mask_of", "predict_pairs", "predict_set_rewards"]
-
 
 def mask_of(sets: Any, n_rows: int) -> tuple[NDArray[Any], sp.csr_array]:
     """Return all ids, sorted, and which of them each row may choose from."""

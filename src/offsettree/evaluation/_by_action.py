@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.evaluation._claims import LogSums, RewardLimits, missing_weight, sums_of
+from offsettree.evaluation._claims import LogSums, missing_weight, sums_of
 from offsettree.evaluation._inputs import reward_unit
 from offsettree.evaluation._intervals import normal_intervals
 from offsettree.evaluation._mid_p import replaced_ends
+from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._terms import Terms
 from offsettree.evaluation.estimate import Interval
-
-__all__ = ["values_by_action"]
 
 
 def values_by_action(

@@ -17,8 +17,6 @@ from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._terms import Terms
 
-__all__ = ["Claims", "LogSums", "RewardLimits", "claims_of", "missing_weight", "sums_of"]
-
 Numbers = NDArray[np.float64]
 BY_CHANCE = 2.0  # standard errors by which the mean weight may fall below 1 by chance
 # Of a larger shortfall, this many standard errors still count as chance. Fewer with `Terms.from_zero`: there the

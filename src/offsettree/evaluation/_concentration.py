@@ -8,8 +8,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BetTerms", "ControlledMean", "bernstein_ends", "betting_ends"]
-
 
 @dataclass(frozen=True)
 class ControlledMean:

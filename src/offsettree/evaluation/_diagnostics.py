@@ -15,21 +15,6 @@ from offsettree._labels import some_labels
 from offsettree._messages import Message, Parameter
 from offsettree.evaluation._targets import Target
 
-__all__ = [
-    "WeightSums",
-    "of_equal_rewards",
-    "of_few_rows",
-    "of_heavy_rows",
-    "of_inverse_propensities",
-    "of_mean_weight",
-    "of_method",
-    "of_propensities",
-    "of_rewards",
-    "of_support",
-    "of_training_rows",
-    "of_weights",
-]
-
 FEW_EFFECTIVE_ROWS = 50
 FEW_DIFFERING = 20  # effective rows with a reward unlike the usual one: with fewer, sums are far from normal
 NEXT_TO_NONE = 3  # the same for intervals that do not assume normality

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from offsettree.evaluation._claims import RewardLimits
+from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._reward_models import Predictions
 from offsettree.evaluation.estimate import Interval
-
-__all__ = ["likelihood_intervals"]
 
 CORNER = 1e-6  # rows added at each corner: keep the maximum likelihood distribution within the possible range
 N_STEPS = 60

@@ -15,8 +15,6 @@ from offsettree.evaluation._reward_models import Predictions
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import ParameterError
 
-__all__ = ["Scale", "guaranteed", "largest_weight"]
-
 
 @dataclass(frozen=True)
 class Scale:

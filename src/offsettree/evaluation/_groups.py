@@ -11,8 +11,6 @@ from offsettree.evaluation._reward_models import N_FOLDS, Folds, random_folds
 from offsettree.evaluation._terms import Terms
 from offsettree.exceptions import ParameterError
 
-__all__ = ["BY_GROUPS", "check_group", "folds_by_group", "sum_by_group"]
-
 BY_GROUPS = ("mid_p", "normal", "bootstrap")  # intervals that work on sums over groups
 
 

@@ -20,8 +20,6 @@ from offsettree.exceptions import FeatureError, LogError, ParameterError
 from offsettree.logs import judge_columns
 from offsettree.reductions import check_reward_model
 
-__all__ = ["GUARANTEED", "INTERVALS", "Log", "check_settings", "find_range", "is_table", "rows_of"]
-
 INTERVALS = ("mid_p", "empirical_likelihood", "normal", "bootstrap", "bernstein", "betting", "anytime")
 GUARANTEED = ("bernstein", "betting", "anytime")
 FAR = 1e100  # squares of numbers above it, or below 1 / FAR, may overflow or underflow

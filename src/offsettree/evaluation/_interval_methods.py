@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._messages import Parameter
-from offsettree.evaluation._claims import RewardLimits
 from offsettree.evaluation._diagnostics import FEW_EFFECTIVE_ROWS, WeightSums
 from offsettree.evaluation._empirical_likelihood import likelihood_intervals
 from offsettree.evaluation._finite_sample import Scale, guaranteed, largest_weight
@@ -17,12 +16,11 @@ from offsettree.evaluation._groups import BY_GROUPS, check_group, sum_by_group
 from offsettree.evaluation._inputs import GUARANTEED, Log
 from offsettree.evaluation._intervals import bootstrap_values, bootstrapped, normal_intervals
 from offsettree.evaluation._mid_p import mid_p_intervals, widened_by
+from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._reward_models import Predictions
 from offsettree.evaluation._terms import Terms, estimate_terms
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import ParameterError
-
-__all__ = ["IntervalSettings", "find_intervals", "of_few_groups", "within"]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from scipy.special import stdtrit
 from offsettree.evaluation._terms import Terms
 from offsettree.evaluation.estimate import Interval
 
-__all__ = ["bootstrap_values", "bootstrapped", "normal_intervals"]
-
 N_RESAMPLES = 1000
 BLOCK = 2048  # rows of four numbers: 64 kB
 N_TASKS = 8

@@ -11,8 +11,6 @@ from offsettree._features import is_frame
 from offsettree._labels import check_actions, encode_actions, find_actions, some_labels, unique_labels
 from offsettree.exceptions import ActionError, ParameterError
 
-__all__ = ["column_positions", "find_space", "known_labels", "known_positions", "table_columns"]
-
 
 def find_space(
     labels: NDArray[Any], actions: ArrayLike | None, policies: list[Any]

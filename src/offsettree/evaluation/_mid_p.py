@@ -13,20 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
 
-from offsettree.evaluation._claims import Claims, LogSums, RewardLimits, claims_of, sums_of
+from offsettree.evaluation._claims import Claims, LogSums, claims_of, sums_of
 from offsettree.evaluation._intervals import normal_intervals
+from offsettree.evaluation._reward_limits import RewardLimits
 from offsettree.evaluation._terms import Terms
 from offsettree.evaluation.estimate import Interval
-
-__all__ = [
-    "FEW_INFORMATIVE",
-    "find_ends",
-    "mid_p_intervals",
-    "p_values",
-    "replaced_ends",
-    "separate_mid_p_intervals",
-    "widened_by",
-]
 
 # The p-value is a mixture of two: one unseen row is added that supports the claim most, or that contradicts it most.
 # This is the share of the first. For a difference it falls towards one half: see `_supporting_share`.

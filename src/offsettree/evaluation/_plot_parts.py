@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from offsettree._plotting import INK, OTHER, SHADE
 from offsettree.evaluation.estimate import Estimate
 
-__all__ = ["draw_baselines", "draw_prefixes", "draw_unknown_ends"]
-
 
 def draw_baselines(axes: Any, found: list[Estimate]) -> None:
     """Draw one line if all estimates have the same baseline, else a short line per estimate."""

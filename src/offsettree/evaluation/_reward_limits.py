@@ -8,8 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COLUMNS", "RewardLimits", "freedom", "unseen_reward"]
-
 Numbers = NDArray[np.float64]
 COLUMNS = ("low", "high", "unseen_low", "unseen_high", "tail_low", "tail_high", "freedom")  # one entry per log
 # A deviation whose square is nearly all of their sum is not left out by the jackknife: nothing would be left.

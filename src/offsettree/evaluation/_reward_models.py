@@ -23,8 +23,6 @@ from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.learners import ConstantRegressor, NominalEncoder
 from offsettree.reductions import RewardModel, check_reward_model, fit_rewards
 
-__all__ = ["Predictions", "check_predictions", "forward_folds", "predict_rewards", "random_folds"]
-
 N_FOLDS = 5
 FIRST_MODEL = 100  # training rows of the first model of `forward_folds` with is_anytime
 FEW_ROWS = 5  # an action with fewer rows has no regressor of its own

@@ -17,8 +17,6 @@ from offsettree.base import BasePolicy
 from offsettree.evaluation._labels import column_positions, known_labels, known_positions
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
-__all__ = ["PairProbabilities", "Target", "certain", "find_target", "row_blocks"]
-
 BLOCK_NUMBERS = 1 << 22  # probabilities per block: 32 MB
 TOLERANCE = 1e-4  # probabilities may be float32, or rounded by printing
 

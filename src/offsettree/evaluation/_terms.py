@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree.evaluation._reward_models import Predictions
 
-__all__ = ["METHODS", "MODEL_METHODS", "Terms", "estimate_terms", "switch_threshold"]
-
 METHODS = ("snips", "ips", "direct", "doubly_robust", "switch", "log_smoothing")
 MODEL_METHODS = ("direct", "doubly_robust", "switch")
 

@@ -12,8 +12,6 @@ from offsettree.evaluation._inputs import Log
 from offsettree.evaluation._targets import Target
 from offsettree.evaluation._terms import Terms
 
-__all__ = ["WHAT", "find_warnings"]
-
 WHAT = ("policy", "baseline")
 NEED_A_RANGE = ("mid_p", "empirical_likelihood")  # unless rewards differ
 

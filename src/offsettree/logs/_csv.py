@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from offsettree._messages import Parameter
+from offsettree.encoding.spellings import MISSING
 from offsettree.exceptions import LogError
 from offsettree.logs._csv_form import (
     ENCODING_REMEDY,
@@ -28,7 +29,7 @@ from offsettree.logs._csv_form import (
 )
 from offsettree.logs._reader import Chunk, Options, Reader
 from offsettree.logs._source import Source, open_stream, read_head, reading
-from offsettree.logs._tables import MISSING, local_times, plain
+from offsettree.logs._tables import local_times, plain
 
 BLOCK_SIZE = 1 << 20
 

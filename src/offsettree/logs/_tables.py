@@ -12,9 +12,6 @@ import pyarrow.compute as pc
 from offsettree.encoding.spellings import MISSING, OFFSET
 from offsettree.exceptions import LogError
 
-__all__ = ["MISSING", "as_numerals", "flat_names", "in_chunks", "local_times", "plain", "plain_type", "with_kinds"]
-
-
 SHORT_VIEW = 12  # bytes of text that Arrow keeps beside its length
 
 

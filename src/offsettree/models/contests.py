@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +11,8 @@ from numpy.typing import NDArray
 from offsettree.models.layout import CompiledTree
 from offsettree.models.part import Part, must_hold
 from offsettree.topology import ActionTree
-from offsettree.topology.leaf_ranges import LeafRanges
 
-__all__ = ["CONSTANTS", "Contests", "ranges_of", "read_constants"]
+__all__ = ["CONSTANTS", "Contests", "read_constants"]
 
 # Of a contest: that it is a real one, or which label it always answers (1: the left side wins).
 CONSTANTS = (-1, 0, 1)
@@ -62,7 +60,7 @@ class Contests(ABC):
         With a mask, to one that it leaves: contests of which one side is closed are not asked.
         """
         action = np.empty(X.shape[0], dtype=np.intp)
-        begin, middle, end = ranges_of(tree)
+        begin, middle, end = tree.leaf_ranges
         n_before = np.zeros((0 if mask is None else len(mask), tree.n_actions + 1), dtype=np.int32)
         if mask is not None:
             np.cumsum(mask[:, tree.leaves], axis=1, out=n_before[:, 1:])
@@ -89,9 +87,3 @@ def read_constants(part: Part, n_contests: int) -> NDArray[np.int8]:
     constant = part.array("constant", np.int8, n_contests)
     must_hold(np.isin(constant, CONSTANTS), f"{part.where}.constant.npy", "-1, 0 or 1")
     return constant
-
-
-@lru_cache(maxsize=256)
-def ranges_of(tree: ActionTree) -> LeafRanges:
-    """Return which leaves are below each node, counted from left to right."""
-    return LeafRanges.of(tree)

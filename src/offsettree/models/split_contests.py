@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models._batches import dense_blocks, over_tables
-from offsettree.models.contests import Contests, ranges_of
+from offsettree.models.contests import Contests
 from offsettree.models.graph import KINDS, SplitGraph, graph_from_tables
 from offsettree.models.part import Part
 from offsettree.models.tree_table import TreeTable
@@ -73,7 +73,7 @@ class SplitContests(Contests):
 
         out = np.empty(X.shape[0], dtype=np.intp)
         shape = (tree.left.astype(np.int32), tree.right.astype(np.int32), tree.leaves.astype(np.int32))
-        nodes = (*shape, *ranges_of(tree))
+        nodes = (*shape, *tree.leaf_ranges)
         trees, answer, scores = self._of(tree, first)
         contests = (*trees.arrays().values(), answer, NO_SCORES if scores is None else scores.reshape(-1))
         for begin, table in dense_blocks(X):

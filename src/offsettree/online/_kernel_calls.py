@@ -23,8 +23,6 @@ from offsettree.online._layout import (
     table_of,
 )
 
-__all__ = ["KernelCalls"]
-
 CSR = (sp.csr_matrix, sp.csr_array)
 
 

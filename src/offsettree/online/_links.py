@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from offsettree.topology import ActionTree
 
-__all__ = ["links_of"]
-
 
 def links_of(tree: ActionTree) -> NDArray[np.int64]:
     """Return four rows: left child, right child and parent of each node, and the node above each leaf."""

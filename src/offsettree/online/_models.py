@@ -29,8 +29,6 @@ from offsettree.online._layout import (
 from offsettree.online._links import links_of
 from offsettree.topology import ActionTree
 
-__all__ = ["OnlineBanditron", "OnlineRegression", "OnlineTree"]
-
 
 class _Online(Model):
     has_bias: ClassVar[bool]

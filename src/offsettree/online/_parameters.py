@@ -9,8 +9,6 @@ import numpy as np
 from offsettree._validation import is_number
 from offsettree.exceptions import ParameterError
 
-__all__ = ["check_bits", "check_rate"]
-
 ADAPTIVE_RATE = 0.5
 
 

@@ -20,8 +20,6 @@ from offsettree.logs import CheckedLog
 from offsettree.online._kernel_calls import KernelCalls
 from offsettree.online._layout import KINDS, LARGEST, WIDTH
 
-__all__ = ["OnlinePolicy"]
-
 LABELS = (int, str, np.int64, np.str_)
 NUMBERS = (float, int, np.float64, np.float32, np.int64)
 

@@ -15,7 +15,6 @@ from offsettree._features import is_sparse
 from offsettree._validation import as_random_state
 from offsettree.learners import KINDS, Bins, HistogramTree
 from offsettree.reductions._native import Grown
-from offsettree.reductions._sides import LeafRanges
 from offsettree.topology import ActionTree, RewardModels
 
 
@@ -122,7 +121,7 @@ class BinnedLog:
         from offsettree.reductions._contest_room import Open
 
         mask = np.empty((0, 0), dtype=bool) if self.mask is None else self.mask
-        return Open(mask, tree.leaves.astype(np.int32), *LeafRanges.of(tree))
+        return Open(mask, tree.leaves.astype(np.int32), *tree.leaf_ranges)
 
     def climb(self, tree: ActionTree) -> Any:
         """Place the rows at the leaves of a tree."""

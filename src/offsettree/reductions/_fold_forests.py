@@ -19,8 +19,6 @@ from offsettree.reductions._native import NativeContests, flatten_native
 from offsettree.reductions._offset import Votes, resolve_offset
 from offsettree.topology import ActionTree, RewardModels
 
-__all__ = ["FoldForests"]
-
 N_TREES = 8  # per fold: 25 gained no more, and three times as many trees take three times as long to decide
 RANDOMIZE = 0.5
 

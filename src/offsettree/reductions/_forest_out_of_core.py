@@ -28,8 +28,6 @@ from offsettree.reductions._routed_native import RoutedNative
 from offsettree.reductions._routed_statistics import LogStatistics
 from offsettree.topology import ActionTree, tree_from
 
-__all__ = ["ForestPlan", "check_forest_out_of_core", "fit_forest_out_of_core", "plan_forest"]
-
 
 def fit_forest_out_of_core(forest: Any, chunks: Iterable[LoggedData], folder: Any, verbose: bool | None) -> None:
     """Fit an `OffsetForest`; see its `fit_log`."""

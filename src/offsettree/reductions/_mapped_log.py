@@ -13,8 +13,6 @@ from offsettree.reductions._intake import Intake
 from offsettree.reductions._out_of_core import scratch_folder
 from offsettree.reductions._scratch import check_room
 
-__all__ = ["mapped_log"]
-
 
 @contextmanager
 def mapped_log(policy: Any, chunks: Iterable[LoggedData], folder: Any) -> Iterator[tuple[CheckedLog, str]]:

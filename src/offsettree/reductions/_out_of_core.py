@@ -35,18 +35,6 @@ from offsettree.reductions._routed_statistics import LogStatistics
 from offsettree.reductions._scratch import ScratchWriter
 from offsettree.topology import RewardModels, tree_from
 
-__all__ = [
-    "Plan",
-    "check_out_of_core",
-    "fit_out_of_core",
-    "plan_tree",
-    "refuse_in_fit_log",
-    "reward_models",
-    "routed",
-    "scratch_folder",
-    "settle_offset",
-]
-
 SECONDS = 0.5  # between two words on how many rows have been read
 
 

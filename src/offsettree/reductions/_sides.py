@@ -15,8 +15,6 @@ from offsettree.reductions._nodes import prefers_left
 from offsettree.topology import ActionTree
 from offsettree.topology.leaf_ranges import LeafRanges
 
-__all__ = ["LeafRanges", "Sides", "descend_within"]
-
 
 @dataclass(frozen=True)
 class Sides:
@@ -28,7 +26,7 @@ class Sides:
     @classmethod
     def of(cls, tree: ActionTree, available: Available) -> Self:
         """See the actions of a log as leaves of a tree."""
-        return cls(available.in_order(tree.leaves), LeafRanges.of(tree))
+        return cls(available.in_order(tree.leaves), tree.leaf_ranges)
 
     def meet(self, node: int, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Tell which rows of a contest find anything available on the side that they did not come from."""

@@ -215,15 +215,15 @@ class OffsetForest(BasePolicy):
     ) -> Any:
         """Return the function that trains the contests of one tree from its seed."""
         X, action, available = log.X, log.position, log.available
-        learner = NodeLearner(self._learner())
+        learner = self._learner()
         self.leaf_scale_ = None
-        if is_native(learner.estimator, self.path_filter):
+        if is_native(learner, self.path_filter):
             binned = BinnedLog.make(X, action, votes.signed(), models, available)
-            self.leaf_scale_ = choose_leaf_scale(binned, learner.estimator, random, COMMITTEE)
-            return partial(_train_native, binned, learner.estimator, self.leaf_scale_, self.bootstrap)
+            self.leaf_scale_ = choose_leaf_scale(binned, learner, random, COMMITTEE)
+            return partial(_train_native, binned, learner, self.leaf_scale_, self.bootstrap)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
         share = share_kept(self.path_filter)
-        return partial(_train_any, learner, X, action, votes, folds, share, self.bootstrap, available)
+        return partial(_train_any, NodeLearner(learner), X, action, votes, folds, share, self.bootstrap, available)
 
     def _out_of_bag(self, log: CheckedLog, seeds: NDArray[np.int64]) -> float | None:
         X, action, reward, propensity, available = log.parts()

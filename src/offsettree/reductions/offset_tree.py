@@ -192,8 +192,9 @@ class OffsetTree(BasePolicy):
                 f"path_filter must be 'in_sample' where node_models is 'shared', as one classifier judges the rows of "
                 f"all contests; got {self.path_filter!r}. Use node_models='separate'."
             )
-        random = as_random_state(self.random_state)
-        learner = NodeLearner(self._learner())
+        self._memory, random = None, as_random_state(self.random_state)
+        native = self.node_models == "separate" and is_native(self._learner(), self.path_filter)
+        learner: Any = self._learner() if native else NodeLearner(self._learner())
         if self.reward_model is not None:
             check_robust(self.node_models, self.path_filter)
             check_reward_model(self.reward_model)
@@ -211,14 +212,13 @@ class OffsetTree(BasePolicy):
         warn_if_one_sided(votes.tally())
         warn_of_unlogged(action, self.actions_)
         seeds = self._node_seeds(random)
-        self._memory = None
-        if is_native(learner.estimator, self.path_filter) and self.node_models == "separate":
+        if native:
             own_vote = votes.signed()
             del votes
             binned = BinnedLog.make(X, action, own_vote, available=available)
             del X, action, own_vote, available  # the binned log has what it needs of them
-            scale = choose_leaf_scale(binned, learner.estimator, random)
-            training = binned.training(self.tree_, learner.estimator, scale, seeds)
+            scale = choose_leaf_scale(binned, learner, random)
+            training = binned.training(self.tree_, learner, scale, seeds)
             del binned  # the policy itself may be large, and takes its place
             grown = training.grow(effective_n_jobs(self.n_jobs))
             del training

@@ -10,8 +10,6 @@ from offsettree.report._html import Html, element, join, paragraph, prose
 from offsettree.report._numbers import count, duration, number, plural
 from offsettree.report._tables import details, pairs, section
 
-__all__ = ["log_section", "policy_section", "reproduce_section", "warnings_section"]
-
 _METHODS = {
     "ips": "inverse propensity: rewards of matching decisions, each weighted by how rare it was in the log",
     "snips": "self-normalised inverse propensity: a weighted mean of the rewards of matching decisions",

@@ -11,8 +11,6 @@ from offsettree.report._html import Html, paragraph
 from offsettree.report._numbers import decimals_for, interval, number, percent, plural
 from offsettree.report._tables import Row, chart, legend, section
 
-__all__ = ["mix_section", "reward_section"]
-
 _MOST = 30
 _SHARES = "Share in the log, then of the new policy"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Band", "band", "band_of"]
-
 
 class Band(NamedTuple):
     """A value, with its interval if that is known."""

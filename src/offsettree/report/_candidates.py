@@ -9,8 +9,6 @@ from offsettree.report._html import Html, paragraph, prose
 from offsettree.report._numbers import decimals_for, duration, interval, number, percent, plural
 from offsettree.report._tables import Row, chart, legend, section
 
-__all__ = ["candidates_section", "importance_section"]
-
 _ORDER = {"chosen": 0, "compared": 1, "failed": 2, "left out": 3}
 _MOST_FEATURES = 20
 _HEADS = ("Candidate", "Drawn", "Reward per decision, and its interval")

@@ -10,8 +10,6 @@ from offsettree.report._band import Band
 from offsettree.report._html import Html, element, join
 from offsettree.report._numbers import count, number, ticks
 
-__all__ = ["Scale", "axis", "bars", "histogram", "interval_plot", "scale_over"]
-
 _EDGE = 0.03  # margin at both ends of a scale, so that dots and tick labels are not cut off
 
 

@@ -8,8 +8,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-__all__ = ["Html", "cut", "element", "escape", "join", "label", "paragraph", "prose"]
-
 # Characters that HTML forbids: most control characters, lone surrogates and noncharacters.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _END = 8  # characters kept at the end of a shortened name

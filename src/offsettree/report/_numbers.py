@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from offsettree._messages import decimals_of_difference
 
-__all__ = ["count", "decimals_for", "duration", "interval", "number", "percent", "plural", "signed", "ticks"]
-
 THIN = "\u202f"  # narrow no-break space, between a number and its unit
 MINUS = "\u2212"
 _MOST_DECIMALS = 6

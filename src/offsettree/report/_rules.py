@@ -10,8 +10,6 @@ from offsettree.report._html import Html, element, paragraph
 from offsettree.report._numbers import count, number
 from offsettree.report._tables import section
 
-__all__ = ["rules_section"]
-
 _DEEPEST = 20
 
 

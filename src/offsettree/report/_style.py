@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DARK", "LIGHT", "style"]
-
 # Text has a contrast of at least 4.5 : 1 on page and card, drawings of at least 3 : 1.
 LIGHT = {
     "page": "#f3f5f8",

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from offsettree.report._charts import Scale, axis
 from offsettree.report._html import Html, element, join, label
 
-__all__ = ["Row", "chart", "columns", "details", "legend", "pairs", "section"]
-
 
 class Row(NamedTuple):
     """A row of a chart: a name, a drawing, and the number it shows."""

@@ -11,8 +11,6 @@ from offsettree.report._numbers import count, percent, plural
 from offsettree.report._tables import columns, details, section
 from offsettree.report._tree_shape import Node, Place, flatten, members, places, worth_drawing
 
-__all__ = ["tree_section"]
-
 _MOST_WHOLE, _MOST_ENDS = 64, 32
 _ROW = 21  # pixels
 _WIDE, _NARROW = 60, 17  # characters of a label on wide and on narrow screens

@@ -9,8 +9,6 @@ from typing import Any
 
 from offsettree.facts import as_number
 
-__all__ = ["Node", "Place", "flatten", "members", "places", "worth_drawing"]
-
 
 @dataclass
 class Node:

@@ -9,8 +9,6 @@ from offsettree.report._html import Html, element, paragraph, prose
 from offsettree.report._numbers import count, decimals_for, interval, number, percent, signed
 from offsettree.report._tables import Row, chart, section
 
-__all__ = ["verdict_section"]
-
 _HEADINGS = {
     "good": "The new policy is better than what was done",
     "bad": "The new policy is worse than what was done",

@@ -8,8 +8,6 @@ from offsettree.report._html import Html, join, paragraph
 from offsettree.report._numbers import count, number, percent
 from offsettree.report._tables import columns, details, pairs, section
 
-__all__ = ["weights_section"]
-
 _MOST_BARS = 24
 
 

@@ -14,8 +14,6 @@ from offsettree.selection._honest_estimate import CandidateValues
 from offsettree.selection._rule import Stack
 from offsettree.selection._trials import Log, Trial
 
-__all__ = ["Evidence"]
-
 
 class Evidence:
     """The latest out-of-sample terms of every candidate's value, row by row.

@@ -24,8 +24,6 @@ from offsettree.exceptions import LogError
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Log
 
-__all__ = ["CandidateValues", "Groups", "honest_choices", "honest_estimate"]
-
 N_RESAMPLES = 100
 MOST_GROUPS = 4000  # groups of rows that are resampled together: bounds the time on long logs
 

@@ -14,8 +14,6 @@ from offsettree.base import BasePolicy
 from offsettree.selection._rule import Stack
 from offsettree.selection._trials import Log, Part, Scoring, Spread, Trial, run_trial
 
-__all__ = ["PairTrials", "run_pair_trials"]
-
 
 @dataclass(frozen=True)
 class PairTrials:

@@ -9,8 +9,6 @@ from offsettree._validation import warn_caller
 from offsettree.exceptions import LogError
 from offsettree.selection.results import SearchResults
 
-__all__ = ["all_failed_error", "gap_of", "new_row", "warn_of_left_out", "write_reasons"]
-
 ROUNDING = 1e-9
 
 

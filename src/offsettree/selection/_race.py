@@ -25,8 +25,6 @@ from offsettree.selection._trials import Log, Part, Scoring, Spread, error_line,
 from offsettree.selection.candidates import Candidate, cost_ratio, early_copy, light_copy
 from offsettree.selection.results import SearchResults
 
-__all__ = ["Race", "Rung", "expected_work", "plan_race"]
-
 SHORT = 3000  # a log of at most so many rows is raced by folds only
 SHARES = (0.1, 0.3)  # of a longer log, to train on before the folds
 ENOUGH = 1500  # held-out rows of folds; further folds are not tried

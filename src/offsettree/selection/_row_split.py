@@ -13,8 +13,6 @@ from offsettree.exceptions import ParameterError
 from offsettree.selection._race import Rung
 from offsettree.selection._trials import stratified_folds
 
-__all__ = ["RowSplit"]
-
 Rows = NDArray[np.intp]
 
 

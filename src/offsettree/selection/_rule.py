@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from offsettree.evaluation.parts import Terms
 
-__all__ = ["AHEAD", "BEHIND", "Gaps", "Rule", "Stack"]
-
 LEAD, LEAD_IF_RARE = 0.75, 2.0  # standard errors, as are the next two
 FAVOURITE_LEAD = 2.0
 PROVEN, PROVEN_IF_RARE = 2.5, 5.0

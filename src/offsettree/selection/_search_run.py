@@ -27,8 +27,6 @@ from offsettree.selection._trials import Log, Scoring, Spread, error_line
 from offsettree.selection.candidates import Candidate, prepare_candidates, read_candidates
 from offsettree.selection.results import SearchResults
 
-__all__ = ["run_search"]
-
 SCORINGS = ("doubly_robust", "snips", "ips", "switch")
 
 

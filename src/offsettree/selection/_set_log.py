@@ -18,8 +18,6 @@ from offsettree.learners import make_learner
 from offsettree.logs import ActionSets
 from offsettree.selection._trials import Log, Part, Scoring
 
-__all__ = ["SetLog"]
-
 
 @dataclass(frozen=True)
 class SetLog(Log):

@@ -13,8 +13,6 @@ from offsettree.evaluation.parts import Predictions
 from offsettree.reductions import RewardBoosting
 from offsettree.reductions.boosting import HeldOut
 
-__all__ = ["SharedModel"]
-
 
 class SharedModel(NamedTuple):
     """A candidate trained on all rows of a log, with its held-out predictions and choices for each row.

@@ -6,8 +6,6 @@ from time import monotonic
 
 from numba.core import event
 
-__all__ = ["Budget", "now"]
-
 SPARE = 1.15  # safety factor on estimates of time
 # Up to so many rows fixed costs prevail (folds, forests on short logs): time grows with a power of the rows.
 FEW, GROWTH_OF_FEW = 1_000, 0.6

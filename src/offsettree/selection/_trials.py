@@ -27,19 +27,6 @@ from offsettree.reductions import RewardBoosting
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import now
 
-__all__ = [
-    "Log",
-    "Part",
-    "Scoring",
-    "Spread",
-    "Trial",
-    "error_line",
-    "folds_of",
-    "run_trial",
-    "stratified_folds",
-    "warning_texts",
-]
-
 Part = tuple[NDArray[np.intp], NDArray[np.intp]]  # training rows, test rows
 Spread = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], list[Any]]  # calls a function with each arguments
 

@@ -23,8 +23,6 @@ from offsettree.service.records import (
     Swap,
 )
 
-__all__ = ["Changes"]
-
 FIELDS = Decision.__struct_fields__
 SEQ = FIELDS.index("seq")
 INSERTED = tuple(name for name in FIELDS if name != "seq")

@@ -9,8 +9,6 @@ from typing import Any
 from offsettree.service.records import Decision, LoopRecord, RewardRecord, SwapRecord, Version
 from offsettree.service.store import StoreError
 
-__all__ = ["SCHEMA", "SqlReads"]
-
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS loops(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, secret BLOB NOT NULL,
   created REAL NOT NULL);

@@ -15,6 +15,7 @@ from offsettree._labels import check_positions
 from offsettree._validation import as_random_state, check_propensity, check_reward
 from offsettree.exceptions import TopologyError
 from offsettree.topology import builders
+from offsettree.topology.leaf_ranges import LeafRanges
 
 __all__ = ["ActionTree"]
 
@@ -175,38 +176,33 @@ class ActionTree:
         for node in range(self.n_nodes - 1, 0, -1):
             if height[parent[node]] <= height[node]:
                 height[parent[node]] = height[node] + 1
-        return _read_only(height)
+        heights = np.array(height, dtype=np.intp)
+        heights.flags.writeable = False
+        return heights
 
     @cached_property
     def leaves(self) -> NDArray[np.intp]:
         """The actions from left to right."""
-        leaves = [0] * self.n_actions
-        for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
-            place = self._first_below[node]
-            if left < 0:
-                leaves[place] = ~left
-            if right < 0:
-                leaves[place + (1 if left < 0 else self._n_below[left])] = ~right
-        return _read_only(leaves)
+        leaves = np.empty(self.n_actions, dtype=np.intp)
+        for child, place in ((self.left, self.leaf_ranges.begin), (self.right, self.leaf_ranges.middle)):
+            leaves[place[child < 0]] = ~child[child < 0]
+        leaves.flags.writeable = False
+        return leaves
 
     @cached_property
-    def _n_below(self) -> list[int]:
-        """The number of actions below each node."""
-        n_below: list[int] = np.bincount(self.leaf_parent, minlength=self.n_nodes).tolist()
-        for node, above in zip(range(self.n_nodes - 1, 0, -1), self.parent[:0:-1].tolist(), strict=True):
-            n_below[above] += n_below[node]
-        return n_below
-
-    @cached_property
-    def _first_below(self) -> list[int]:
-        """The index in `leaves` of the first action below each node."""
-        first = [0] * self.n_nodes
-        for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
-            if left >= 0:
-                first[left] = first[node]
-            if right >= 0:
-                first[right] = first[node] + (1 if left < 0 else self._n_below[left])
-        return first
+    def leaf_ranges(self) -> LeafRanges:
+        """The indices in `leaves` of the actions below each node."""
+        left, right, parent = self.left.tolist(), self.right.tolist(), self.parent.tolist()
+        n_below = np.bincount(self.leaf_parent, minlength=self.n_nodes).tolist()
+        for node in range(self.n_nodes - 1, 0, -1):
+            n_below[parent[node]] += n_below[node]
+        begin, middle = [0] * self.n_nodes, [0] * self.n_nodes
+        for node in range(self.n_nodes):
+            middle[node] = begin[node] + (1 if left[node] < 0 else n_below[left[node]])
+            for child, first in ((left[node], begin[node]), (right[node], middle[node])):
+                if child >= 0:
+                    begin[child] = first
+        return LeafRanges(*np.array([begin, middle, np.add(begin, n_below)], dtype=np.int32))
 
     @property
     def depth(self) -> int:
@@ -239,9 +235,8 @@ class ActionTree:
 
     def actions_below(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the actions in a node's left and in its right subtree, each from left to right."""
-        begin, left = self._first_below[node], self.left[node]
-        middle = begin + (self._n_below[left] if left >= 0 else 1)
-        return self.leaves[begin:middle], self.leaves[middle : begin + self._n_below[node]]
+        begin, middle, end = (int(bound[node]) for bound in self.leaf_ranges)
+        return self.leaves[begin:middle], self.leaves[middle:end]
 
     def _check_shape(self) -> None:
         if self.n_nodes == 0 or len(self.right) != self.n_nodes:
@@ -280,12 +275,6 @@ class ActionTree:
             sides = (str(~child) if child < 0 else text[child] for child in (self.left[node], self.right[node]))
             text[node] = f"({', '.join(sides)})"
         return text[0]
-
-
-def _read_only(numbers: list[int]) -> NDArray[np.intp]:
-    array = np.array(numbers, dtype=np.intp)
-    array.flags.writeable = False
-    return array
 
 
 def _as_children(children: ArrayLike, side: str) -> NDArray[np.intp]:

@@ -9,17 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree.reductions.boosting._room import IN_MEMORY, Room
 
-__all__ = [
-    "MOST_COLUMNS",
-    "MOST_SHARES",
-    "BoostedLog",
-    "BoostedModel",
-    "BoostingSettings",
-    "boost",
-    "loss_of",
-    "stacked",
-]
-
 # Gains are summed by share: a share is one action or, with more actions than this, a random group drawn for each tree.
 MOST_SHARES = 128
 MOST_COLUMNS = 256  # tried by one tree

@@ -13,8 +13,6 @@ from offsettree.models.boosted import FLAG, VALUE
 from offsettree.reductions.boosting._room import BLOCK, IN_MEMORY, Room
 from offsettree.topology import BLOCK_ROWS, Design
 
-__all__ = ["Columns"]
-
 
 class Columns(NamedTuple):
     """How X is turned into bins and into the columns of linear models."""

@@ -34,17 +34,6 @@ from offsettree.reductions.boosting._regressions import (
     tells_apart,
 )
 
-__all__ = [
-    "FOREST",
-    "VOTES",
-    "FinalModel",
-    "LinearScores",
-    "Stage",
-    "fit_constant",
-    "fit_final",
-    "fit_final_without_folds",
-]
-
 HELPS = 2.0  # standard errors by which x must help to distinguish actions; else one action is always taken
 TELLS_APART = 1.0  # standard errors, of scores and votes in the mean, which is enough as well on short logs
 VOTES = "votes"  # of offset trees, on short logs: one direction per action

@@ -12,8 +12,6 @@ from offsettree.models.boosted_scores import BoostedScores
 from offsettree.reductions.boosting._columns import Columns
 from offsettree.reductions.boosting._final_regression import VOTES, FinalModel, Stage
 
-__all__ = ["flatten_stages", "weight_of_votes"]
-
 ALL = 255  # span of a test that sends every row left
 
 

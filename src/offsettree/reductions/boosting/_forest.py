@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from offsettree.reductions.boosting._boosting import MOST_COLUMNS, MOST_SHARES, BoostedLog, BoostedModel, stacked
 from offsettree.reductions.boosting._shrunken import sigmoid
 
-__all__ = ["grow_forest"]
-
 N_TREES = 20  # per fold
 DEPTH = 5
 ACTION_PRIOR, LEAF_PRIOR = 2.0, 1.0  # in rows

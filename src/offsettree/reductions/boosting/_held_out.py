@@ -11,8 +11,6 @@ from offsettree._available import Available, best_of, pieces
 from offsettree.reductions.boosting._final_regression import FinalModel
 from offsettree.reductions.boosting._shrunken import sigmoid
 
-__all__ = ["HeldOut"]
-
 
 class HeldOut(NamedTuple):
     """The scores of all actions in the rows of a log: ``inputs @ slopes[part].T``, where `part` is the row's.

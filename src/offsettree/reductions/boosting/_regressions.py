@@ -11,21 +11,6 @@ from scipy.optimize import minimize
 from offsettree.reductions.boosting._boosting import BoostedLog, loss_of
 from offsettree.reductions.boosting._shrunken import ShrunkenModels, fit_shrunken_models, sigmoid
 
-__all__ = [
-    "Regressions",
-    "Scores",
-    "Source",
-    "constant_mean",
-    "constant_models",
-    "fit_basic",
-    "fit_common",
-    "gain_of",
-    "groups_of",
-    "nonnegative_sum",
-    "regression",
-    "tells_apart",
-]
-
 FARTHEST = 5.0  # from the mean score, in log-odds, that a leave-one-out score counts
 
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["BLOCK", "IN_MEMORY", "Room"]
-
 BLOCK = 1 << 18  # rows copied at a time
 
 

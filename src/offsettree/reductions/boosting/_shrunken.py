@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree.reductions.boosting._room import IN_MEMORY, Room
 
-__all__ = ["ShrunkenModels", "fit_shrunken_models", "sigmoid"]
-
 ROUNDS = 15
 ROUNDS_OF_MANY = 6  # with so many actions that a round takes seconds
 ROUNDS_FROM_NEAR = 5  # from models of nearly the same rows

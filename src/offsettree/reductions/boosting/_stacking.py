@@ -23,8 +23,6 @@ from offsettree.reductions.boosting._final_regression import (
 from offsettree.reductions.boosting._forest import grow_forest
 from offsettree.reductions.boosting._regressions import Regressions, constant_mean, groups_of, regression
 
-__all__ = ["RunJobs", "fit_stages"]
-
 MOST_DIRECTIONS = 24
 FEW_DIRECTIONS = 12  # with more than MANY_ACTIONS, to keep the regression per action small
 MANY_ACTIONS = 4096
