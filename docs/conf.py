@@ -98,7 +98,6 @@ html_context = {
 }
 
 
-
 def show_warnings_without_paths(conf: Any, example: str) -> None:
     """Let a warning in an example say what it says, and not where the site was built."""
     warnings.formatwarning = lambda message, category, *_: f"{category.__name__}: {message}\n"
