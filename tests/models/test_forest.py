@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from offsettree import ActionTree, OffsetForest
 from offsettree.learners import ConstantClassifier
 from offsettree.learners._kernels_histogram import find_leaves
-from offsettree.models import CompiledForest, CompiledTree
+from offsettree.models import CompiledForest, CompiledTree, _small_trees
 from tests.models.plain import FlatClassifier, compile_contests, node_by_node, random_flat_tree
 from tests.strategies import seeds
 
@@ -54,6 +54,54 @@ def test_the_forest_counts_what_its_trees_choose(categories: bool, seed: int) ->
         np.testing.assert_array_equal(forest.choose(form), votes.argmax(axis=1))  # of equals the first
     one_row = pickle.loads(pickle.dumps(forest)).one_row(refused=0)
     assert [one_row(row) for row in X] == votes.argmax(axis=1).tolist()
+
+
+def by_walks(forest: CompiledForest) -> CompiledForest:
+    """Return the same forest, which has no other way than to walk."""
+    other = pickle.loads(pickle.dumps(forest))
+    other.__dict__["_small"] = None
+    return other  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("width", [1, 8, 21])
+@pytest.mark.parametrize("n_rows", [16, 128, 300])
+def test_small_trees_decide_on_blocks_as_walks_do(width: int, n_rows: int) -> None:
+    random = np.random.RandomState(width)
+    X = random.normal(size=(400, width)).astype(np.float32)
+    action = random.randint(5, size=len(X))
+    reward = (np.sin(3 * X[:, 0] + action) > 0).astype(float)
+    policy = OffsetForest(n_trees=9, random_state=0).fit(X, action, reward=reward, propensity=0.2)
+    tree = ActionTree.balanced(5)
+    always = compile_contests(tree, [ConstantClassifier(1)] * tree.n_nodes, width)
+    trees = [always, *(member.compiled_ for member in policy.estimators_), always]
+    forest = CompiledForest(trees, 5)  # type: ignore[arg-type]
+    table = random.normal(size=(n_rows, width))
+    table[0, 0], table[1, -1] = 3e38, 1e300  # finite, and then as float32 infinite
+    assert forest._small is not None
+    with np.errstate(over="ignore"):
+        forms = table.astype(np.float32), table, np.asfortranarray(table)
+    for form in forms:
+        votes = by_walks(forest).votes(form)
+        assert (votes.argmax(axis=1) != votes[0].argmax()).any()
+        np.testing.assert_array_equal(forest.votes(form), votes)
+        np.testing.assert_array_equal(forest.choose(form), votes.argmax(axis=1))
+    table[n_rows // 2, 0] = np.inf
+    np.testing.assert_array_equal(forest.votes(table), by_walks(forest).votes(table))
+    assert forest.choose_screening(table, refused=2) is None
+
+
+def test_large_trees_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.RandomState(0)
+    X = random.normal(size=(900, 4))
+    action = random.randint(8, size=len(X))
+    policy = OffsetForest(n_trees=3, random_state=0).fit(
+        X, action, reward=random.randint(2, size=len(X)), propensity=1 / 8
+    )
+    forest = policy.compiled_
+    assert isinstance(forest, CompiledForest)
+    for most, is_small in ((10**6, True), (5, False)):
+        monkeypatch.setattr(_small_trees, "MOST_SPLITS", most)
+        assert (pickle.loads(pickle.dumps(forest))._small is not None) == is_small
 
 
 def test_trees_of_different_kinds_vote_together() -> None:

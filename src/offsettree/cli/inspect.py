@@ -27,6 +27,9 @@ def configure(command: argparse.ArgumentParser) -> None:
     add_log_options(command)
     add_action_options(command)
     add_common_options(command)
+    command.add_argument(
+        "--all", action="store_true", help="list every action and column of a log, also those left out, one per line"
+    )
     command.set_defaults(run=run)
 
 
@@ -44,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
         sets = inspected_sets(options, options.path)
         facts = inspect_log(options.path, **log_arguments(options), **({} if sets is None else {"sets": sets}))
-        print_facts = partial(_print_log)
+        print_facts = partial(_print_log, is_complete=options.all)
     if options.json:
         print_json(facts)
     else:
@@ -135,7 +138,7 @@ def _tree_of(policy: Any) -> Any:
     return trees[0] if len(trees) == 1 else None
 
 
-def _print_log(facts: dict[str, Any]) -> None:
+def _print_log(facts: dict[str, Any], is_complete: bool) -> None:
     print_line(f"{facts['path']}: a log of {facts['rows']:,} decisions among {len(facts['actions']):,} actions")
     print_notes(facts["notes"])
     sets = facts.get("sets")
@@ -160,30 +163,39 @@ def _print_log(facts: dict[str, Any]) -> None:
             f"{each['mean_reward']:.4g}",
             "" if each["times_expected"] is None else f"{each['times_expected']:.2f}",
         ]
-        for each in facts["actions"][:MOST_SHOWN]
+        for each in facts["actions"]
     ]
-    print_line(columns(rows, right=(1, 2, 3, 4)))
-    if len(facts["actions"]) > MOST_SHOWN:
-        print_line(f"... and {len(facts['actions']) - MOST_SHOWN:,} more")
+    _print_table(rows, None if is_complete else MOST_SHOWN, right=(1, 2, 3, 4))
     print_line()
     rows = [["feature", "kind", "missing", "encoded as"]]
-    rows += _feature_rows(facts["features"] + facts.get("action_features", []))
-    print_line(columns(rows[: 3 * MOST_SHOWN], right=(2,)))
-    if len(rows) > 3 * MOST_SHOWN:
-        print_line(f"... and {len(rows) - 3 * MOST_SHOWN:,} more")
+    rows += _feature_rows(facts["features"] + facts.get("action_features", []), fold=not is_complete)
+    _print_table(rows, None if is_complete else 3 * MOST_SHOWN - 1, right=(2,))
+    if not is_complete and (len(rows) <= len(facts["features"]) or len(facts["left_out"]) > MOST_ALIKE):
+        print_line("--all lists all columns, also those left out.")
+    if is_complete and facts["left_out"]:
+        print_line()
+        _print_table([["left out", "because"], *([each["name"], each["reason"]] for each in facts["left_out"])])
     for warning in facts["warnings"]:
         print_line(paragraph(f"Warning: {as_options(warning)}", "  "))
 
 
-def _feature_rows(features: list[dict[str, Any]]) -> list[list[str]]:
-    """Return a line per feature; more than `MOST_ALIKE` features with the same description share one line."""
+def _print_table(rows: list[list[str]], most: int | None = None, right: tuple[int, ...] = ()) -> None:
+    """Print a table whose first row is its head; of many rows the first `most`."""
+    shown_rows = rows if most is None else rows[: 1 + most]
+    print_line(columns(shown_rows, right=right))
+    if len(shown_rows) < len(rows):
+        print_line(f"... and {len(rows) - len(shown_rows):,} more; --all lists them")
+
+
+def _feature_rows(features: list[dict[str, Any]], *, fold: bool) -> list[list[str]]:
+    """Return a line per feature; to `fold` is to show more than `MOST_ALIKE` of the same description as one line."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for each in features:
         description = (each["kind"], f"{100 * each['missing']:.1f} %", each["encoded"])
         alike.setdefault(description, []).append(each["name"])
     rows = []
     for (kind, missing, encoded), names in alike.items():
-        if len(names) > MOST_ALIKE:
+        if fold and len(names) > MOST_ALIKE:
             first = ", ".join(map(shown, names[:3]))
             rows.append([f"{first}, ... ({len(names):,} columns)", kind, missing, f"{encoded} each"])
         else:

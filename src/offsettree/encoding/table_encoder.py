@@ -52,6 +52,8 @@ class TableEncoder:
         How each raw column is encoded; others are left out.
     notes : list of str, default=()
         What was noticed in the columns when they were learned.
+    left_out : dict, default={}
+        Why each column is left out that is, by name.
 
     Attributes
     ----------
@@ -62,7 +64,9 @@ class TableEncoder:
     origin : ndarray of shape (len(names_out),)
         From which of `names_in` each column of the result comes.
     notes : list of str
-        What was noticed, and left out, in plain words.
+        What was noticed, and left out, in plain words; of many columns the first few are named.
+    left_out : dict
+        Why each column was left out, by name. A loaded encoder does not know.
 
     Examples
     --------
@@ -75,11 +79,16 @@ class TableEncoder:
     array([[33.,  0.,  1.,  0.]], dtype=float32)
     >>> encoder.notes
     ["column 'version' is left out: it is the same in every row."]
+    >>> encoder.left_out
+    {'version': 'it is the same in every row'}
     """
 
-    def __init__(self, columns: Sequence[EncodedColumn], notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, columns: Sequence[EncodedColumn], notes: Sequence[str] = (), left_out: Mapping[str, str] | None = None
+    ) -> None:
         self.columns = list(columns)
         self.notes = list(notes)
+        self.left_out = dict(left_out or {})
         self.names_in = [column.name for column in self.columns]
         widths = [len(column.names_out) for column in self.columns]
         self.names_out = [name for column in self.columns for name in column.names_out]
@@ -104,7 +113,7 @@ class TableEncoder:
         if max_levels < 1:
             raise ParameterError(f"max_levels must be at least 1; got {max_levels}.")
         summaries: dict[str, Summary] = {}
-        of_no_use: dict[str, str] = {}
+        of_no_use: dict[str, str] = {}  # why, by name
         n_rows = 0
         for table in tables:
             names = column_names(table)
@@ -117,13 +126,13 @@ class TableEncoder:
                     try:
                         summary.add(read_column(table, name), n_here)
                     except UselessColumnError as error:
-                        of_no_use[name] = f"column {name!r} is left out: {error}"
+                        of_no_use[name] = str(error)
             n_rows += n_here
         columns, notes = [], []
         left_out: dict[str, list[str]] = {}
         for summary in summaries.values():
             if summary.name in of_no_use:
-                notes.append(of_no_use[summary.name])
+                notes.append(f"column {summary.name!r} is left out: {of_no_use[summary.name]}")
                 continue
             column, note = _settle(summary, max_levels)
             share = summary.n_missing / max(1, summary.n_rows)
@@ -137,7 +146,8 @@ class TableEncoder:
             raise FeatureError(
                 "no column is left to learn from: " + (" ".join(notes) or "there is none but those of the log itself.")
             )
-        return cls(columns, notes)
+        alone = {name: reason.removesuffix(".") for name, reason in of_no_use.items()}
+        return cls(columns, notes, alone | {name: reason for reason, names in left_out.items() for name in names})
 
     def encode(self, table: RawTable, *, where: object = None, first_row: int = 1) -> NDArray[np.float32]:
         """Return the rows as numbers; columns that are not known are left out, one that is missing is an error.

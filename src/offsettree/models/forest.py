@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models._batches import is_csr, over_csr, over_tables
+from offsettree.models._batches import Walk, is_csr, over_csr, over_tables
 from offsettree.models._by_numpy import by_most_walks, goes_without
 from offsettree.models._lanes import lanes_of
+from offsettree.models._small_trees import small_trees
 from offsettree.models.graph import KINDS, SplitGraph
 from offsettree.models.layout import BY_CATEGORY, BY_SCORE, CompiledTree, OneRow, renamed
 
 __all__ = ["CompiledForest"]
 
 ROWS_AT_ONCE = 65_536
+FEW_ROWS = 16  # are walked: fewer than a block is worth, and the kernel of blocks need not be loaded
 NO_VOTES = np.empty(0)
 
 
@@ -123,24 +125,40 @@ class CompiledForest(CompiledTree):
                 n_walks=len(roots),
             )
             return out
-        lanes, starts = self._for_lanes
-        found = over_tables(
-            lambda values, first, last: kernels.vote_rows(
-                parts, lanes, roots, starts, values, out[first:last], counts[first:last], n_actions, refused
-            ),
-            X,
-            KINDS,
-            n_walks=len(roots),
-        )
+        found = over_tables(self._walk(kernels, out, counts, refused), X, KINDS, n_walks=len(roots))
         return None if found & refused else out
+
+    def _walk(self, kernels: Any, out: NDArray[np.intp], counts: NDArray[np.int32], refused: int) -> Walk:
+        """Return the function that decides on some rows of a table."""
+        parts, roots, n_actions, (lanes, starts) = self._graph.parts, self._roots, self.n_actions, self._for_lanes
+        small = self._small
+
+        def walk(values: NDArray[Any], first: int, last: int) -> int:
+            here, votes = out[first:last], counts[first:last]
+            if small is not None and last - first >= FEW_ROWS:
+                from offsettree.models._kernels_blocks import vote_blocks
+
+                if vote_blocks(small, values, here, votes.reshape(-1), n_actions) == 0:
+                    return 0
+                votes[:] = 0
+            return kernels.vote_rows(  # type: ignore[no-any-return]
+                parts, lanes, roots, starts, values, here, votes, n_actions, refused
+            )
+
+        return walk
 
     @cached_property
     def _for_lanes(self) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """The graph, and the places where each tree begins, as kernels take them that walk trees or rows in turn."""
         return lanes_of(self._graph, self._roots)
 
+    @cached_property
+    def _small(self) -> Any:
+        """The trees as a kernel takes them that does not walk, where that is faster; else None."""
+        return small_trees(self._graph, self._roots)
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_for_lanes"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_for_lanes", "_small")}
 
     def _single_graphs(self) -> list[SplitGraph]:
         return [replace(self._graph, root=int(root)) for root in self._roots.tolist()]

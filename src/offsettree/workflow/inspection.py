@@ -31,7 +31,8 @@ def inspect_log(path: Any, *, sets: dict[str, Any] | None = None, **arguments: A
     Returns
     -------
     dict
-        With `rows`, `actions`, `reward`, `propensity`, `features`, `notes` and `warnings`; JSON can hold them.
+        With `rows`, `actions`, `reward`, `propensity`, `features`, `left_out` (columns that are no features, and why),
+        `notes` and `warnings`; JSON can hold them.
     """
     if sets is not None:
         scan, has_propensity = LoggedData.scan(path, action_sets=True, **arguments, **sets), True
@@ -50,10 +51,11 @@ def inspect_log(path: Any, *, sets: dict[str, Any] | None = None, **arguments: A
             yield log.X
 
     notes = list(scan.notes)
+    left_out: dict[str, str] = {}
     try:
         encoder = TableEncoder.learn(tables())
         notes += encoder.notes
-        features = _feature_facts(encoder)
+        features, left_out = _feature_facts(encoder), encoder.left_out
     except FeatureError as error:
         notes.append(error.args[0])
         features = []
@@ -68,6 +70,7 @@ def inspect_log(path: Any, *, sets: dict[str, Any] | None = None, **arguments: A
         "path": str(path),
         **sums.facts(),
         "features": features,
+        "left_out": [{"name": name, "reason": reason} for name, reason in left_out.items()],
         **more,
         "notes": notes,
         "warnings": warnings + (sums.doubts() if sets is None else doubts),
