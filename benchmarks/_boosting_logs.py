@@ -103,8 +103,11 @@ def make_log(source: str, seed: int) -> Task:
     """Draw the log of a problem or of a dataset (two thirds of it, logged uniformly), and new rows to judge by."""
     if source in NAMES:
         return make_task(source, "uniform", seed, LONGEST)
-    problem = (PROBLEMS | HARD)[source]
-    random = np.random.default_rng([seed, SOURCES.index(source)])
+    return draw_log((PROBLEMS | HARD)[source], np.random.default_rng([seed, SOURCES.index(source)]))
+
+
+def draw_log(problem: Problem, random: np.random.Generator) -> Task:
+    """Draw the log of a problem, and new rows to judge by."""
     n_test = min(N_TEST, NUMBERS_OF_TEST // problem.k)
     X = random.standard_normal((problem.n_rows + n_test, N_COLUMNS))
     mean, largest = _mean_rewards(problem, problem.scores(X, problem.k, random))

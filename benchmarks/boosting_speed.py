@@ -5,7 +5,10 @@ row; a fit at least as fast as LightGBM's model per action (200 rounds) at k = 8
 k = 16,384 with 200,000 rows within 8 GB, and a policy file below 200 MB. Seconds are processor time of one thread:
 the fastest of many repeats of decisions, as others on the machine can only add to it, and their median; one fit.
 
+On logs of under 1,500 rows trees that vote may count too: there it says whether they do.
+
     python benchmarks/boosting_speed.py [--python PATH_TO_LIGHTGBM] [--actions 16384] [--rows 200000] [--json FILE]
+    python benchmarks/boosting_speed.py --only short   # logs of 500 to 1,400 rows, k = 8
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from _accuracy_logs import Task
-from _boosting_logs import make_log
+from _boosting_logs import Problem, both_scores, draw_log, make_log, nonlinear_scores
 from _boosting_table import OURS
 from _problems import make_problem, new_rows, write_figures
 from accuracy import ONE_THREAD, peer
@@ -37,19 +40,27 @@ from offsettree.policy_file import save
 
 RIVAL = "LightGBM per action"
 PROBLEMS = ("20,000 rows, k = 8, both, uniform", "50,000 rows, k = 64, nonlinear, uniform")
+SHORT = {
+    f"{n_rows:,} rows, {kind}": Problem(n_rows, 8, scores, "uniform")
+    for n_rows in (500, 1_000, 1_400)
+    for kind, scores in (("both", both_scores), ("nonlinear", nonlinear_scores))
+}
+PARTS = ("short", "long", "memory")
 
 
 def times(task: Task, python: str | None) -> dict[str, Any]:
     """Fit, decide one by one and in a batch, and let LightGBM fit the same log."""
-    policy, seconds = fitted(OURS, task, 0)
-    x = task.X_test[0]
-    policy.decide(x)
-    policy.predict(task.X_test)
-    one = timeit.repeat(lambda: policy.decide(x), number=500, repeat=21, timer=process_time)
-    batch = timeit.repeat(lambda: policy.predict(task.X_test), number=1, repeat=11, timer=process_time)
+    with threadpool_limits(1):
+        policy, seconds = fitted(OURS, task, 0)
+        x = task.X_test[0]
+        policy.decide(x)
+        policy.predict(task.X_test)
+        one = timeit.repeat(lambda: policy.decide(x), number=500, repeat=21, timer=process_time)
+        batch = timeit.repeat(lambda: policy.predict(task.X_test), number=1, repeat=11, timer=process_time)
     found = {
         "n_actions": task.n_actions,
         "n_trees": policy.n_trees_,
+        "votes": "votes" in policy.starts_,
         "decide_us": 1e6 * min(one) / 500,
         "decide_median_us": 1e6 * float(np.median(one)) / 500,
         "batch_us": 1e6 * min(batch) / len(task.X_test),
@@ -91,6 +102,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--actions", type=int, default=16_384)
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     os.environ.update(ONE_THREAD)
@@ -99,19 +111,35 @@ def main() -> None:
         with threadpool_limits(1):
             print(json.dumps(memory(options.rows, options.actions)))
         return
-    found = []
-    for name in PROBLEMS:
-        with threadpool_limits(1):
-            each = times(make_log(name, 0), options.python)
-        found.append(each)
-        rival = each.get("rival_fit_seconds")
-        print(
-            f"k = {each['n_actions']:<4} decide {each['decide_us']:.1f} us (median {each['decide_median_us']:.1f}), "
-            f"batch {each['batch_us']:.2f} us a row (median {each['batch_median_us']:.2f}) "
-            f"({each['decide_us'] / each['batch_us']:.1f} times less), fit {each['fit_seconds']:.2f} s"
-            + ("" if rival is None else f", {RIVAL} {rival:.2f} s ({rival / each['fit_seconds']:.1f} times)"),
-            flush=True,
-        )
+    figures: dict[str, Any] = {}
+    if "short" in options.only:
+        figures["short"] = [
+            told(name, times(draw_log(problem, np.random.default_rng(place)), None))
+            for place, (name, problem) in enumerate(SHORT.items())
+        ]
+    if "long" in options.only:
+        figures["speed"] = [told(name, times(make_log(name, 0), options.python)) for name in PROBLEMS]
+    if "memory" in options.only:
+        figures["memory"] = told_memory(options)
+    write_figures(options.json, figures)
+
+
+def told(name: str, each: dict[str, Any]) -> dict[str, Any]:
+    """Print the times of one log, and return them."""
+    rival = each.get("rival_fit_seconds")
+    print(
+        f"{name}: k = {each['n_actions']}{', with votes' if each['votes'] else ''}, "
+        f"decide {each['decide_us']:.1f} us (median {each['decide_median_us']:.1f}), "
+        f"batch {each['batch_us']:.2f} us a row (median {each['batch_median_us']:.2f}) "
+        f"({each['decide_us'] / each['batch_us']:.1f} times less), fit {each['fit_seconds']:.2f} s"
+        + ("" if rival is None else f", {RIVAL} {rival:.2f} s ({rival / each['fit_seconds']:.1f} times)"),
+        flush=True,
+    )
+    return each
+
+
+def told_memory(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure many actions in a process of their own, print and return it."""
     size = ["--rows", str(options.rows), "--actions", str(options.actions)]
     run = subprocess.run(  # noqa: S603
         [sys.executable, __file__, "--measure", *size], check=True, capture_output=True, text=True
@@ -121,7 +149,7 @@ def main() -> None:
         f"k = {large['n_actions']:,}, {large['n_rows']:,} rows: {large['peak_bytes'] / 1e9:.2f} GB at most, file "
         f"{large['file_bytes'] / 1e6:.1f} MB, fit {large['fit_seconds']:.0f} s, value {large['value']:.3f}"
     )
-    write_figures(options.json, {"speed": found, "memory": large})
+    return dict(large)
 
 
 if __name__ == "__main__":

@@ -30,14 +30,15 @@ def test_constant_columns_are_listed_on_request(wide_log: Path, capsys: pytest.C
     assert main(["inspect", str(wide_log)]) == 0
     brief = capsys.readouterr().out
     assert "14 columns are left out: each is the same in every row" in brief
-    assert "same_9" not in brief and "number_9" not in brief
+    assert "same_9" not in brief
+    assert "number_9" not in brief
     assert "... and 10 more; --all lists them" in brief
     assert "--all lists all columns, also those left out." in brief
 
     assert main(["inspect", str(wide_log), "--all"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     for place in range(14):
-        assert [f"same_{place}", *"it is the same in every row".split()] in lines
+        assert [f"same_{place}", "it", "is", "the", "same", "in", "every", "row"] in lines
         assert [f"number_{place}", "number", "0.0", "%", "1", "column"] in lines
     assert ["empty", "it", "is", "empty"] in lines
     assert {line[0] for line in lines if len(line) == 6 and line[3] == "%"} >= {str(action) for action in range(30)}

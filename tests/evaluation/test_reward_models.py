@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,8 @@ from sklearn.linear_model import Ridge
 from offsettree import evaluate
 from offsettree.evaluation._reward_models import forward_folds, random_folds
 from tests.evaluation.test_evaluate import some_log
+
+evaluate_module = importlib.import_module("offsettree.evaluation.evaluate")
 
 
 class Recites(RegressorMixin, BaseEstimator):
@@ -81,3 +84,42 @@ def test_a_log_of_many_rows_is_learned_from_in_samples(monkeypatch: pytest.Monke
     log = some_log(600)
     found = evaluate(0, **log.arrays(), method="direct", random_state=0)
     assert 0.2 < found.value < 0.8
+
+
+class Counted(Ridge):
+    """A ridge regression that tells how often it was fitted."""
+
+    fits = 0
+
+    def fit(self, X: Any, y: Any) -> Self:
+        Counted.fits += 1
+        return super().fit(X, y)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("method", "interval"),
+    [
+        ("doubly_robust", "mid_p"),
+        ("doubly_robust", "bootstrap"),
+        ("doubly_robust", "empirical_likelihood"),
+        ("switch", "mid_p"),
+        ("direct", "normal"),
+    ],
+)
+def test_only_actions_that_are_taken_have_a_regressor(
+    method: str, interval: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = some_log(600)
+    n_actions = len(np.unique(log.action))
+    chosen = np.where(log.X[:, 0] > 0, 0, 2)
+    settings: dict[str, Any] = {"method": method, "interval": interval, "baseline": 2, "random_state": 0}
+    found = []
+    for by_terms in (evaluate_module.BY_TERMS, ()):
+        monkeypatch.setattr(evaluate_module, "BY_TERMS", by_terms)
+        for model in (Counted(), None):
+            Counted.fits = 0
+            found.append(evaluate(chosen, **log.arrays(), reward_model=model, **settings))
+            needed = 2 if by_terms and interval != "empirical_likelihood" else n_actions
+            assert Counted.fits == (0 if model is None else 5 * needed)
+    assert n_actions > 2
+    assert found[:2] == found[2:]

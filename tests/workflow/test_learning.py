@@ -20,7 +20,7 @@ from offsettree import (
 from offsettree.datasets import make_campaign
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import make_learner
-from offsettree.workflow import LEARNERS, advice, learn_policy, make_policy
+from offsettree.workflow import LEARNERS, advice, comparison, learn_policy, make_policy
 from offsettree.workflow.comparison import best_constant, compare_with_constant
 from offsettree.workflow.facts import learned_facts
 
@@ -110,6 +110,30 @@ def test_three_are_compared_by_the_same_reward_models(log: LoggedData, method: s
     assert found.gain.value == pytest.approx(found.estimate.value - found.constant.value, abs=1e-9)
     alone = evaluate(policy, **test.arrays(), method=method, random_state=0)
     assert found.estimate.value == pytest.approx(alone.value, abs=0.1)
+
+
+def test_many_actions_share_a_reward_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.RandomState(0)
+    X, action = random.normal(size=(600, 3)), random.randint(20, size=600)
+    chance = 1 / (1 + np.exp(-X[:, 0] - np.cos(action)))
+    log = LoggedData(X, action, reward=(random.random_sample(600) < chance) * 1.0, propensity=1 / 20)
+    decisions, fitted = np.arange(600) % 20, list[Any]()
+    predict = comparison.predict_rewards
+
+    def noted(model: Any, *given: Any, **more: Any) -> Any:
+        fitted.append(model)
+        return predict(model, *given, **more)
+
+    monkeypatch.setattr(comparison, "predict_rewards", noted)
+    settings: dict[str, Any] = {"method": "doubly_robust", "random_state": 0}
+    found = {}
+    for n_rows in (601, 600):
+        monkeypatch.setattr(comparison, "ENOUGH_ROWS", n_rows)
+        found[n_rows] = compare_with_constant(decisions, decisions, log, 0, **settings).estimate
+    compare_with_constant(decisions % 16, decisions % 16, log, 0, **settings)
+    assert fitted == [None, "boosting", None]
+    assert found[600].value == pytest.approx(found[601].value, abs=0.1)
+    assert found[600].stderr < 1.1 * found[601].stderr
 
 
 def test_a_policy_that_draws_its_actions_is_valued_by_predictions_of_all_of_them(log: LoggedData) -> None:

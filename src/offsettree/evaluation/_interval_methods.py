@@ -22,6 +22,8 @@ from offsettree.evaluation._terms import Terms, estimate_terms
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import ParameterError
 
+BY_TERMS = ("mid_p", "normal", "bootstrap")  # these see predictions only within the terms of an estimate
+
 
 @dataclass(frozen=True)
 class IntervalSettings:

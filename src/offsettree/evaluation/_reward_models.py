@@ -70,10 +70,14 @@ def predict_rewards(
     folds: Folds,
     random: np.random.RandomState,
     prior: float = 0.0,
+    *,
+    of_all: bool = True,
 ) -> list[Predictions]:
     """Return predictions for every target; `prior` is predicted when there is no training row.
 
-    A `model` that is an array holds the predictions themselves, as `check_predictions` returns them.
+    A `model` that is an array holds the predictions themselves, as `check_predictions` returns them. Unless `of_all`
+    logged actions are needed, those that no target takes have no regressor of their own: errors of their predictions
+    have weight 0.
     """
     if isinstance(model, np.ndarray):
         return [_from_table(model, logged, target) for target in targets]
@@ -83,7 +87,8 @@ def predict_rewards(
     on_logged = np.empty(len(reward))
     on_policy = [np.empty(len(reward)) for _ in targets]
     for train, test in folds:
-        fitted = _fit(model, take_rows(X, train), logged[train], reward[train], n_actions, prior, random)
+        taken = np.ones(n_actions, dtype=bool) if of_all else _taken(targets, test, n_actions)
+        fitted = _fit(model, take_rows(X, train), logged[train], reward[train], taken, prior, random)
         for rows in row_blocks(test, n_actions):
             part = take_rows(X, rows)
             on_logged[rows] = fitted.predict(part, logged[rows])
@@ -93,6 +98,14 @@ def predict_rewards(
                 else:
                     values[rows] = fitted.mean(part, target.probability(rows))
     return [Predictions(on_logged, values) for values in on_policy]
+
+
+def _taken(targets: list[Target], rows: NDArray[np.intp], n_actions: int) -> NDArray[np.bool_]:
+    """Return which actions some target takes in some rows."""
+    taken = np.zeros(n_actions, dtype=bool)
+    for target in targets:
+        taken[slice(None) if target.chosen is None else target.chosen[rows]] = True
+    return taken
 
 
 class _Shared:
@@ -143,10 +156,12 @@ def _fit(
     X: Features,
     action: NDArray[np.intp],
     reward: NDArray[np.float64],
-    n_actions: int,
+    taken: NDArray[np.bool_],
     prior: float,
     random: np.random.RandomState,
 ) -> _PerAction | _Shared:
+    """Fit a model of all actions, or a regressor for each that is `taken`."""
+    n_actions = len(taken)
     if isinstance(model, str) and n_actions > 1 and len(reward) and (width := float(np.ptp(reward))) > 0:
         low, seed = float(reward.min()), int(random.randint(2**31 - 1))
         return _Shared(fit_rewards(model, X, action, (reward - low) / width, None, n_actions, seed), low, width)
@@ -160,7 +175,8 @@ def _fit(
         regressor = default_model(X, len(rows)) if model is None else clone(model)
         seeds = [name for name in regressor.get_params() if name.rpartition("__")[2] == "random_state"]
         regressor.set_params(**{name: random.randint(2**31) for name in seeds if regressor.get_params()[name] is None})
-        models[each] = regressor.fit(take_rows(X, rows), reward[rows])
+        if taken[each]:  # seeds are drawn for all: those of one do not depend on which others are taken
+            models[each] = regressor.fit(take_rows(X, rows), reward[rows])
     return _PerAction(models)
 
 

@@ -15,7 +15,7 @@ from offsettree.evaluation import _diagnostics as diagnostics
 from offsettree.evaluation._action_sets import decisions_in, mask_of, predict_set_rewards
 from offsettree.evaluation._groups import folds_by_group
 from offsettree.evaluation._inputs import Log, check_settings, find_range, is_table, rows_of
-from offsettree.evaluation._interval_methods import IntervalSettings, find_intervals, of_few_groups
+from offsettree.evaluation._interval_methods import BY_TERMS, IntervalSettings, find_intervals, of_few_groups
 from offsettree.evaluation._reward_models import Predictions, check_predictions, forward_folds, predict_rewards
 from offsettree.evaluation._targets import Target, find_target
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
@@ -241,7 +241,10 @@ def _predicted(
     model = reward_model
     if is_table(reward_model):
         model = check_predictions(reward_model, n_rows, log.columns, log.space) / log.unit
-    found = predict_rewards(model, log.X, log.logged, settings.rewards, len(log.space), targets, folds, random, prior)
+    n_actions, of_all = len(log.space), settings.interval not in BY_TERMS
+    found = predict_rewards(
+        model, log.X, log.logged, settings.rewards, n_actions, targets, folds, random, prior, of_all=of_all
+    )
     return [*found] if scale is None else [scale.clipped(each) for each in found]
 
 

@@ -5,7 +5,7 @@ from offsettree.evaluation._action_sets import mask_of, predict_pairs, predict_s
 from offsettree.evaluation._by_action import values_by_action
 from offsettree.evaluation._diagnostics import FEW_DIFFERING, FEW_EFFECTIVE_ROWS, FEW_ROWS, WeightSums
 from offsettree.evaluation._groups import check_group, folds_by_group, sum_by_group
-from offsettree.evaluation._interval_methods import within
+from offsettree.evaluation._interval_methods import BY_TERMS, within
 from offsettree.evaluation._intervals import normal_intervals
 from offsettree.evaluation._labels import known_positions
 from offsettree.evaluation._mid_p import mid_p_intervals, separate_mid_p_intervals, widened_by
@@ -15,6 +15,7 @@ from offsettree.evaluation._targets import certain, row_blocks
 from offsettree.evaluation._terms import MODEL_METHODS, Terms, estimate_terms
 
 __all__ = [
+    "BY_TERMS",
     "FEW_DIFFERING",
     "FEW_EFFECTIVE_ROWS",
     "FEW_ROWS",

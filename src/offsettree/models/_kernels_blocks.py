@@ -1,8 +1,8 @@
 """Small trees over blocks of rows: every split is answered for all rows of a block, eight at a time. Numba only.
 
-A walk goes from split to split, each time not knowing where to. Without walking, a split costs one vector instruction of
-each kind for eight rows: less, as long as a tree has not many splits. From the last split to the first: what a row ends
-at below a split is then known.
+A walk goes from split to split, and waits at each to know where to. Without walking, a split costs a few vector
+instructions for eight rows: less, as long as a tree has not many splits. From the last split to the first: what a row
+ends at below a split is then known.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def _turn(values: Any, first: Any, n_rows: Any, width: Any, centre: Any, table: 
 
 
 @part
-def _find_ends(trees: Any, tree: Any, n_rows: Any, n_actions: Any, width: Any, table: Any, centred: Any, ends: Any) -> Any:
+def _find_ends(
+    trees: Any, tree: Any, n_rows: Any, n_actions: Any, width: Any, table: Any, centred: Any, ends: Any
+) -> Any:
     """Find where the rows of a block end in one tree; return where in `ends` that is written."""
     n_columns, weights = np.int64(trees.centre.shape[0]), trees.weights
     first = trees.first_score[tree]
@@ -164,7 +166,7 @@ def vote_blocks(trees: Any, values: Any, out: Any, votes: Any, n_actions: Any) -
         for i in range(own.shape[0]):
             own[i] = 0
         for tree in range(n_trees):
-            at = _find_ends(trees, tree, n_rows, n_actions, width, table, centred, ends)
+            at = _find_ends(trees, tree, n_rows, n_actions, (width, table, centred), ends)
             for i in range(n_rows):
                 counts[begin + i * n_actions + ends[at + i]] += 1
         if votes.shape[0] > 0:

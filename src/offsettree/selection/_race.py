@@ -27,6 +27,7 @@ from offsettree.selection.results import SearchResults
 
 SHORT = 3000  # a log of at most so many rows is raced by folds only
 SHARES = (0.1, 0.3)  # of a longer log, to train on before the folds
+SMALLEST = 1000  # rows of such a part: with fewer, fixed costs prevail, and little is learned of who is behind
 ENOUGH = 1500  # held-out rows of folds; further folds are not tried
 ENOUGH_IF_RARE = 5000  # the same if few rewards differ from the rest
 FIRST_ROWS = 500  # to train on first if there is a time budget
@@ -60,6 +61,7 @@ def plan_race(
     n_rows, n_folds = len(fold), len(folds)
     order = random.permutation(folds[0][0])
     sizes = [round(share * n_rows) for share in SHARES] if n_rows > SHORT and (in_haste or not is_rare) else []
+    sizes = [size for size in sizes if in_haste or size >= SMALLEST]
     if in_haste and min(sizes, default=n_rows // 2) > FIRST_ROWS:
         sizes.insert(0, FIRST_ROWS)
     rungs = []

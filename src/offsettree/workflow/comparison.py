@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from offsettree._messages import Message
 from offsettree.base import BasePolicy
-from offsettree.evaluation import Estimate, evaluate
+from offsettree.evaluation import DEFAULT_INTERVAL, Estimate, evaluate
 from offsettree.evaluation.estimate import Interval
 from offsettree.evaluation.parts import (
+    BY_TERMS,
     MODEL_METHODS,
     certain,
     check_group,
@@ -33,6 +34,9 @@ __all__ = ["POPULAR", "Comparison", "best_constant", "compare_over_sets", "compa
 
 MOST_PREDICTIONS = 1 << 25  # rows times actions, held as one table: 256 MB
 POPULAR = "the most popular of the eligible actions"
+# With more actions taken, and no fewer rows, one boosted model of all takes a fraction of the time of a regressor for
+# each, and predicts rewards about as well.
+MANY_ACTIONS, ENOUGH_ROWS = 16, 2_500
 FORWARD = ("betting", "anytime")  # need reward models trained on earlier rows only: `evaluate` makes its own
 
 
@@ -144,9 +148,7 @@ def compare_with_constant(
         space = getattr(policy, "actions_", None)
         if space is None:
             space = np.unique(np.concatenate([log.action, decisions, [action]]))
-        settings |= _predicted_rewards(
-            space, decisions, log, action, settings.get("random_state"), settings.get("group")
-        )
+        settings |= _predicted_rewards(space, decisions, log, action, settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimates hold them as well
         asked = _Decided(policy, decisions) if isinstance(policy, Policy) else policy
@@ -217,22 +219,26 @@ class _Decided:
 
 
 def _predicted_rewards(
-    space: NDArray[Any], decisions: NDArray[Any], log: LoggedData, action: Any, random_state: int | None, group: Any
+    space: NDArray[Any], decisions: NDArray[Any], log: LoggedData, action: Any, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Return cross-fitted reward predictions for all three evaluations, as arguments of `evaluate`.
 
     Only the predictions for the logged action, the policy's and the constant one are ever read; the others stay 0.
     """
+    of_all = settings.get("interval", DEFAULT_INTERVAL) not in BY_TERMS
     n_rows = len(log)
     labels = (log.action, decisions, np.array([action]))
     known = all(each.dtype.kind == space.dtype.kind and np.isin(each, space).all() for each in labels)
     if n_rows * len(space) > MOST_PREDICTIONS or not known:  # then `evaluate` fits models of its own
         return {}
     logged, chosen, always = (known_positions(each, space, "policy") for each in labels)
-    random = np.random.RandomState(random_state)
+    random = np.random.RandomState(settings.get("random_state"))
     targets = [certain(taken, logged, len(space)) for taken in (chosen, np.repeat(always, n_rows))]
-    folds = folds_by_group(n_rows, random, check_group(group, n_rows))
-    of_policy, of_constant = predict_rewards(None, log.X, logged, log.reward, len(space), targets, folds, random)
+    folds = folds_by_group(n_rows, random, check_group(settings.get("group"), n_rows))
+    model = "boosting" if len(np.unique(chosen)) > MANY_ACTIONS and n_rows >= ENOUGH_ROWS else None
+    of_policy, of_constant = predict_rewards(
+        model, log.X, logged, log.reward, len(space), targets, folds, random, of_all=of_all
+    )
     table, row = np.zeros((n_rows, len(space))), np.arange(n_rows)
     table[row, logged] = of_policy.on_logged
     table[row, chosen] = of_policy.on_policy
