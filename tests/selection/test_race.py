@@ -41,6 +41,7 @@ Learned = dict[str, list[int]]
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Logs of 600 rows are long ones."""
     monkeypatch.setattr(_race, "SHORT", 500)
+    monkeypatch.setattr(_race, "SMALLEST", 50)
     monkeypatch.setattr(_race, "ENOUGH", 200)
     monkeypatch.setattr(_race, "BEHIND", 3.0)
     monkeypatch.setattr(_race, "FIRST_ROWS", 30)
@@ -93,6 +94,15 @@ def test_parts_grow_and_no_row_is_decided_by_who_learned_from_it(
         if rung.fold is None:
             assert not np.isin(first_fold, train).any()
     assert [rung.fold for rung in rungs if rung.fold is not None] == list(range(len(rungs) - len(sizes)))
+
+
+@pytest.mark.parametrize(("n_rows", "sizes"), [(3_300, []), (4_000, [1_200]), (12_000, [1_200, 3_600])])
+def test_no_part_of_a_log_is_too_small_to_compare_on(n_rows: int, sizes: list[int]) -> None:
+    random = np.random.RandomState(0)
+    fold = stratified_folds(random.randint(3, size=n_rows), 5, random)
+    assert [rung.n_learned for rung in plan_race(fold, random, in_haste=False) if rung.fold is None] == sizes
+    assert plan_race(fold, random, in_haste=True)[0].n_learned <= 500
+
 
 
 def test_those_far_behind_are_dropped_after_a_small_part_and_the_others_go_on(short: None, clock: Clock) -> None:
@@ -377,6 +387,7 @@ def test_a_light_copy_of_logistic_regressions_finds_the_same_optimum() -> None:
 
 def test_only_small_parts_are_learned_by_reward_boosting_of_fewer_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_race, "SHORT", 100)
+    monkeypatch.setattr(_race, "SMALLEST", 10)
     folds = []
     plain = RewardBoosting._fit
 

@@ -97,7 +97,13 @@ def _add_learning_options(group: Any) -> None:
         metavar=("LOW", "HIGH"),
         help="smallest and largest possible reward (default: 0 1 if all are within, else those of the log)",
     )
-    group.add_argument("--time-budget", type=float, metavar="SECONDS", help="start no candidate after this time")
+    group.add_argument(
+        "--time-budget",
+        type=float,
+        metavar="SECONDS",
+        help="time for choosing and training, where auto compares candidates: all are tried on a part of the rows, and "
+        "those that would take too long are left out",
+    )
     add_engine_options(group)
 
 

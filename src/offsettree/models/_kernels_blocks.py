@@ -120,10 +120,9 @@ def _turn(values: Any, first: Any, n_rows: Any, width: Any, centre: Any, table: 
 
 
 @part
-def _find_ends(
-    trees: Any, tree: Any, n_rows: Any, n_actions: Any, width: Any, table: Any, centred: Any, ends: Any
-) -> Any:
+def _find_ends(trees: Any, tree: Any, n_rows: Any, n_actions: Any, rows: Any, ends: Any) -> Any:
     """Find where the rows of a block end in one tree; return where in `ends` that is written."""
+    width, table, centred = rows
     n_columns, weights = np.int64(trees.centre.shape[0]), trees.weights
     first = trees.first_score[tree]
     for each in range(first, trees.first_score[tree + 1]):

@@ -32,9 +32,9 @@ __all__ = ["PolicySearch"]
 class PolicySearch(BasePolicy):
     """Policy chosen among candidates by a race on held-out rows; the best is trained again on all rows.
 
-    Candidates are trained on a tenth of the log, then on three tenths, then on most of it; a short log is raced fold by
-    fold. Their decisions in the same held-out rows are valued by the same estimator and reward models. Those that fall
-    behind leave the race.
+    Candidates are trained on a tenth of the log, then on three tenths (where that is at least 1,000 rows), then on most
+    of it; a short log is raced fold by fold. Their decisions in the same held-out rows are valued by the same estimator
+    and reward models. Those that fall behind leave the race.
 
     Parameters
     ----------
