@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from offsettree.distributed import (
 )
 from offsettree.engines import LocalEngine, WorkerLostError
 from offsettree.exceptions import EngineError
-from tests.distributed.conftest import AT_LENGTH, running
+from tests.distributed.conftest import AT_LENGTH
 from tests.distributed.deadly import KillsAlways, KillsOnce, die, fail
 from tests.policy_files import content_of
 
@@ -101,19 +100,6 @@ def test_workers_that_keep_dying_end_the_fit(client: Any, logs: Path, tmp_path: 
     with pytest.raises(EngineError, match=r"workers must survive.*Run again"):
         spread.fit(logs)
     assert not hasattr(spread, "tree_")
-
-
-@pytest.mark.skipif(not AT_LENGTH, reason="make test-engines starts four workers")
-@pytest.mark.parametrize("name", ["local", "dask"])
-def test_four_workers_make_the_same_file(name: str, logs: Path, tmp_path: Path) -> None:
-    make: list[tuple[Callable[..., Any], Any]] = [
-        (CLASSES[cls], (cls, settings)) for cls, settings in POLICIES.values()
-    ]
-    with running(name, 4) as client:
-        for spread, (cls, settings) in make:
-            alone = cls(random_state=0, **settings).fit_log(LoggedData.scan(logs))
-            policy = spread(random_state=0, client=client, storage=tmp_path, **settings).fit(logs)
-            assert content_of(policy.to_local()) == content_of(alone)
 
 
 @pytest.mark.parametrize("address", ["dask://127.0.0.1:1", "ray://127.0.0.1:1"])

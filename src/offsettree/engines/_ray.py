@@ -17,6 +17,9 @@ class RayEngine:
         self._ray = ray
         self._owned = owned
         self._call = ray.remote(max_retries=0, num_cpus=1)(call)
+        self._hand = ray.remote(max_restarts=0, num_cpus=0)(Hand)
+        self._hands: dict[int, Any] = {}
+        self._given: dict[Any, tuple[int, Any]] = {}  # which hand has a task
 
     @classmethod
     def of_module(cls, ray: Any) -> RayEngine:
@@ -51,9 +54,16 @@ class RayEngine:
         """The module, connected."""
         return self._ray
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Submit a task."""
-        return self._call.remote(function, *arguments)
+    def submit(self, function: Callable[..., Any], *arguments: Any, near: int | None = None) -> Any:
+        """Submit a task, or give it to an actor, which keeps what it worked on."""
+        if near is None:
+            return self._call.remote(function, *arguments)
+        number = near % self.n_workers
+        if number not in self._hands:
+            self._hands[number] = self._hand.remote()
+        task = self._hands[number].call.remote(function, *arguments)
+        self._given[task] = number, self._hands[number]
+        return task
 
     def wait(self, tasks: Collection[Any]) -> list[Any]:
         """Wait for the first."""
@@ -63,11 +73,15 @@ class RayEngine:
     def gather(self, task: Any) -> Any:
         """Return the result."""
         errors = self._ray.exceptions
+        lost = errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError, errors.ActorDiedError
+        number, hand = self._given.pop(task, (-1, None))
         try:
             return self._ray.get(task)
         except errors.RayTaskError as error:
             raise error.cause from None
-        except (errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError) as error:
+        except lost as error:
+            if hand is not None and self._hands.get(number) is hand:
+                del self._hands[number]
             raise WorkerLostError(f"Ray's worker died: {str(error).partition(chr(10))[0]}") from None
 
     def cancel(self, tasks: Collection[Any]) -> None:
@@ -76,9 +90,19 @@ class RayEngine:
             self._ray.cancel(task, force=False)
 
     def close(self) -> None:
-        """Disconnect, if the connection was made here."""
+        """End the actors; disconnect, if the connection was made here."""
+        self._hands.clear()
+        self._given.clear()
         if self._owned:
             self._ray.shutdown()
+
+
+class Hand:
+    """An actor: a process of its own, which keeps what it worked on."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function."""
+        return function(*arguments)
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:

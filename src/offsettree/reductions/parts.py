@@ -16,11 +16,33 @@ from offsettree.reductions._routed_statistics import (
     sums_from_leaves,
 )
 from offsettree.reductions._scratch import ScratchWriter, check_room
+from offsettree.reductions.boosting._boosting import (
+    SUMMED,
+    BoostedLog,
+    BoostingSettings,
+    Course,
+    GrowingRows,
+    add_trees,
+    held_out_scores,
+    mean_of,
+    stacked,
+    units_of,
+)
+from offsettree.reductions.boosting._levels import Growth, begin_growth, choose_tests, finish_tree
 from offsettree.reductions.boosting._room import Room
+from offsettree.reductions.boosting._stacking import STARTS, FoldFits, losses_of
 
 __all__ = [
+    "STARTS",
+    "SUMMED",
+    "BoostedLog",
+    "BoostingSettings",
+    "Course",
     "Fingerprint",
+    "FoldFits",
     "ForestPlan",
+    "GrowingRows",
+    "Growth",
     "Intake",
     "LogStatistics",
     "Plan",
@@ -33,17 +55,26 @@ __all__ = [
     "Tally",
     "Values",
     "Votes",
+    "add_trees",
+    "begin_growth",
     "check_forest_out_of_core",
     "check_out_of_core",
     "check_room",
     "children_first",
+    "choose_tests",
     "empty_fingerprint",
+    "finish_tree",
+    "held_out_scores",
     "lead_up",
+    "losses_of",
+    "mean_of",
     "pairwise_leaves",
     "plan_forest",
     "plan_tree",
     "rows_below",
     "rows_sampled",
     "share_out",
+    "stacked",
     "sums_from_leaves",
+    "units_of",
 ]
