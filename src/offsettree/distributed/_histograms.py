@@ -249,11 +249,12 @@ class Boosted(NamedTuple):
 def measure(store: Store, share: Share, trees: tuple[Blob, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sum sizes of gradients, and held-out losses, by block."""
     with _at_hand(store, share, trees) as kept:
-        return kept.rows.gradient_sums(), kept.rows.loss_sums()
+        return kept.measure(), kept.rows.loss_sums()
 
 
 def sum_level(store: Store, share: Share, trees: tuple[Blob, ...], growth: Growth) -> Blob:
     """Sum the rows of some nodes of a tree's present level."""
+    growth = growth.copy()
     with _at_hand(store, share, trees) as kept:
         kept.bring_to(growth, growth.level)
         return store.put("sums", kept.rows.sum_level(growth.columns, growth.summed))
@@ -261,6 +262,7 @@ def sum_level(store: Store, share: Share, trees: tuple[Blob, ...], growth: Growt
 
 def sum_leaves(store: Store, share: Share, trees: tuple[Blob, ...], growth: Growth) -> Blob:
     """Sum the rows of every leaf."""
+    growth = growth.copy()
     with _at_hand(store, share, trees) as kept:
         kept.bring_to(growth, share.settings.depth)
         return store.put("sums", kept.rows.leaf_sums())
@@ -318,12 +320,18 @@ class _Kept:
     def __init__(self, rows: GrowingRows) -> None:
         self.rows = rows
         self.n_trees = 0
-        self._growing: int | None = None  # after how many trees one was begun
+        self._measured = self._growing = -1  # after how many trees gradients were found, and a tree was begun
+
+    def measure(self) -> NDArray[np.float64]:
+        """Find gradients; return the sums of their sizes."""
+        self._measured = self.n_trees
+        return self.rows.gradient_sums()
 
     def bring_to(self, growth: Growth, level: int) -> None:
         """Have the rows at a level of the tree that is being grown."""
         if self._growing != self.n_trees or self.rows.level > level:
-            self.rows.gradient_sums()
+            if self._measured != self.n_trees:
+                self.measure()
             self.rows.begin(growth.share, growth.units)
             self._growing = self.n_trees
         while self.rows.level < level:

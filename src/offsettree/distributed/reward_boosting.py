@@ -1,4 +1,4 @@
-"""Reward boosting on an engine: files are sorted into the store, then boosting without each fold is a task."""
+"""Reward boosting on an engine: files are sorted into the store; boosting is a task per fold, or spread over rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
     """`RewardBoosting`, fitted on Dask, Ray or processes of this machine: the same policy, to the bit.
 
     Boosting from each start without each fold is a task of its own, and so is the final regression. A task copies the
-    rows from the store to files of its machine and maps them, as `RewardBoosting.fit_log` does.
+    rows from the store to files of its machine and maps them, as `RewardBoosting.fit_log` does. If there are more
+    workers than such tasks, workers hold shares of the rows instead: for every level of a tree they sum histograms,
+    the sums are added up in a tree of tasks, and the tests chosen from the totals are sent to all.
 
     Parameters
     ----------
@@ -75,8 +77,8 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
 
     Notes
     -----
-    At most two times the number of folds of workers have work: histograms of one tree are not spread. A machine needs
-    disk for the rows that its workers map, and memory for the final regression on at most 2 million rows.
+    Histograms are spread from a million rows on. Linear models that trees start from are fitted in a task per fold, and
+    the final regression, on at most 2 million rows, in one: a machine with such a task needs disk for all rows.
     """
 
     _local_class = RewardBoosting

@@ -149,7 +149,7 @@ class GrowingRows:
         n_rows, n_actions = len(learned.reward), learned.n_actions
         self._gradient, self._curvature = learned.room.empty((2, n_rows), np.float32)
         self._packed = learned.room.empty(n_rows, np.int64)
-        self._share = np.empty(0, dtype=np.uint32)
+        self._share, self._bounds = np.empty(0, dtype=np.uint32), np.array([0, n_rows])
         n_tried = max(1, min(MOST_COLUMNS, len(learned.codes), round(settings.columns * len(learned.codes))))
         self._work = new_work(n_rows, n_actions, min(n_actions, MOST_SHARES), n_tried, settings.depth, learned.room)
 
@@ -191,7 +191,7 @@ class GrowingRows:
     @property
     def level(self) -> int:
         """The present level."""
-        return len(self._bounds).bit_length() - 2 if len(self._bounds) > 2 else 0
+        return (len(self._bounds) - 1).bit_length() - 1
 
     def divide(self, tree: Any) -> None:
         """Go on to the next level, by the tests of a tree."""

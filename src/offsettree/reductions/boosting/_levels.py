@@ -26,6 +26,12 @@ class Growth(NamedTuple):
     summed: NDArray[np.intp]  # those whose rows are summed: of two children, the one that seems to have fewer
     above: NDArray[np.intp]  # of each of these, the place of its parent among the nodes of the level above
 
+    def copy(self) -> Growth:
+        """Return a copy that can be written to, as kernels are compiled for: what came to a worker may not be."""
+        tree = self.tree._replace(**{name: np.array(each) for name, each in self.tree._asdict().items()})
+        arrays = {name: np.array(each) for name, each in self._asdict().items() if isinstance(each, np.ndarray)}
+        return self._replace(tree=tree, **arrays)
+
 
 def begin_growth(
     columns: NDArray[np.intp], share: NDArray[np.uint32], units: tuple[float, float, float], depth: int
@@ -58,18 +64,18 @@ def choose_tests(
         np.subtract(above[growth.above], sums, out=sums)
         whole[place ^ 1] = sums  # its sibling
     n_shares = whole.shape[2] // _kernels_grow.N_BINS
-    work = new_work(0, 0, n_shares, 0, 1)
-    tree = growth.tree._replace(**{name: getattr(growth.tree, name).copy() for name in ("feature", "lowest", "span")})
-    first = 2**growth.level - 1
+    work, of_kernel = new_work(0, 0, n_shares, 0, 1), kernel_settings(settings)
+    growth, category = growth.copy(), np.array(is_category)
+    tree, first = growth.tree, 2**growth.level - 1
     _kernels_levels.choose_tests(
-        work, growth.columns, is_category, whole, kernel_settings(settings), growth.units, first, growth.nodes, tree
-    )
+        work, growth.columns, category, whole, of_kernel, growth.units, first, growth.nodes, tree
+    )  # fmt: skip
     split = np.flatnonzero(tree.feature[first + growth.nodes] >= 0)
     parents = growth.nodes[split]
     is_right = np.array([_is_lighter_right(whole[each], growth, tree, n_shares, each) for each in split], dtype=np.intp)
     nodes = (2 * parents[:, np.newaxis] + np.arange(2)).ravel()
     summed = 2 * parents + is_right.reshape(len(parents))
-    return growth._replace(tree=tree, level=growth.level + 1, nodes=nodes, summed=summed, above=split), whole
+    return growth._replace(level=growth.level + 1, nodes=nodes, summed=summed, above=split), whole
 
 
 def _is_lighter_right(sums: NDArray[np.int64], growth: Growth, tree: Any, n_shares: int, place: int) -> bool:
