@@ -41,8 +41,6 @@ from offsettree.reductions.parts import (
     units_of,
 )
 
-__all__ = ["Begun", "Boosted", "LaidOut", "begin_fit", "boost_on_parts", "lay_out", "shares_of"]
-
 PART_ROWS = SUMMED
 FAN_IN = 8  # sums that one task adds up
 KEPT = 4  # parts in the course of a fit that a worker keeps

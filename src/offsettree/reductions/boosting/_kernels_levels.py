@@ -10,8 +10,6 @@ from typing import Any
 from offsettree._jit import kernel
 from offsettree.reductions.boosting._kernels_grow import add_rows, choose_test, divide, set_leaf, sum_leaf
 
-__all__ = ["choose_tests", "divide_level", "set_values", "sum_leaves", "sum_level"]
-
 
 @kernel
 def sum_level(rows: Any, work: Any, columns: Any, bounds: Any, nodes: Any, sums: Any) -> None:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from offsettree.reductions.boosting._boosting import BoostingSettings, empty_tree, kernel_settings, new_work
 
-__all__ = ["Growth", "begin_growth", "choose_tests", "finish_tree"]
-
 LOW = np.int64((1 << 32) - 1)  # the half of a packed sum that is its curvature
 
 
