@@ -102,16 +102,10 @@ def test_workers_that_keep_dying_end_the_fit(client: Any, logs: Path, tmp_path: 
     assert not hasattr(spread, "tree_")
 
 
-@pytest.mark.parametrize("address", ["dask://127.0.0.1:1", "ray://127.0.0.1:1"])
-def test_an_engine_that_cannot_be_reached_is_named(
-    address: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if address.startswith("ray") and not AT_LENGTH:
-        pytest.skip("Ray takes long to give up: make test-engines waits for it")
-    pytest.importorskip("distributed" if address.startswith("dask") else "ray", reason="the extra is not installed")
-    from offsettree.engines import _dask
-
-    monkeypatch.setattr(_dask, "SECONDS", 1)
-    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1.*Check host and port"):
-        DistributedOffsetTree(client=address, storage=tmp_path).fit(logs)
-    assert not list(tmp_path.iterdir())
+def test_a_connection_to_another_cluster_is_not_used(client: Any) -> None:
+    if getattr(client, "__name__", None) != "ray":
+        pytest.skip("only Ray has one connection for all")
+    with pytest.raises(EngineError, match=r"perhaps not to 127\.0\.0\.1:1.*client=ray"), connected("ray://127.0.0.1:1"):
+        pass
+    with connected("ray://local") as engine:
+        assert engine.n_workers == 2

@@ -15,8 +15,8 @@ import pytest
 
 from offsettree import LoggedData, OffsetTree, RewardRegression
 from offsettree.distributed import DistributedOffsetTree, DistributedRewardRegression, Store
-from offsettree.exceptions import FeatureError, LogError, ParameterError, RewardError, ScratchError
-from tests.distributed.conftest import write_log
+from offsettree.exceptions import EngineError, FeatureError, LogError, ParameterError, RewardError, ScratchError
+from tests.distributed.conftest import AT_LENGTH, write_log
 from tests.distributed.deadly import DamagesStore, FailsWhile
 from tests.distributed.test_engines import CLASSES
 from tests.policy_files import content_of, many_actions
@@ -188,6 +188,9 @@ def test_a_full_disk_is_named_and_a_rerun_goes_on(
     with pytest.raises(ScratchError, match=r"must have room.*goes on from here"):
         spread.fit(logs)
     assert not hasattr(spread, "actions_")
+    for number in range(2):  # the other worker may still be at its task
+        (done,) = local.wait([local.submit(len, "done", near=number)])
+        assert local.gather(done) == 4
     (store,) = (Store(str(each)) for each in place.iterdir())
     routed = [store.read_record(name) for key, names in store.recorded().items() for name in names if "route" in key]
     assert {each.rows.name for each in routed} == {path.name for path in place.glob("*/rows-*")}
@@ -215,3 +218,18 @@ def test_a_store_of_fsspec_makes_the_same_policy(local: Any, logs: Path, tmp_pat
     spread.fit(f"file://{logs}/*.parquet")
     assert content_of(spread.to_local()) == content_of(OffsetTree(random_state=0).fit_log(LoggedData.scan(logs)))
     assert not list((tmp_path / "store").iterdir())
+
+
+@pytest.mark.parametrize("address", ["dask://127.0.0.1:1", "ray://127.0.0.1:1"])
+def test_an_engine_that_cannot_be_reached_is_named(
+    address: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if address.startswith("ray") and not AT_LENGTH:
+        pytest.skip("Ray takes long to give up: make test-engines waits for it")
+    pytest.importorskip("distributed" if address.startswith("dask") else "ray", reason="the extra is not installed")
+    from offsettree.engines import _dask
+
+    monkeypatch.setattr(_dask, "SECONDS", 1)
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1.*Check host and port"):
+        DistributedOffsetTree(client=address, storage=tmp_path).fit(logs)
+    assert not list(tmp_path.iterdir())

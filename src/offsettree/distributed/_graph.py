@@ -164,7 +164,8 @@ def perform(
     started = time.process_time()
     result = function(store, *arguments)
     if key is not None:
-        store.record(key, result)
+        with store.discarding(_blobs_of(result)):
+            store.record(key, result)
     return result, time.process_time() - started
 
 

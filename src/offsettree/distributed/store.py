@@ -191,6 +191,16 @@ class Store:
                 with suppress(FileNotFoundError):
                     self.remove(result.name)
 
+    @contextmanager
+    def discarding(self, results: Iterable[Any]) -> Iterator[None]:
+        """Remove blobs if what comes after them fails: nobody would ever find them."""
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                self.discard(results)
+            raise
+
     def clear(self) -> None:
         """Remove everything."""
         with suppress(FileNotFoundError):

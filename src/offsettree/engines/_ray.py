@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -33,7 +34,12 @@ class RayEngine:
         """Reach a cluster by host and port; "local" starts one here, for the time of the fit."""
         ray = require("ray", extra="ray")
         if ray.is_initialized():
-            return cls(ray)
+            if place == "local":
+                return cls(ray)
+            raise EngineError(
+                f"ray must not be connected where an address is given; it is, perhaps not to {place}. Give client=ray, "
+                "the module, to use that connection, or call ray.shutdown() first."
+            )
         settings = {"include_dashboard": False} if place == "local" else {"address": f"ray://{place}"}
         try:
             ray.init(log_to_driver=False, logging_level="ERROR", **settings)
@@ -56,12 +62,13 @@ class RayEngine:
 
     def submit(self, function: Callable[..., Any], *arguments: Any, near: int | None = None) -> Any:
         """Submit a task, or give it to an actor, which keeps what it worked on."""
+        work = self._ray.cloudpickle.dumps((function, arguments))
         if near is None:
-            return self._call.remote(function, *arguments)
+            return self._call.remote(work)
         number = near % self.n_workers
         if number not in self._hands:
             self._hands[number] = self._hand.remote()
-        task = self._hands[number].call.remote(function, *arguments)
+        task = self._hands[number].call.remote(work)
         self._given[task] = number, self._hands[number]
         return task
 
@@ -76,7 +83,7 @@ class RayEngine:
         lost = errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError, errors.ActorDiedError
         number, hand = self._given.pop(task, (-1, None))
         try:
-            return self._ray.get(task)
+            return pickle.loads(self._ray.get(task))  # noqa: S301 - written by our own workers
         except errors.RayTaskError as error:
             raise error.cause from None
         except lost as error:
@@ -100,11 +107,15 @@ class RayEngine:
 class Hand:
     """An actor: a process of its own, which keeps what it worked on."""
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, work: bytes) -> bytes:
         """Call a function."""
-        return function(*arguments)
+        return call(work)
 
 
-def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a worker: Ray itself takes no built-in ones."""
-    return function(*arguments)
+def call(work: bytes) -> bytes:
+    """Call a function in a worker. All is pickled here: arrays that Ray itself hands over cannot be written to."""
+    from ray import cloudpickle
+
+    function, arguments = pickle.loads(work)  # noqa: S301 - written by our own driver
+    result: bytes = cloudpickle.dumps(function(*arguments))
+    return result
