@@ -27,7 +27,7 @@ from offsettree.distributed._statistics import SpreadStatistics, fetch
 from offsettree.distributed.store import Blob, Store
 from offsettree.logs import CheckedLog
 from offsettree.reductions import RewardBoosting
-from offsettree.reductions.parts import STARTS, FoldFits, Room, RoutedLog
+from offsettree.reductions.parts import STARTS, FoldFits, Room, RoutedLog, RunJobs
 
 __all__ = ["DistributedRewardBoosting"]
 
@@ -191,10 +191,10 @@ def advance(store: Store, shared: Blob, known: dict[tuple[int, int], Blob]) -> R
             raise _Stop(Reached(missing, None))
         return [store.get(known[job]) for job in jobs]
 
-    policy, log = _as_learned(store, shared)
+    policy = _unfitted(store, shared)
     before = set(vars(policy))
     try:
-        policy._fit_mapped(log, tempfile.gettempdir(), look_up)
+        _fit(store, shared, policy, look_up)
     except _Stop as stop:
         reached: Reached = stop.value
         return reached
@@ -216,26 +216,35 @@ def begin(store: Store, shared: Blob, fit: tuple[int, int]) -> Begun:
     return begin_fit(store, _fits(store, shared), *fit)
 
 
-@lru_cache(maxsize=1)
 def _fits(store: Store, shared: Blob) -> FoldFits:
-    """Prepare the fits without a fold; a worker keeps them for its next task."""
+    """Return the fits without a fold."""
 
     def stop(fits: FoldFits, jobs: Jobs) -> list[Any]:
         raise _Stop(fits)
 
-    policy, log = _as_learned(store, shared)
     try:
-        policy._fit_mapped(log, tempfile.gettempdir(), stop)
+        _fit(store, shared, _unfitted(store, shared), stop)
     except _Stop as reached:
         fits: FoldFits = reached.value
         return fits
     raise AssertionError("this fit has no folds")
 
 
-def _as_learned(store: Store, shared: Blob) -> tuple[Any, CheckedLog]:
-    """Return the policy, unfitted, and the log in the order of its rows, mapped from a file."""
+def _fit(store: Store, shared: Blob, policy: Any, run: RunJobs) -> None:
+    prepared = _prepared(store, shared)
+    anew = prepared._replace(random=deepcopy(prepared.random))
+    policy._fit_mapped(_mapped(store, shared), tempfile.gettempdir(), run, anew)
+
+
+def _unfitted(store: Store, shared: Blob) -> Any:
     policy, _, _ = fetch(store, shared)
-    return deepcopy(policy), _mapped(store, shared)
+    return deepcopy(policy)
+
+
+@lru_cache(maxsize=1)
+def _prepared(store: Store, shared: Blob) -> Any:
+    """Prepare the log; a worker keeps it for its next task."""
+    return _unfitted(store, shared)._prepare_mapped(_mapped(store, shared), tempfile.gettempdir())
 
 
 @lru_cache(maxsize=1)

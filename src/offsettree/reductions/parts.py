@@ -30,7 +30,7 @@ from offsettree.reductions.boosting._boosting import (
 )
 from offsettree.reductions.boosting._levels import Growth, begin_growth, choose_tests, finish_tree
 from offsettree.reductions.boosting._room import Room
-from offsettree.reductions.boosting._stacking import STARTS, FoldFits, losses_of
+from offsettree.reductions.boosting._stacking import STARTS, FoldFits, RunJobs, losses_of
 
 __all__ = [
     "STARTS",
@@ -50,6 +50,7 @@ __all__ = [
     "RoutedLog",
     "Rows",
     "Run",
+    "RunJobs",
     "ScratchWriter",
     "Seen",
     "Tally",
