@@ -29,7 +29,7 @@ test-engines: .venv/ready-engines
 	OFFSETTREE_TEST_ENGINES=1 $(BIN)/python -m pytest -n 0 tests/distributed tests/selection/test_engine.py
 
 .venv/ready-engines: .venv/ready-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[dask,ray,spark,mlflow]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[dask,ray,spark,mlflow]" joblibspark
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 

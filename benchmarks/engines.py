@@ -1,4 +1,4 @@
-"""`DistributedOffsetTree` on one and two local workers against `fit_log` in one process, each in a process of its own.
+"""A fit on one and two local workers against `fit_log` in one process, each in a process of its own.
 
 The log is in Parquet files; reading is in all times, imports and compilation are not: the workers are started, and have
 trained a short log, before the clock runs. Seconds are by the clock, and by the processor, of all processes; only the
@@ -7,8 +7,12 @@ and of the largest worker. The policy files must be the same. Costs per row and 
 `tools/simulate_schedule.py`, are of the run on one worker. Goals: at most 1.2 times the time of `fit_log` on one worker
 and 0.65 on two, with 600 MB a worker. Linux only.
 
-    python benchmarks/engines.py [--rows 20000000] [--features 20] [--actions 64] [--files 16] [--workers 1 2]
-                                     [--folder FOLDER] [--json FILE]
+With `--learner boosting`, workers may be given as 2x2: two workers, and two shares of the rows in every fit, whose
+histograms are spread; 2x1 never spreads them. With `--folder`, the log and the outcomes are kept there: what was cut
+off goes on from them.
+
+    python benchmarks/engines.py [--learner tree] [--rows 20000000] [--features 20] [--actions 64] [--files 16]
+                                     [--workers 1 2] [--folder FOLDER] [--json FILE]
 """
 
 from __future__ import annotations
@@ -30,8 +34,8 @@ import numpy as np
 import pandas as pd
 from _problems import moods, squash
 
-from offsettree import LoggedData, OffsetTree, save
-from offsettree.distributed import DistributedOffsetTree
+from offsettree import LoggedData, OffsetTree, RewardBoosting, save
+from offsettree.distributed import DistributedOffsetTree, DistributedRewardBoosting
 from offsettree.engines import LocalEngine
 
 
@@ -92,31 +96,37 @@ def digest_of(policy: Any) -> str:
         return hashlib.sha256(b"".join(archive.read(name) for name in archive.namelist())).hexdigest()
 
 
-def run(way: str, folder: Path, short: Path) -> dict[str, Any]:
+LEARNERS: dict[str, tuple[Any, Any]] = {
+    "tree": (OffsetTree, DistributedOffsetTree),
+    "boosting": (RewardBoosting, DistributedRewardBoosting),
+}
+
+
+def run(learner: str, way: str, folder: Path, short: Path) -> dict[str, Any]:
     """Fit in this process; return what came of it."""
+    local, spread_out = LEARNERS[learner]
     if way == "fit_log":
-        OffsetTree(random_state=0).fit_log(LoggedData.scan(short))
+        local(random_state=0).fit_log(LoggedData.scan(short))
         started, used = time.perf_counter(), time.process_time()
-        policy = OffsetTree(random_state=0).fit_log(LoggedData.scan(folder), folder=folder.parent)
+        policy = local(random_state=0).fit_log(LoggedData.scan(folder), folder=folder.parent)
         return {
             "seconds": time.perf_counter() - started,
             "processor": time.process_time() - used,
             "driver_mb": _peak("self"),
             "digest": digest_of(policy),
         }
-    engine = LocalEngine(int(way))
-    store = folder.parent / "store"
+    n_workers, _, n_shares = way.partition("x")
+    engine = LocalEngine(int(n_workers))
+    given = {"random_state": 0, "client": engine, "storage": folder.parent / "store"}
     with Watch() as watch:
-        DistributedOffsetTree(random_state=0, client=engine, storage=store).fit(short)
-        started, used = time.perf_counter(), time.process_time()
-        spread = DistributedOffsetTree(random_state=0, client=engine, storage=store).fit(folder)
+        for logs in (short, folder):
+            spread = spread_out(**given)
+            if n_shares:
+                spread._n_shares = 1 if logs == short else int(n_shares)
+            started, used = time.perf_counter(), time.process_time()
+            spread.fit(logs)
         seconds, used = time.perf_counter() - started, time.process_time() - used
     engine.close()
-    heights = np.zeros(spread.tree_.n_nodes, dtype=int)
-    for node in spread.tree_.bottom_up():
-        children = [child for child in (spread.tree_.left[node], spread.tree_.right[node]) if child >= 0]
-        heights[node] = 1 + max((heights[child] for child in children), default=0)
-    by_height = np.bincount(heights, spread.node_rows_)[1:]
     return {
         "seconds": seconds,
         "processor": used + sum(spread.task_seconds_.values()),
@@ -126,6 +136,18 @@ def run(way: str, folder: Path, short: Path) -> dict[str, Any]:
         "digest": digest_of(spread.to_local()),
         "tasks": spread.n_tasks_,
         "spent": spread.task_seconds_,
+        **(_climbs(spread) if learner == "tree" else {}),
+    }
+
+
+def _climbs(tree: Any) -> dict[str, float]:
+    """Return which share of a contest's rows climbs on, and the rows of the joins."""
+    heights = np.zeros(tree.tree_.n_nodes, dtype=int)
+    for node in tree.tree_.bottom_up():
+        children = [child for child in (tree.tree_.left[node], tree.tree_.right[node]) if child >= 0]
+        heights[node] = 1 + max((heights[child] for child in children), default=0)
+    by_height = np.bincount(heights, tree.node_rows_)[1:]
+    return {
         "climbs": float((by_height[-1] / by_height[0]) ** (1 / max(len(by_height) - 1, 1))),
         "join_rows": float(by_height[4:].sum()),  # of the joins: there are 16 subtrees
     }
@@ -148,32 +170,45 @@ def costs_of(found: dict[str, Any], n_rows: int) -> dict[str, float]:
 def main() -> None:
     """Print and write a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--learner", choices=sorted(LEARNERS), default="tree")
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--features", type=int, default=20)
     parser.add_argument("--actions", type=int, default=64)
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--workers", nargs="+", default=["1", "2"])
-    parser.add_argument("--folder")
+    parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--way")
     options = parser.parse_args()
     if options.way is not None:
-        print(json.dumps(run(options.way, Path(options.folder), Path(options.folder).parent / "short")))
+        print(json.dumps(run(options.learner, options.way, options.folder / "logs", options.folder / "short")))
         return
-    with tempfile.TemporaryDirectory(dir=options.folder) as place:
-        logs, short = Path(place) / "logs", Path(place) / "short"
-        logs.mkdir()
-        short.mkdir()
-        write_log(logs, options.rows, options.features, options.actions, options.files)
-        write_log(short, 20_000, options.features, options.actions, 2)
-        found = {}
-        for way in ("fit_log", *options.workers):
-            command = [sys.executable, __file__, "--way", way, "--folder", str(logs)]
+    with tempfile.TemporaryDirectory() as temporary:
+        figures = measure(options, options.folder or Path(temporary))
+    print(json.dumps(figures, indent=1))
+    if options.json is not None:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Run each way in a process of its own, unless its outcome is there; return all figures."""
+    logs, short = folder / "logs", folder / "short"
+    if not (folder / "written").exists():
+        for place, n_rows, n_files in ((logs, options.rows, options.files), (short, 20_000, 2)):
+            place.mkdir(parents=True, exist_ok=True)
+            write_log(place, n_rows, options.features, options.actions, n_files)
+        (folder / "written").touch()
+    found = {}
+    for way in ("fit_log", *options.workers):
+        outcome = folder / f"{options.learner}-{way}.json"
+        if not outcome.exists():
+            command = [sys.executable, __file__, "--learner", options.learner, "--way", way, "--folder", str(folder)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-            found[way] = json.loads(done.stdout.splitlines()[-1])
-            print(way, {name: value for name, value in found[way].items() if name != "digest"}, flush=True)
+            outcome.write_text(done.stdout.splitlines()[-1])
+        found[way] = json.loads(outcome.read_text())
+        print(way, {name: value for name, value in found[way].items() if name != "digest"}, flush=True)
     alone = found["fit_log"]
-    figures = {
+    return {
         "rows": options.rows,
         "features": options.features,
         "actions": options.actions,
@@ -186,11 +221,8 @@ def main() -> None:
             }
             for way, each in found.items()
         },
-        "costs": costs_of(found[options.workers[0]], options.rows),
+        **({"costs": costs_of(found[options.workers[0]], options.rows)} if options.learner == "tree" else {}),
     }
-    print(json.dumps(figures, indent=1))
-    if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -50,9 +50,9 @@ def running(name: str, n_workers: int = 2) -> Iterator[Any]:
         ray.shutdown()
 
 
-@pytest.fixture(scope="session", params=ENGINES)
+@pytest.fixture(scope="module", params=ENGINES)
 def client(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """An engine of two workers, for all tests."""
+    """An engine of two workers, for all tests of a file."""
     if request.param == "local":
         yield request.getfixturevalue("local")
         return

@@ -9,7 +9,22 @@ from typing import Any
 
 from sklearn.linear_model import LogisticRegression
 
-__all__ = ["DamagesStore", "FailsWhile", "KillsAlways", "KillsOnce", "die", "fail"]
+from offsettree.distributed import _histograms
+
+__all__ = [
+    "DamagesStore",
+    "FailsWhile",
+    "KillsAlways",
+    "KillsOnce",
+    "die",
+    "fail",
+    "measure_without_parts",
+    "sum_leaves",
+    "sum_level",
+    "sum_no_leaves",
+]
+
+SUM_LEVEL, SUM_LEAVES = _histograms.sum_level, _histograms.sum_leaves
 
 
 class KillsOnce(LogisticRegression):
@@ -57,6 +72,34 @@ class DamagesStore(LogisticRegression):
         for path in Path(self.folder).glob("*/standing-*"):
             path.unlink()
         return super().fit(X, y, sample_weight)
+
+
+def sum_level(store: Any, share: Any, trees: Any, growth: Any) -> Any:
+    """Sum a level; the first to do so for the third tree ends its process."""
+    marker = Path(store.url).parent.parent / "died"
+    if len(trees) == 2 and growth.level == 1 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return SUM_LEVEL(store, share, trees, growth)
+
+
+def sum_leaves(store: Any, share: Any, trees: Any, growth: Any) -> Any:
+    """Sum the leaves of a tree; fail at the third while a file is there."""
+    if len(trees) == 2 and (Path(store.url).parent.parent / "marker").exists():
+        raise RuntimeError("told to fail")
+    return SUM_LEAVES(store, share, trees, growth)
+
+
+def sum_no_leaves(store: Any, share: Any, trees: Any, growth: Any) -> Any:
+    """End the process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def measure_without_parts(store: Any, share: Any, trees: Any) -> Any:
+    """Remove the rows from the store before they are read."""
+    for path in Path(store.url).glob("part-*"):
+        path.unlink(missing_ok=True)
+    return _histograms.measure(store, share, trees)
 
 
 def die() -> None:

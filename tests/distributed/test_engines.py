@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from offsettree.distributed import (
 )
 from offsettree.engines import LocalEngine, WorkerLostError
 from offsettree.exceptions import EngineError
-from tests.distributed.conftest import AT_LENGTH, running
+from tests.distributed.conftest import AT_LENGTH
 from tests.distributed.deadly import KillsAlways, KillsOnce, die, fail
 from tests.policy_files import content_of
 
@@ -103,29 +102,10 @@ def test_workers_that_keep_dying_end_the_fit(client: Any, logs: Path, tmp_path: 
     assert not hasattr(spread, "tree_")
 
 
-@pytest.mark.skipif(not AT_LENGTH, reason="make test-engines starts four workers")
-@pytest.mark.parametrize("name", ["local", "dask"])
-def test_four_workers_make_the_same_file(name: str, logs: Path, tmp_path: Path) -> None:
-    make: list[tuple[Callable[..., Any], Any]] = [
-        (CLASSES[cls], (cls, settings)) for cls, settings in POLICIES.values()
-    ]
-    with running(name, 4) as client:
-        for spread, (cls, settings) in make:
-            alone = cls(random_state=0, **settings).fit_log(LoggedData.scan(logs))
-            policy = spread(random_state=0, client=client, storage=tmp_path, **settings).fit(logs)
-            assert content_of(policy.to_local()) == content_of(alone)
-
-
-@pytest.mark.parametrize("address", ["dask://127.0.0.1:1", "ray://127.0.0.1:1"])
-def test_an_engine_that_cannot_be_reached_is_named(
-    address: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if address.startswith("ray") and not AT_LENGTH:
-        pytest.skip("Ray takes long to give up: make test-engines waits for it")
-    pytest.importorskip("distributed" if address.startswith("dask") else "ray", reason="the extra is not installed")
-    from offsettree.engines import _dask
-
-    monkeypatch.setattr(_dask, "SECONDS", 1)
-    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1.*Check host and port"):
-        DistributedOffsetTree(client=address, storage=tmp_path).fit(logs)
-    assert not list(tmp_path.iterdir())
+def test_a_connection_to_another_cluster_is_not_used(client: Any) -> None:
+    if getattr(client, "__name__", None) != "ray":
+        pytest.skip("only Ray has one connection for all")
+    with pytest.raises(EngineError, match=r"perhaps not to 127\.0\.0\.1:1.*client=ray"), connected("ray://127.0.0.1:1"):
+        pass
+    with connected("ray://local") as engine:
+        assert engine.n_workers == 2

@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import subprocess
+from collections.abc import Callable, Iterator
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from offsettree import LoggedData, OffsetTree
+from offsettree import LoggedData, OffsetTree, RewardRegression
 from offsettree.distributed import DistributedOffsetTree, DistributedRewardRegression, Store
-from offsettree.exceptions import FeatureError, LogError, ParameterError, RewardError, ScratchError
-from tests.distributed.conftest import write_log
+from offsettree.exceptions import EngineError, FeatureError, LogError, ParameterError, RewardError, ScratchError
+from tests.distributed.conftest import AT_LENGTH, write_log
 from tests.distributed.deadly import DamagesStore, FailsWhile
+from tests.distributed.test_engines import CLASSES
 from tests.policy_files import content_of, many_actions
 
 
@@ -158,9 +161,75 @@ def test_a_full_store_leaves_nothing_half_written(tmp_path: Path, monkeypatch: p
     assert not list(tmp_path.iterdir())
 
 
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """A disk in memory, to be mounted with options, and mounted anew with others."""
+    place = tmp_path / "disk"
+
+    def mount(options: str) -> Path:
+        again = "remount," if place.is_mount() else ""
+        command = ["mount", "-t", "tmpfs", "-o", again + options, "tmpfs", str(place)]
+        if subprocess.run(command, check=False, capture_output=True).returncode:  # noqa: S603
+            pytest.skip("only root may mount a disk")
+        return place
+
+    place.mkdir()
+    yield mount
+    subprocess.run(["umount", str(place)], check=False, capture_output=True)  # noqa: S603, S607
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_full_disk_is_named_and_a_rerun_goes_on(
+    cls: Any, local: Any, logs: Path, disk: Callable[[str], Path]
+) -> None:
+    settings = {"random_state": 0} | ({} if cls in (OffsetTree, RewardRegression) else {"n_trees": 3})
+    place = disk("size=100k")
+    spread = CLASSES[cls](client=local, storage=place, **settings)
+    with pytest.raises(ScratchError, match=r"must have room.*goes on from here"):
+        spread.fit(logs)
+    assert not hasattr(spread, "actions_")
+    for number in range(2):  # the other worker may still be at its task
+        (done,) = local.wait([local.submit(len, "done", near=number)])
+        assert local.gather(done) == 4
+    (store,) = (Store(str(each)) for each in place.iterdir())
+    routed = [store.read_record(name) for key, names in store.recorded().items() for name in names if "route" in key]
+    assert {each.rows.name for each in routed} == {path.name for path in place.glob("*/rows-*")}
+    assert all(store.has(each.rows) and store.has(each.sample) for each in routed)
+    disk("size=20m")
+    spread.fit(logs)
+    assert spread.n_tasks_["found"] >= len(logs_of(logs)) + len(routed)
+    assert content_of(spread.to_local()) == content_of(cls(**settings).fit_log(LoggedData.scan(logs)))
+    assert not list(place.iterdir())
+
+
+def logs_of(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.parquet"))
+
+
+def test_a_disk_that_cannot_be_written_to_is_named(local: Any, logs: Path, disk: Callable[[str], Path]) -> None:
+    disk("size=1m")
+    with pytest.raises(ScratchError, match=r"workers can write.*Read-only file system.*Check rights"):
+        DistributedOffsetTree(client=local, storage=disk("ro")).fit(logs)
+
+
 def test_a_store_of_fsspec_makes_the_same_policy(local: Any, logs: Path, tmp_path: Path) -> None:
     pytest.importorskip("fsspec", reason="the extra dask is not installed")
     spread = DistributedOffsetTree(random_state=0, client=local, storage=f"file://{tmp_path}/store")
     spread.fit(f"file://{logs}/*.parquet")
     assert content_of(spread.to_local()) == content_of(OffsetTree(random_state=0).fit_log(LoggedData.scan(logs)))
     assert not list((tmp_path / "store").iterdir())
+
+
+@pytest.mark.parametrize("address", ["dask://127.0.0.1:1", "ray://127.0.0.1:1"])
+def test_an_engine_that_cannot_be_reached_is_named(
+    address: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if address.startswith("ray") and not AT_LENGTH:
+        pytest.skip("Ray takes long to give up: make test-engines waits for it")
+    pytest.importorskip("distributed" if address.startswith("dask") else "ray", reason="the extra is not installed")
+    from offsettree.engines import _dask
+
+    monkeypatch.setattr(_dask, "SECONDS", 1)
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1.*Check host and port"):
+        DistributedOffsetTree(client=address, storage=tmp_path).fit(logs)
+    assert not list(tmp_path.iterdir())

@@ -192,9 +192,14 @@ def _ask(url: str, text: bytes, server: subprocess.Popen[bytes]) -> Any:
 
 
 @pytest.mark.skipif(not AT_LENGTH, reason="make test-engines runs the examples")
-@pytest.mark.parametrize("engine", ["dask", "ray"])
-def test_joblib_backends_train_the_same_forest(engine: str) -> None:
-    pytest.importorskip("distributed" if engine == "dask" else "ray", reason="the extra is not installed")
+@pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("ray", "ray"), ("spark", "joblibspark")])
+def test_joblib_backends_train_the_same_forest(engine: str, package: str) -> None:
+    pytest.importorskip(package, reason="it is not installed")
+    if engine == "spark" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
     example = Path(__file__).parent.parent.parent / "examples" / f"joblib_{engine}.py"
-    done = subprocess.run([sys.executable, "-W", "ignore", str(example)], capture_output=True, text=True, check=True)  # noqa: S603
+    settings = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-W", "ignore", str(example)], capture_output=True, text=True, check=True, env=settings
+    )
     assert "the same decisions: True" in done.stdout

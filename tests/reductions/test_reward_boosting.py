@@ -15,7 +15,7 @@ from offsettree.exceptions import ParameterError
 from offsettree.reductions import reward_boosting
 from offsettree.reductions.boosting import _kernels_grow as kernels
 from offsettree.reductions.boosting import _stacking
-from offsettree.reductions.boosting._boosting import _new_work
+from offsettree.reductions.boosting._boosting import new_work, units_of
 from offsettree.reductions.boosting._forest import _Rows
 from offsettree.reductions.boosting._kernels_random import grow_random
 
@@ -118,8 +118,11 @@ def test_a_tree_is_grown_as_read_row_by_row(seed: int) -> None:
     chance = 1 / (1 + np.exp(-score))
     plain = PlainTree(codes, is_category, action, reward - chance, chance * (1 - chance), k).scores(depth)
 
-    packed = np.empty(n_rows, dtype=np.int64)
-    units = kernels.set_gradients(score, reward, np.empty(0), True, packed)
+    packed, sums = np.empty(n_rows, dtype=np.int64), np.empty((1, 2))
+    size, bounds = np.empty((2, n_rows), np.float32), np.array([0, n_rows])
+    kernels.find_gradients(score, reward, np.empty(0), True, bounds, size[0], size[1], sums)
+    units = units_of(sums, n_rows)
+    kernels.pack(size[0], size[1], units[0], units[1], packed)
     tree = kernels.Tree(
         np.empty(3, dtype=np.int32),
         np.empty(3, dtype=np.uint8),
@@ -129,7 +132,7 @@ def test_a_tree_is_grown_as_read_row_by_row(seed: int) -> None:
     rows = kernels.Rows(codes, is_category, action, np.arange(k, dtype=np.uint32), packed)
     after = score.copy()
     settings = kernels.Settings(depth, PRIOR, LEAF_PRIOR, LEAST, RATE)
-    kernels.grow(rows, _new_work(n_rows, k, k, 3, depth), np.arange(3), settings, units, tree, after)
+    kernels.grow(rows, new_work(n_rows, k, k, 3, depth), np.arange(3), settings, units, tree, after)
     np.testing.assert_allclose(after - score, plain[np.arange(n_rows), action], rtol=1e-4, atol=1e-5)
     own = np.zeros(n_rows)
     kernels.add_to_own(codes, action, tree, own)

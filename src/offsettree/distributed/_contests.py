@@ -14,6 +14,7 @@ from offsettree.reductions.parts import Plan, children_first, lead_up, rows_belo
 
 FEWEST_SUBTREES = 16
 PER_WORKER = 4  # subtrees, so that none is left with a large one at the end
+MOST_SUBTREES = 4096  # every task and join takes the driver some milliseconds, one after the other
 
 
 class Trained(NamedTuple):
@@ -39,7 +40,7 @@ def contest_tasks(plan: Plan, shared: Blob, digest: str, n_workers: int) -> list
     def key(child: int) -> str:
         return f"contest-{digest}-{'leaf' if child < 0 else 'node'}-{child if child >= 0 else ~child}"
 
-    n_parts = max(FEWEST_SUBTREES, PER_WORKER * n_workers)
+    n_parts = max(FEWEST_SUBTREES, min(PER_WORKER * n_workers, MOST_SUBTREES))
     roots = set(share_out(tree, lambda child: int(below[child]), n_parts)[0])
     order = list(children_first(tree, below, 0, lambda child: child < 0 or child in roots))
     subtrees: list[tuple[int, Task]] = []

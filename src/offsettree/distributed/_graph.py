@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,13 +21,30 @@ Results = dict[str, Any]
 class Task:
     """A function to call once other tasks are done, with arguments made of their results.
 
-    The key says what the result depends on: a task with the same key gives the same.
+    The key says what the result depends on: a task with the same key gives the same. What is not recorded is done
+    anew when a fit is run again. Tasks that are given the same number in `near` best go to the same worker.
     """
 
     key: str
     function: Callable[..., Any]
     arguments: Callable[[Results], tuple[Any, ...]]
     after: tuple[str, ...] = ()
+    near: int | None = None
+    is_recorded: bool = True
+
+
+Steps = Generator[list[Task], Results, Any]  # yields tasks that are to be run together, and is sent their results
+
+
+@dataclass
+class _Batch:
+    """Tasks that run together."""
+
+    course: int
+    results: Results = field(default_factory=dict)
+    n_left: int = 0
+    n_missing: dict[str, int] = field(default_factory=dict)
+    waiting: dict[str, list[Task]] = field(default_factory=dict)
 
 
 @dataclass
@@ -44,59 +61,94 @@ class Runner:
     def __post_init__(self) -> None:
         self._recorded = self.store.recorded()
 
-    def run(self, tasks: Iterable[Task], told: Callable[[Task], None] = lambda _: None) -> Results:
-        """Run tasks in their order, as far as those that they wait for are done; return all results by key.
+    def run(self, tasks: Iterable[Task]) -> Results:
+        """Run tasks in their order, as far as those that they wait for are done; return all results by key."""
+
+        def once() -> Steps:
+            return (yield list(tasks))
+
+        results: Results = self.run_courses([once()])[0]
+        return results
+
+    def run_courses(self, courses: Sequence[Steps]) -> list[Any]:
+        """Run several courses of tasks side by side; return what each of them returns.
 
         A task that becomes ready comes before those that have not begun: what it reads is then soon used up.
         """
-        results: Results = {}
-        left: list[Task] = []
-        for task in tasks:
-            if (found := self._found(task.key)) is not None:
-                results[task.key] = found
-                self.n_found += 1
-                told(task)
-            else:
-                left.append(task)
-        n_missing = {task.key: sum(key not in results for key in task.after) for task in left}
-        waiting: dict[str, list[Task]] = {}
-        for task in left:
-            for key in task.after:
-                waiting.setdefault(key, []).append(task)
-        ready = deque(task for task in left if not n_missing[task.key])
-        running: dict[Any, tuple[Task, int]] = {}
+        returned: list[Any] = [None] * len(courses)
+        ready: deque[tuple[Task, _Batch]] = deque()
+        running: dict[Any, tuple[Task, _Batch, int]] = {}
+
+        def go_on(number: int, results: Results | None) -> None:
+            """Have a course say what comes next, until there is something to run."""
+            while True:
+                try:
+                    tasks = next(courses[number]) if results is None else courses[number].send(results)
+                except StopIteration as stop:
+                    returned[number] = stop.value
+                    return
+                batch = self._batch(number, tasks)
+                ready.extend((task, batch) for task in batch.waiting.pop("", ()))
+                if batch.n_left:
+                    return
+                results = batch.results
+
         try:
+            for number in range(len(courses)):
+                go_on(number, None)
             while ready or running:
                 while ready and len(running) < QUEUED * self.engine.n_workers:
-                    task = ready.popleft()
-                    running[self._submit(task, results)] = task, 1
+                    task, batch = ready.popleft()
+                    running[self._submit(task, batch.results)] = task, batch, 1
                 for handle in self.engine.wait(running):
-                    task, attempt = running.pop(handle)
+                    task, batch, attempt = running.pop(handle)
                     try:
-                        results[task.key], seconds = self.engine.gather(handle)
+                        batch.results[task.key], seconds = self.engine.gather(handle)
                     except WorkerLostError as error:
                         self.n_lost += 1
                         if attempt == ATTEMPTS:
                             raise dies_again(task.key, error) from error
-                        running[self._submit(task, results)] = task, attempt + 1
+                        running[self._submit(task, batch.results)] = task, batch, attempt + 1
                         continue
                     self.n_run += 1
                     kind = task.function.__name__
                     self.seconds[kind] = self.seconds.get(kind, 0.0) + seconds
-                    told(task)
-                    for next_one in waiting.pop(task.key, ()):
-                        n_missing[next_one.key] -= 1
-                        if not n_missing[next_one.key]:
-                            ready.appendleft(next_one)
+                    batch.n_left -= 1
+                    for next_one in batch.waiting.pop(task.key, ()):
+                        batch.n_missing[next_one.key] -= 1
+                        if not batch.n_missing[next_one.key]:
+                            ready.appendleft((next_one, batch))
+                    if not batch.n_left:
+                        go_on(batch.course, batch.results)
         except BaseException:
             self.engine.cancel(list(running))
             raise
-        return results
+        return returned
+
+    def _batch(self, course: int, tasks: list[Task]) -> _Batch:
+        """Return tasks that are to be run, but for those of which there is a record; "" waits for nothing."""
+        batch = _Batch(course)
+        left = []
+        for task in tasks:
+            found = self.found(task.key)
+            if found is None:
+                left.append(task)
+            else:
+                batch.results[task.key] = found
+                self.n_found += 1
+        batch.n_left = len(left)
+        for task in left:
+            missing = [key for key in task.after if key not in batch.results]
+            batch.n_missing[task.key] = len(missing)
+            for key in missing or [""]:
+                batch.waiting.setdefault(key, []).append(task)
+        return batch
 
     def _submit(self, task: Task, results: Results) -> Any:
-        return self.engine.submit(perform, self.store, task.key, task.function, task.arguments(results))
+        given = self.store, task.key if task.is_recorded else None, task.function, task.arguments(results)
+        return self.engine.submit(perform, *given, near=task.near)
 
-    def _found(self, key: str) -> Any:
+    def found(self, key: str) -> Any:
         """Return the recorded result of a task, if all that it wrote is still there."""
         for name in self._recorded.get(key, ()):
             result = self.store.read_record(name)
@@ -105,13 +157,19 @@ class Runner:
         return None
 
 
-def perform(store: Store, key: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float]:
+def perform(
+    store: Store, key: str | None, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[Any, float]:
     """Call the function of a task in a worker, and note the result; return it, and the processor seconds that took."""
     started = time.process_time()
     result = function(store, *arguments)
-    store.record(key, result)
+    if key is not None:
+        with store.discarding(_blobs_of(result)):
+            store.record(key, result)
     return result, time.process_time() - started
 
 
 def _blobs_of(result: Any) -> list[Blob]:
-    return [value for value in result if isinstance(value, Blob)] if isinstance(result, tuple) else []
+    if isinstance(result, Blob):
+        return [result]
+    return [blob for each in result for blob in _blobs_of(each)] if isinstance(result, tuple) else []

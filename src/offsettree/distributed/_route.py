@@ -91,5 +91,6 @@ def route(
             raise LogError(f"the file must not change during a fit; it had {n_rows:,} rows and has {intake.n_rows:,}.")
         runs = writer.finish()
         rows = Blob(file.name, file.n_written)
-    sample = store.put("sample", Rows(*(np.concatenate(columns) for columns in zip(*kept, strict=True))))
+    with store.discarding([rows]):
+        sample = store.put("sample", Rows(*(np.concatenate(columns) for columns in zip(*kept, strict=True))))
     return Routed(rows, sample, runs, intake.seen())

@@ -1,9 +1,9 @@
-"""Reward boosting on an engine: files are sorted into the store, then boosting without each fold is a task."""
+"""Reward boosting on an engine: files are sorted into the store; boosting is a task per fold, or spread over rows."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,15 +12,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from offsettree.distributed._fit import Job
-from offsettree.distributed._graph import Task
+from offsettree.distributed._graph import Runner, Steps, Task
+from offsettree.distributed._histograms import (
+    Begun,
+    Boosted,
+    LaidOut,
+    begin_fit,
+    boost_on_parts,
+    lay_out,
+    shares_of,
+)
 from offsettree.distributed._policy import Distributed
 from offsettree.distributed._statistics import SpreadStatistics, fetch
 from offsettree.distributed.store import Blob, Store
 from offsettree.logs import CheckedLog
 from offsettree.reductions import RewardBoosting
-from offsettree.reductions.parts import Room, RoutedLog
+from offsettree.reductions.parts import STARTS, FoldFits, Room, RoutedLog, RunJobs
 
 __all__ = ["DistributedRewardBoosting"]
+
+FEWEST_ROWS = 1 << 20  # whose histograms are spread, unless told to
 
 Jobs = list[tuple[int, int]]  # fold and start
 
@@ -29,7 +40,9 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
     """`RewardBoosting`, fitted on Dask, Ray or processes of this machine: the same policy, to the bit.
 
     Boosting from each start without each fold is a task of its own, and so is the final regression. A task copies the
-    rows from the store to files of its machine and maps them, as `RewardBoosting.fit_log` does.
+    rows from the store to files of its machine and maps them, as `RewardBoosting.fit_log` does. If there are more
+    workers than such tasks, workers hold shares of the rows instead: for every level of a tree they sum histograms,
+    the sums are added up in a tree of tasks, and the tests chosen from the totals are sent to all.
 
     Parameters
     ----------
@@ -64,11 +77,12 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
 
     Notes
     -----
-    At most two times the number of folds of workers have work: histograms of one tree are not spread. A machine needs
-    disk for the rows that its workers map, and memory for the final regression on at most 2 million rows.
+    Histograms are spread from a million rows on. Linear models that trees start from are fitted in a task per fold, and
+    the final regression, on at most 2 million rows, in one: a machine with such a task needs disk for all rows.
     """
 
     _local_class = RewardBoosting
+    _n_shares: int | None = None  # of the rows of each fit, if not by the number of workers
 
     def __init__(
         self,
@@ -111,24 +125,47 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
             local.random_state = int(np.random.default_rng().integers(np.iinfo(np.int32).max))
 
     def _train(self, job: Job, statistics: SpreadStatistics, finite: bool) -> None:
-        shared = job.runner.store.put("plan", (job.policy, statistics.log, finite))
-        digest = f"{job.digest}-{job.policy.random_state}"
+        runner, n_rows = job.runner, statistics.log.n_rows
+        shared = runner.store.put("plan", (job.policy, statistics.log, finite))
+        digest = f"boost-{job.digest}-{job.policy.random_state}"
         known: dict[tuple[int, int], Blob] = {}
+        laid: LaidOut | None = None
         while True:
-            key = f"boost-{digest}-after-{len(known)}"
             now = dict(known)
-            reached = job.runner.run([Task(key, advance, lambda _, now=now: (shared, now))])[key]  # type: ignore[misc]
+            reached = _run_one(runner, f"{digest}-after-{len(known)}", advance, (shared, now))
             if not reached.missing:
                 break
-            keys = {each: f"boost-{digest}-fold-{each[0]}-start-{each[1]}" for each in reached.missing}
-            tasks = [
-                Task(name, boost_without_fold, lambda _, each=each, now=now: (shared, now, each))  # type: ignore[misc]
-                for each, name in keys.items()
+            n_shares = self._n_shares or _shares_of(runner.engine.n_workers, reached.missing, n_rows)
+            if laid is None and n_shares > 1:
+                laid = _run_one(runner, f"{digest}-laid-out", lay_out_log, (shared,))
+            steps = [
+                _boost(runner, digest, shared, fit, range(number * n_shares, (number + 1) * n_shares), laid)
+                for number, fit in enumerate(reached.missing)
             ]
-            results = job.runner.run(tasks)
-            known |= {each: results[name].model for each, name in keys.items()}
+            known |= dict(zip(reached.missing, runner.run_courses(steps), strict=True))
         if reached.fitted is not None:
-            job.policy.__dict__.update(job.runner.store.get(reached.fitted))
+            job.policy.__dict__.update(runner.store.get(reached.fitted))
+
+
+def _run_one(runner: Runner, key: str, function: Any, given: tuple[Any, ...]) -> Any:
+    return runner.run([Task(key, function, lambda _: given, near=0)])[key]
+
+
+def _shares_of(n_workers: int, fits: Jobs, n_rows: int) -> int:
+    return shares_of(n_workers, len(fits), n_rows) if n_rows >= FEWEST_ROWS else 1
+
+
+def _boost(runner: Runner, digest: str, shared: Blob, fit: tuple[int, int], near: range, laid: LaidOut | None) -> Steps:
+    """Boost from one start without one fold: in one task, or on as many shares of the rows as there are numbers."""
+    key = f"{digest}-fold-{fit[0]}-start-{fit[1]}"
+    found: Boosted | None = runner.found(key)
+    if found is not None:
+        return found.model
+    if laid is None or len(near) == 1 or fit[1] >= len(STARTS):
+        results = yield [Task(key, boost_without_fold, lambda _: (shared, fit))]
+        return results[key].model
+    begun = (yield [Task(f"{key}-begun", begin, lambda _: (shared, fit), near=near.start)])[f"{key}-begun"]
+    return (yield from boost_on_parts(runner, key, laid, begun, fit, near))
 
 
 class Reached(NamedTuple):
@@ -136,12 +173,6 @@ class Reached(NamedTuple):
 
     missing: Jobs
     fitted: Blob | None
-
-
-class Boosted(NamedTuple):
-    """Trees and their losses, in the store."""
-
-    model: Blob
 
 
 class _Stop(Exception):  # noqa: N818 - no error: the fit has done what this task is for
@@ -154,46 +185,66 @@ class _Stop(Exception):  # noqa: N818 - no error: the fit has done what this tas
 def advance(store: Store, shared: Blob, known: dict[tuple[int, int], Blob]) -> Reached:
     """Go on with a fit as far as the models known allow."""
 
-    def look_up(fitted: Callable[..., Any], jobs: Jobs) -> list[Any]:
+    def look_up(fits: FoldFits, jobs: Jobs) -> list[Any]:
         missing = [job for job in jobs if job not in known]
         if missing:
             raise _Stop(Reached(missing, None))
         return [store.get(known[job]) for job in jobs]
 
-    policy, log = _as_learned(store, shared)
+    policy = _unfitted(store, shared)
     before = set(vars(policy))
     try:
-        with tempfile.TemporaryDirectory(prefix="offsettree-") as folder:
-            policy._fit_mapped(log, folder, look_up)
+        _fit(store, shared, policy, look_up)
     except _Stop as stop:
         reached: Reached = stop.value
         return reached
     return Reached([], store.put("fitted", {name: each for name, each in vars(policy).items() if name not in before}))
 
 
-def boost_without_fold(
-    store: Store, shared: Blob, known: dict[tuple[int, int], Blob], wanted: tuple[int, int]
-) -> Boosted:
+def boost_without_fold(store: Store, shared: Blob, fit: tuple[int, int]) -> Boosted:
     """Boost from one start without one fold."""
-
-    def only_this(fitted: Callable[..., Any], jobs: Jobs) -> list[Any]:
-        if wanted in jobs:
-            raise _Stop(fitted(*wanted))
-        return [store.get(known[job]) for job in jobs]
-
-    policy, log = _as_learned(store, shared)
-    with tempfile.TemporaryDirectory(prefix="offsettree-") as folder:
-        try:
-            policy._fit_mapped(log, folder, only_this)
-        except _Stop as stop:
-            return Boosted(store.put("boosted", stop.value))
-    raise AssertionError(f"fold and start {wanted} are not of this fit")
+    return Boosted(store.put("boosted", _fits(store, shared)(*fit)))
 
 
-def _as_learned(store: Store, shared: Blob) -> tuple[Any, CheckedLog]:
-    """Return the policy, unfitted, and the log in the order of its rows, mapped from a file."""
+def lay_out_log(store: Store, shared: Blob) -> LaidOut:
+    """Write the rows to the store, in parts for boosting."""
+    return lay_out(store, _fits(store, shared))
+
+
+def begin(store: Store, shared: Blob, fit: tuple[int, int]) -> Begun:
+    """Fit what boosting begins from."""
+    return begin_fit(store, _fits(store, shared), *fit)
+
+
+def _fits(store: Store, shared: Blob) -> FoldFits:
+    """Return the fits without a fold."""
+
+    def stop(fits: FoldFits, jobs: Jobs) -> list[Any]:
+        raise _Stop(fits)
+
+    try:
+        _fit(store, shared, _unfitted(store, shared), stop)
+    except _Stop as reached:
+        fits: FoldFits = reached.value
+        return fits
+    raise AssertionError("this fit has no folds")
+
+
+def _fit(store: Store, shared: Blob, policy: Any, run: RunJobs) -> None:
+    prepared = _prepared(store, shared)
+    anew = prepared._replace(random=deepcopy(prepared.random))
+    policy._fit_mapped(_mapped(store, shared), tempfile.gettempdir(), run, anew)
+
+
+def _unfitted(store: Store, shared: Blob) -> Any:
     policy, _, _ = fetch(store, shared)
-    return deepcopy(policy), _mapped(store, shared)
+    return deepcopy(policy)
+
+
+@lru_cache(maxsize=1)
+def _prepared(store: Store, shared: Blob) -> Any:
+    """Prepare the log; a worker keeps it for its next task."""
+    return _unfitted(store, shared)._prepare_mapped(_mapped(store, shared), tempfile.gettempdir())
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ import pickle
 import shutil
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -183,6 +183,23 @@ class Store:
             (self._folder / name).unlink(missing_ok=True)
         else:
             self._fs.rm(f"{self.url}/{name}")
+
+    def discard(self, results: Iterable[Any]) -> None:
+        """Remove those of some results that are blobs and still there."""
+        for result in results:
+            if isinstance(result, Blob):
+                with suppress(FileNotFoundError):
+                    self.remove(result.name)
+
+    @contextmanager
+    def discarding(self, results: Iterable[Any]) -> Iterator[None]:
+        """Remove blobs if what comes after them fails: nobody would ever find them."""
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                self.discard(results)
+            raise
 
     def clear(self) -> None:
         """Remove everything."""

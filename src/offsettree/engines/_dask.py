@@ -51,9 +51,13 @@ class DaskEngine:
         """The client."""
         return self._client
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def submit(self, function: Callable[..., Any], *arguments: Any, near: int | None = None) -> Any:
         """Submit a task of its own."""
-        return self._client.submit(function, *arguments, pure=False)
+        if near is None:
+            return self._client.submit(function, *arguments, pure=False)
+        places = sorted(self._client.nthreads())
+        place = places[near % len(places)] if places else None
+        return self._client.submit(function, *arguments, pure=False, workers=place, allow_other_workers=True)
 
     def wait(self, tasks: Collection[Any]) -> list[Any]:
         """Wait for the first."""

@@ -17,8 +17,8 @@ from offsettree.engines.engine import WorkerLostError
 class _Task:
     """A task that waits for a worker, or has one."""
 
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        self.function, self.arguments = function, arguments
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], near: int | None) -> None:
+        self.function, self.arguments, self.near = function, arguments, near
         self.future: Future[Any] | None = None
 
 
@@ -41,9 +41,9 @@ class LocalEngine:
         """The engine itself."""
         return self
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> _Task:
+    def submit(self, function: Callable[..., Any], *arguments: Any, near: int | None = None) -> _Task:
         """Queue a task."""
-        task = _Task(function, arguments)
+        task = _Task(function, arguments, None if near is None else near % self._n_workers)
         self._waiting.append(task)
         self._assign()
         return task
@@ -82,9 +82,10 @@ class LocalEngine:
     def _assign(self) -> None:
         self._release()
         for number in range(self._n_workers):
-            if number in self._busy or not self._waiting:
+            task = next((each for each in self._waiting if each.near in (None, number)), None)
+            if number in self._busy or task is None:
                 continue
-            task = self._waiting.popleft()
+            self._waiting.remove(task)
             self._busy[number] = task
             try:
                 task.future = self._pool(number).submit(task.function, *task.arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -17,6 +18,9 @@ class RayEngine:
         self._ray = ray
         self._owned = owned
         self._call = ray.remote(max_retries=0, num_cpus=1)(call)
+        self._hand = ray.remote(max_restarts=0, num_cpus=0)(Hand)
+        self._hands: dict[int, Any] = {}
+        self._given: dict[Any, tuple[int, Any]] = {}  # which hand has a task
 
     @classmethod
     def of_module(cls, ray: Any) -> RayEngine:
@@ -30,7 +34,12 @@ class RayEngine:
         """Reach a cluster by host and port; "local" starts one here, for the time of the fit."""
         ray = require("ray", extra="ray")
         if ray.is_initialized():
-            return cls(ray)
+            if place == "local":
+                return cls(ray)
+            raise EngineError(
+                f"ray must not be connected where an address is given; it is, perhaps not to {place}. Give client=ray, "
+                "the module, to use that connection, or call ray.shutdown() first."
+            )
         settings = {"include_dashboard": False} if place == "local" else {"address": f"ray://{place}"}
         try:
             ray.init(log_to_driver=False, logging_level="ERROR", **settings)
@@ -51,9 +60,17 @@ class RayEngine:
         """The module, connected."""
         return self._ray
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Submit a task."""
-        return self._call.remote(function, *arguments)
+    def submit(self, function: Callable[..., Any], *arguments: Any, near: int | None = None) -> Any:
+        """Submit a task, or give it to an actor, which keeps what it worked on."""
+        work = self._ray.cloudpickle.dumps((function, arguments))
+        if near is None:
+            return self._call.remote(work)
+        number = near % self.n_workers
+        if number not in self._hands:
+            self._hands[number] = self._hand.remote()
+        task = self._hands[number].call.remote(work)
+        self._given[task] = number, self._hands[number]
+        return task
 
     def wait(self, tasks: Collection[Any]) -> list[Any]:
         """Wait for the first."""
@@ -63,11 +80,15 @@ class RayEngine:
     def gather(self, task: Any) -> Any:
         """Return the result."""
         errors = self._ray.exceptions
+        lost = errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError, errors.ActorDiedError
+        number, hand = self._given.pop(task, (-1, None))
         try:
-            return self._ray.get(task)
+            return pickle.loads(self._ray.get(task))  # noqa: S301 - written by our own workers
         except errors.RayTaskError as error:
             raise error.cause from None
-        except (errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError) as error:
+        except lost as error:
+            if hand is not None and self._hands.get(number) is hand:
+                del self._hands[number]
             raise WorkerLostError(f"Ray's worker died: {str(error).partition(chr(10))[0]}") from None
 
     def cancel(self, tasks: Collection[Any]) -> None:
@@ -76,11 +97,25 @@ class RayEngine:
             self._ray.cancel(task, force=False)
 
     def close(self) -> None:
-        """Disconnect, if the connection was made here."""
+        """End the actors; disconnect, if the connection was made here."""
+        self._hands.clear()
+        self._given.clear()
         if self._owned:
             self._ray.shutdown()
 
 
-def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a worker: Ray itself takes no built-in ones."""
-    return function(*arguments)
+class Hand:
+    """An actor: a process of its own, which keeps what it worked on."""
+
+    def call(self, work: bytes) -> bytes:
+        """Call a function."""
+        return call(work)
+
+
+def call(work: bytes) -> bytes:
+    """Call a function in a worker. All is pickled here: arrays that Ray itself hands over cannot be written to."""
+    from ray import cloudpickle
+
+    function, arguments = pickle.loads(work)  # noqa: S301 - written by our own driver
+    result: bytes = cloudpickle.dumps(function(*arguments))
+    return result

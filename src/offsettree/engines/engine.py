@@ -27,8 +27,12 @@ class Engine(Protocol):
     def client(self) -> Any:
         """The engine's own client."""
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Have a worker call a function; return a handle, which can be hashed."""
+    def submit(self, function: Callable[..., Any], *arguments: Any, near: int | None = None) -> Any:
+        """Have a worker call a function; return a handle, which can be hashed.
+
+        Tasks that are given the same number in `near` go to the same worker as long as it lives: it may have kept what
+        it worked on. No result may depend on it.
+        """
 
     def wait(self, tasks: Collection[Any]) -> list[Any]:
         """Wait until at least one of some tasks is done; return those that are."""

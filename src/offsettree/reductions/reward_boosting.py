@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,16 @@ FEWEST_ROWS = 8  # with fewer rows, only constants are learned
 DROPPED = 2.0  # a start that is so many standard errors worse in the first fold is dropped
 MOST_ROWS_WITHOUT_FOLDS = 10_000  # for held-out scores by a final regression without each fold
 HEAVIEST = 10.0  # largest weight of a row, in units of the mean
+
+
+class Prepared(NamedTuple):
+    """A log as boosting learns from it."""
+
+    columns: Columns
+    boosted: BoostedLog
+    unit: float  # of rewards in [0, 1]
+    random: np.random.RandomState
+    is_constant: bool  # all rewards are the same
 
 
 class RewardBoosting(BasePolicy):
@@ -163,28 +173,35 @@ class RewardBoosting(BasePolicy):
         return low + (high - low) * self._scaled_rewards(X)
 
     def _fit(self, log: CheckedLog) -> None:
+        self._fit_prepared(log, self._prepare(log))
+
+    def _prepare(self, log: CheckedLog) -> Prepared:
+        """Bring X into the forms that boosting learns from."""
         X, action, reward = log.X, log.position, log.scaled
         self._check_parameters(len(action))
         warn_of_unlogged(action, self.actions_)
         random = as_random_state(self.random_state)
         logistic = self.loss == "logistic" or (self.loss == "auto" and bool(((reward == 0) | (reward == 1)).all()))
         spread = float(reward.std())
-        self._unit = 1.0 if logistic or not spread > 1e-12 else spread
-        self._logistic = logistic
+        unit = 1.0 if logistic or not spread > 1e-12 else spread
         columns, codes, design = Columns.fit(X, random, self._room)
         boosted = BoostedLog(
             codes,
             columns.bins.is_category,
             design,
             action.astype(np.int32),
-            reward / self._unit,
+            reward / unit,
             _relative_weights(log.propensity) if self.importance_weighted else None,
             len(self.actions_),
             logistic,
             self._room,
         )
-        self._bins = columns.bins
-        if len(action) < FEWEST_ROWS or not spread > 1e-12:
+        return Prepared(columns, boosted, unit, random, is_constant=not spread > 1e-12)
+
+    def _fit_prepared(self, log: CheckedLog, prepared: Prepared) -> None:
+        action, (columns, boosted, unit, random, is_constant) = log.position, prepared
+        self._unit, self._logistic, self._bins = unit, boosted.logistic, columns.bins
+        if len(action) < FEWEST_ROWS or is_constant:
             final, forests = fit_constant(boosted), None
         else:
             is_short = len(action) < SHORT and len(self.actions_) <= MOST_SHARES
@@ -212,7 +229,7 @@ class RewardBoosting(BasePolicy):
             self._voted = BoostedWithVotes(Boosted(self._flat), forest, weight / len(forest.trees))
         self.starts_ = [stage.start for stage in final.stages if stage.models or self._voted is not None]
         if self._keeps_held_out:
-            self._held_out = HeldOut.of(final, boosted.action, logistic, self._unit)
+            self._held_out = HeldOut.of(final, boosted.action, boosted.logistic, unit)
         self.n_trees_ = len(self._flat.arrays["feature"])
 
     def fit_log(self, chunks: Iterable[LoggedData], *, folder: Any = None, verbose: bool | None = None) -> Self:
@@ -241,13 +258,22 @@ class RewardBoosting(BasePolicy):
             self._prepare_anew()
         return self
 
-    def _fit_mapped(self, log: CheckedLog, folder: str, run: RunJobs | None = None) -> None:
+    def _fit_mapped(
+        self, log: CheckedLog, folder: str, run: RunJobs | None = None, prepared: Prepared | None = None
+    ) -> None:
         """Fit with long arrays in files of a folder; `run` has the fits without a fold run elsewhere."""
-        self._room, self._run_jobs = Room(folder), run
+        self._run_jobs = run
         try:
-            self._fit(log)
+            self._fit_prepared(log, self._prepare_mapped(log, folder) if prepared is None else prepared)
         finally:
-            del self._room, self._run_jobs
+            del self._run_jobs
+
+    def _prepare_mapped(self, log: CheckedLog, folder: str) -> Prepared:
+        self._room = Room(folder)
+        try:
+            return self._prepare(log)
+        finally:
+            del self._room
 
     def _folds(self, n_rows: int) -> int:
         if isinstance(self.n_folds, str):

@@ -21,7 +21,26 @@ import numpy as np
 from offsettree._jit import kernel, kernel_reordering_sums, part
 from offsettree.models.boosted import MISSING
 
-__all__ = ["N_BINS", "Rows", "Settings", "Tree", "Work", "add_to_own", "grow", "mean_loss", "set_gradients"]
+__all__ = [
+    "ALL",
+    "LARGEST",
+    "N_BINS",
+    "Rows",
+    "Settings",
+    "Tree",
+    "Work",
+    "add_rows",
+    "add_to_own",
+    "begin_tree",
+    "choose_test",
+    "divide",
+    "find_gradients",
+    "grow",
+    "pack",
+    "set_leaf",
+    "sum_leaf",
+    "sum_losses",
+]
 
 N_BINS = MISSING + 1
 ALL = np.uint8(255)
@@ -75,29 +94,34 @@ class Work(NamedTuple):
 
 
 @kernel
-def set_gradients(score: Any, reward: Any, weight: Any, logistic: Any, packed: Any) -> Any:
-    """Write gradients and curvatures of the loss at the current scores as packed integers.
+def find_gradients(
+    score: Any, reward: Any, weight: Any, logistic: Any, bounds: Any, gradient: Any, curvature: Any, sums: Any
+) -> None:
+    """Write gradients and curvatures of the loss at the current scores; sum absolute gradients and curvatures by block.
 
-    Return the unit of gradients, the unit of curvatures, and the mean curvature in its unit.
+    A block is the rows between two of the bounds.
     """
-    n_rows = score.shape[0]
-    gradient, curvature = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32)
-    size, total = 0.0, 0.0
-    for i in range(n_rows):
-        w = weight[i] if weight.shape[0] > 0 else 1.0
-        if logistic:
-            p = 1.0 / (1.0 + np.exp(-score[i]))
-            gradient[i] = w * (reward[i] - p)
-            curvature[i] = w * p * (1.0 - p)
-        else:
-            gradient[i] = w * (reward[i] - score[i])
-            curvature[i] = w
-        size += np.abs(gradient[i])
-        total += curvature[i]
-    g_unit, h_unit = max(size / LARGEST, 1e-300), max(total / LARGEST, 1e-300)
-    for i in range(n_rows):
+    for block in range(sums.shape[0]):
+        size, total = 0.0, 0.0
+        for i in range(bounds[block], bounds[block + 1]):
+            w = weight[i] if weight.shape[0] > 0 else 1.0
+            if logistic:
+                p = 1.0 / (1.0 + np.exp(-score[i]))
+                gradient[i] = w * (reward[i] - p)
+                curvature[i] = w * p * (1.0 - p)
+            else:
+                gradient[i] = w * (reward[i] - score[i])
+                curvature[i] = w
+            size += np.abs(gradient[i])
+            total += curvature[i]
+        sums[block, 0], sums[block, 1] = size, total
+
+
+@kernel
+def pack(gradient: Any, curvature: Any, g_unit: Any, h_unit: Any, packed: Any) -> None:
+    """Write gradients and curvatures as packed integers."""
+    for i in range(packed.shape[0]):
         packed[i] = (np.int64(np.rint(gradient[i] / g_unit)) << HALF) + np.int64(np.rint(curvature[i] / h_unit))
-    return g_unit, h_unit, LARGEST / n_rows
 
 
 @part
@@ -111,7 +135,7 @@ def _curvature(packed: Any) -> Any:
 
 
 @kernel
-def _add_rows(codes: Any, work: Any, begin: Any, end: Any, n_shares: Any, sums: Any) -> None:
+def add_rows(codes: Any, work: Any, begin: Any, end: Any, n_shares: Any, sums: Any) -> None:
     """Sum the rows from `begin` to `end` - 1 by bin of a column and by share."""
     order, share, packed = work.order, work.share, work.packed
     sums[:] = 0
@@ -184,7 +208,7 @@ def _best_test(sums: Any, work: Any, is_category: Any, weight: Any, least: Any, 
 
 
 @kernel
-def _divide(codes: Any, work: Any, begin: Any, end: Any, lowest: Any, span: Any) -> Any:
+def divide(codes: Any, work: Any, begin: Any, end: Any, lowest: Any, span: Any) -> Any:
     """Partition the rows stably, left ones first; return where the right ones begin."""
     order, share, packed = work.order, work.share, work.packed
     middle, n_right = np.uint64(begin), np.uint64(0)
@@ -212,7 +236,7 @@ def _find_sums(rows: Any, work: Any, columns: Any, bounds: Any, level: Any, node
     long = 2 * node + 1 - short
     for c in range(columns.shape[0]):
         sums, rest, above = work.sums[now, short, c], work.sums[now, long, c], work.sums[before, node // 2, c]
-        _add_rows(rows.codes[columns[c]], work, bounds[short], bounds[short + 1], n_shares, sums)
+        add_rows(rows.codes[columns[c]], work, bounds[short], bounds[short + 1], n_shares, sums)
         for s in range(sums.shape[0]):
             rest[s] = above[s] - sums[s]
 
@@ -228,19 +252,41 @@ def _set_whole(work: Any, sums: Any) -> Any:
 
 
 @kernel
+def choose_test(work: Any, columns: Any, is_category: Any, own: Any, settings: Any, units: Any) -> Any:
+    """Return the best test of a node from its sums: (column, lowest, span); the column is -1 if none helps."""
+    prior, least = np.float32(settings.action_prior * units[2]), np.float32(settings.min_rows * units[2])
+    weight = _set_whole(work, own[0])
+    best, where, lowest, span = np.float32(0.0), -1, np.uint8(0), ALL
+    if weight >= 2 * least:
+        for s in range(work.whole.shape[1]):
+            best += work.whole[0, s] * work.whole[0, s] / (work.whole[1, s] + prior)
+        best *= np.float32(1 + 1e-6)
+        for c in range(columns.shape[0]):
+            gain, low, wide = _best_test(own[c], work, is_category[columns[c]], weight, least, prior)
+            if gain > best:
+                best, where, lowest, span = gain, columns[c], low, wide
+    return where, lowest, span
+
+
+@kernel
+def begin_tree(rows: Any, work: Any) -> None:
+    """Put all rows into the root."""
+    for q in range(rows.codes.shape[1]):
+        work.order[q] = q
+        work.share[q] = rows.share[rows.action[q]]
+        work.packed[q] = rows.packed[q]
+
+
+@kernel
 def grow(rows: Any, work: Any, columns: Any, settings: Any, units: Any, tree: Any, score: Any) -> None:
     """Grow a tree into the arrays of `tree`, splitting on `columns`, and add its values to the scores.
 
     The gain of a split is summed over the actions. An action's value in a leaf is that of its own rows there, shrunk
-    towards the mean of the leaf by `action_prior` pseudo-rows.
+    towards the mean of the leaf by `action_prior` pseudo-rows. `units` are those of gradients and curvatures, and the
+    mean curvature in its unit.
     """
     n_rows, depth, n_shares = rows.codes.shape[1], settings.depth, work.left.shape[1]
-    one_row = units[2]
-    prior, least = np.float32(settings.action_prior * one_row), np.float32(settings.min_rows * one_row)
-    for q in range(n_rows):
-        work.order[q] = q
-        work.share[q] = rows.share[rows.action[q]]
-        work.packed[q] = rows.packed[q]
+    begin_tree(rows, work)
     tree.feature[:] = 0
     tree.lowest[:] = 0
     tree.span[:] = ALL
@@ -260,52 +306,47 @@ def grow(rows: Any, work: Any, columns: Any, settings: Any, units: Any, tree: An
                 own = work.sums[level % 2, node]
                 if level == 0:
                     for c in range(columns.shape[0]):
-                        _add_rows(rows.codes[columns[c]], work, begin, end, n_shares, own[c])
-                weight = _set_whole(work, own[0])
-                best, where = np.float32(0.0), -1
-                if weight >= 2 * least:
-                    for s in range(n_shares):
-                        best += work.whole[0, s] * work.whole[0, s] / (work.whole[1, s] + prior)
-                    best *= np.float32(1 + 1e-6)
-                    for c in range(columns.shape[0]):
-                        gain, lowest, span = _best_test(
-                            own[c], work, rows.is_category[columns[c]], weight, least, prior
-                        )
-                        if gain > best:
-                            best, where = gain, columns[c]
-                            tree.lowest[first + node], tree.span[first + node] = lowest, span
+                        add_rows(rows.codes[columns[c]], work, begin, end, n_shares, own[c])
+                where, lowest, span = choose_test(work, columns, rows.is_category, own, settings, units)
                 if where >= 0:
                     tree.feature[first + node] = where
-                    lowest, span = tree.lowest[first + node], tree.span[first + node]
-                    middle = _divide(rows.codes[where], work, begin, end, lowest, span)
+                    tree.lowest[first + node], tree.span[first + node] = lowest, span
+                    middle = divide(rows.codes[where], work, begin, end, lowest, span)
                     next_splittable[2 * node], next_splittable[2 * node + 1] = True, True
             next_bounds[2 * node + 1], next_bounds[2 * node + 2] = middle, end
         bounds, is_splittable = next_bounds, next_splittable
-    _set_values(rows, work, bounds, settings, units, tree.values, score)
+    for leaf in range(tree.values.shape[0]):
+        begin, end = bounds[leaf], bounds[leaf + 1]
+        sum_leaf(rows, work, begin, end, work.by_action)
+        set_leaf(work.by_action, settings, units, tree.values[leaf])
+        for q in range(begin, end):
+            i = work.order[q]
+            score[i] += tree.values[leaf, rows.action[i]]
 
 
 @kernel
-def _set_values(rows: Any, work: Any, bounds: Any, settings: Any, units: Any, values: Any, score: Any) -> None:
-    n_actions, by_action = values.shape[1], work.by_action
+def sum_leaf(rows: Any, work: Any, begin: Any, end: Any, by_action: Any) -> None:
+    """Sum the rows from `begin` to `end` - 1 by action."""
+    by_action[:] = 0
+    for q in range(begin, end):
+        by_action[rows.action[work.order[q]]] += work.packed[q]
+
+
+@kernel
+def set_leaf(by_action: Any, settings: Any, units: Any, values: Any) -> None:
+    """Write the values of a leaf from the sums of its rows by action."""
     worth = settings.rate * units[0] / units[1]
     prior, leaf_prior = settings.action_prior * units[2], settings.leaf_prior * units[2]
-    for leaf in range(values.shape[0]):
-        begin, end = bounds[leaf], bounds[leaf + 1]
-        if begin == end:
-            values[leaf] = 0
-            continue
-        by_action[:] = 0
-        total = np.int64(0)
-        for q in range(begin, end):
-            by_action[rows.action[work.order[q]]] += work.packed[q]
-            total += work.packed[q]
-        mean = (total >> HALF) / ((total & LOW) + leaf_prior)
-        for a in range(n_actions):
-            above, below = np.float64(by_action[a] >> HALF), np.float64(by_action[a] & LOW)
-            values[leaf, a] = worth * (above + prior * mean) / (below + prior)
-        for q in range(begin, end):
-            i = work.order[q]
-            score[i] += values[leaf, rows.action[i]]
+    total = np.int64(0)
+    for a in range(by_action.shape[0]):
+        total += by_action[a]
+    if total == 0:  # no row is here: those of a leaf have some curvature
+        values[:] = 0
+        return
+    mean = (total >> HALF) / ((total & LOW) + leaf_prior)
+    for a in range(by_action.shape[0]):
+        above, below = np.float64(by_action[a] >> HALF), np.float64(by_action[a] & LOW)
+        values[a] = worth * (above + prior * mean) / (below + prior)
 
 
 @kernel
@@ -321,15 +362,16 @@ def add_to_own(codes: Any, action: Any, tree: Any, score: Any) -> None:
 
 
 @kernel
-def mean_loss(score: Any, reward: Any, weight: Any, logistic: Any) -> Any:
-    """Return the mean loss of rows."""
-    loss, total = 0.0, 0.0
-    for i in range(score.shape[0]):
-        w = weight[i] if weight.shape[0] > 0 else 1.0
-        if logistic:
-            own = max(score[i], 0.0) + np.log1p(np.exp(-np.abs(score[i]))) - reward[i] * score[i]
-        else:
-            own = (reward[i] - score[i]) ** 2
-        loss += w * own
-        total += w
-    return loss / total
+def sum_losses(score: Any, reward: Any, weight: Any, logistic: Any, bounds: Any, sums: Any) -> None:
+    """Sum losses, and weights, by block."""
+    for block in range(sums.shape[0]):
+        loss, total = 0.0, 0.0
+        for i in range(bounds[block], bounds[block + 1]):
+            w = weight[i] if weight.shape[0] > 0 else 1.0
+            if logistic:
+                own = max(score[i], 0.0) + np.log1p(np.exp(-np.abs(score[i]))) - reward[i] * score[i]
+            else:
+                own = (reward[i] - score[i]) ** 2
+            loss += w * own
+            total += w
+        sums[block, 0], sums[block, 1] = loss, total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,40 @@ ITERATIONS = 6
 MOST_FINAL_ROWS = 2_000_000  # for the final regression: more would need much memory and help little
 STARTS = ("constant", "linear")
 
-RunJobs = Callable[[Callable[[int, int], Any], list[tuple[int, int]]], list[Any]]
+
+class FoldFits(NamedTuple):
+    """Fits without a fold, from one start each."""
+
+    log: BoostedLog
+    fold: NDArray[np.intp]  # of each row
+    expected: NDArray[np.float64]  # the linear model that predicts the mean reward everywhere
+    settings: BoostingSettings
+    seeds: NDArray[np.int64]  # of shape (n_folds, n_starts)
+
+    def __call__(self, f: int, s: int) -> tuple[BoostedModel, NDArray[np.float64]]:
+        """Fit trees without a fold; return them and their losses in the fold's rows (none for a forest)."""
+        learned, out, weights, score = self.begun(f, s)
+        if s == len(STARTS):
+            return grow_forest(learned, score, self.seeds[f, s])._replace(linear=weights), np.empty(0)
+        model, own = boost(learned, out, weights, score, self.settings, self.seeds[f, s])
+        return model._replace(linear=self.linear(weights, s)), losses_of(out, own)
+
+    def begun(self, f: int, s: int) -> tuple[BoostedLog, BoostedLog, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the rows without a fold, those of the fold, the models that trees start from, and their scores."""
+        is_out = self.fold == f
+        learned, out = self.log.take(np.flatnonzero(~is_out)), self.log.take(np.flatnonzero(is_out))
+        if s == STARTS.index("constant"):
+            weights = np.tile(self.expected, (self.log.n_actions, 1))
+            return learned, out, weights, np.full(len(learned.reward), self.expected[0])
+        models = regression(learned, learned.design, groups_of(self.log.design.shape[1]), self.expected)
+        return learned, out, models.weights, models.left_out
+
+    def linear(self, weights: NDArray[np.float64], s: int) -> NDArray[np.float64] | None:
+        """Return the linear models that a model of trees keeps: none if they are constants."""
+        return None if s == STARTS.index("constant") else weights
+
+
+RunJobs = Callable[[FoldFits, list[tuple[int, int]]], list[Any]]
 
 
 def fit_stages(
@@ -62,10 +95,7 @@ def fit_stages(
     if run is None:
         run = partial(_run_in_threads, n_jobs)
     starts = (*STARTS, FOREST)
-
-    def fitted(f: int, s: int) -> Any:
-        return _fit_fold(log, fold == f, starts[s], expected, settings, seeds[f, s])
-
+    fitted = FoldFits(log, fold, expected, settings, seeds)
     first = run(fitted, [(0, s) for s in range(len(STARTS))])
     live = _starts_to_keep([losses for _, losses in first], drop)
     jobs = [(f, s) for f in range(1, n_folds) for s in live]
@@ -98,32 +128,14 @@ def fit_stages(
     return final._replace(without=without)
 
 
-def _run_in_threads(n_jobs: int | None, fitted: Callable[[int, int], Any], jobs: list[tuple[int, int]]) -> list[Any]:
+def _run_in_threads(n_jobs: int | None, fitted: FoldFits, jobs: list[tuple[int, int]]) -> list[Any]:
     return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fitted)(*job) for job in jobs))
 
 
-def _fit_fold(
-    log: BoostedLog,
-    is_out: NDArray[np.bool_],
-    start: str,
-    expected: NDArray[np.float64],
-    settings: BoostingSettings,
-    seed: int,
-) -> tuple[BoostedModel, NDArray[np.float64]]:
-    """Fit trees without a fold; return them and their losses in the fold's rows (none for a forest)."""
-    learned, out = log.take(np.flatnonzero(~is_out)), log.take(np.flatnonzero(is_out))
-    weights = np.tile(expected, (log.n_actions, 1))
-    score = np.full(len(learned.reward), expected[0])
-    if start != "constant":
-        models = regression(learned, learned.design, groups_of(log.design.shape[1]), expected)
-        weights, score = models.weights, models.left_out
-    linear = None if start == "constant" else weights
-    if start == FOREST:
-        return grow_forest(learned, score, seed)._replace(linear=linear), np.empty(0)
-    model, own = boost(learned, out, weights, score, settings, seed)
-    model = model._replace(linear=linear)
-    loss = loss_of(own, out.reward, log.logistic)
-    return model, loss if out.weight is None else loss * out.weight
+def losses_of(out: BoostedLog, score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the losses of held-out rows, weighted as the rows are."""
+    loss = loss_of(score, out.reward, out.logistic)
+    return loss if out.weight is None else loss * out.weight
 
 
 def _starts_to_keep(losses: list[NDArray[np.float64]], drop: float) -> list[int]:
