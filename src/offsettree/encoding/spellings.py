@@ -10,7 +10,7 @@ import numpy as np
 
 from offsettree._validation import as_float
 
-__all__ = ["MISSING", "OFFSET", "TRUTH", "as_stamp", "as_text", "read_number", "read_stamp"]
+__all__ = ["MISSING", "OFFSET", "TRUTH", "as_stamp", "as_text", "is_numeral", "read_number", "read_stamp"]
 
 # In columns of numbers; in text they may be names ("NA" is a country, "None" an action), and only "" is missing.
 MISSING = [
@@ -38,6 +38,15 @@ def as_text(value: Any) -> str:
                 return str(stamp.astype(f"datetime64[{unit}]"))
         return str(stamp)
     return str(value)
+
+
+def is_numeral(value: Any) -> bool:
+    """Tell whether a value is a number, or a text that reads as one."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def as_stamp(value: Any) -> np.datetime64:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from offsettree._messages import Parameter
-from offsettree.encoding.spellings import MISSING
+from offsettree.encoding.spellings import MISSING, is_numeral
 from offsettree.exceptions import LogError
 from offsettree.logs._csv_form import (
     ENCODING_REMEDY,
@@ -23,7 +23,6 @@ from offsettree.logs._csv_form import (
     converts,
     decoded,
     explained,
-    is_numeral,
     refuse_value,
     sniff_delimiter,
 )

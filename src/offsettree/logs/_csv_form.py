@@ -146,12 +146,3 @@ def sniff_delimiter(head: str) -> str:
         if counts and counts[0] > 1 and (score := (len(set(counts)) == 1, counts[0])) > best_score:
             best, best_score = delimiter, score
     return best
-
-
-def is_numeral(text: str) -> bool:
-    """Return whether text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from offsettree._labels import bad_whole_numbers
 from offsettree._messages import Message, Parameter
 from offsettree._validation import bad_propensities, bad_rewards, propensity_remedy
+from offsettree.encoding.spellings import is_numeral
 from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs._reader import Chunk
 from offsettree.logs._tables import as_numerals
@@ -174,21 +175,13 @@ def _read_numerals(chunk: Chunk, name: str, role: str, error: type[LogError]) ->
         except pa.ArrowInvalid:
             pass
     values = column.to_pylist()
-    row = next((row for row, value in enumerate(values) if not _is_numeral(value)), 0)
+    row = next((row for row, value in enumerate(values) if value is not None and not is_numeral(value)), 0)
     value = values[row]
-    if isinstance(value, str) and _is_numeral(value.replace(",", ".")):
+    if isinstance(value, str) and is_numeral(value.replace(",", ".")):
         remedy = Message("If commas are its decimal points, pass ", Parameter("decimal", ","), ".")
     else:
         remedy = Message("Correct the value, drop the row, or give the column that holds numbers: ", Parameter(role))
     raise error(f"{_at(chunk, name, row)} must be a number, the {role}; it is {value!r} ({COUNTED}). ", remedy)
-
-
-def _is_numeral(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return value is None
-    return True
 
 
 def _at(chunk: Chunk, name: str, row: int) -> str:

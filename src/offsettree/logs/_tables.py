@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsettree.encoding.spellings import MISSING, OFFSET
+from offsettree.encoding.spellings import MISSING, OFFSET, is_numeral
 from offsettree.exceptions import LogError
 
 SHORT_VIEW = 12  # bytes of text that Arrow keeps beside its length
@@ -109,7 +109,7 @@ def _numbers(column: pa.ChunkedArray, name: str, file: Any, first_row: int) -> p
         return column.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         for row, value in enumerate(column.to_pylist()):
-            if value is not None and not _reads_as_number(value):
+            if value is not None and not is_numeral(value):
                 raise LogError(
                     f"column {name!r} must be numbers; row {first_row + row} of {file} has {value!r} (rows are counted "
                     "from 1, without a header). Correct the value, or leave the column out."
@@ -127,14 +127,6 @@ def as_numerals(column: pa.ChunkedArray, decimal: str = ".") -> pa.ChunkedArray:
 def local_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Read text as the times that clocks showed, whatever their offset: an hour of the day means that one."""
     return pc.replace_substring_regex(as_numerals(column), OFFSET, r"\1").cast(pa.timestamp("us"))
-
-
-def _reads_as_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def in_chunks(tables: Iterable[pa.Table], chunk_rows: int) -> Iterator[pa.Table]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from offsettree._messages import Message, Parameter
+from offsettree.encoding.spellings import is_numeral
 from offsettree.exceptions import LogError
 
 __all__ = ["ColumnGuess", "guess_columns"]
@@ -160,15 +161,7 @@ def _may_be(role: str, name: str, head: Any) -> bool:
         return all(not isinstance(value, float) or value == int(value) for value in values if value == value)
     if role == "reward":
         # Text in a few rows will be an error that names the row; only text means another column.
-        return not values or any(isinstance(value, bool | int | float) or _is_numeral(value) for value in values)
+        return not values or any(isinstance(value, bool | int | float) or is_numeral(value) for value in values)
     return all(isinstance(value, int | float) for value in values) and (
         not values or sum(0 < value <= 1 for value in values) * 2 >= len(values)
     )
-
-
-def _is_numeral(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
