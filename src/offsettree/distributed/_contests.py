@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from offsettree.distributed._graph import Runner, Task
 from offsettree.distributed._statistics import fetch
 from offsettree.distributed.store import Blob, Store
-from offsettree.reductions.parts import Plan, children_first, lead_up, rows_below, share_out
+from offsettree.reductions.parts import Plan, children_first, climb, rows_below, share_out
 
 FEWEST_SUBTREES = 16
 PER_WORKER = 4  # subtrees, so that none is left with a large one at the end
@@ -64,7 +64,7 @@ def train_subtree(store: Store, shared: Blob, child: int) -> Trained:
     """Train the contests below a child of the tree, from the rows of its actions."""
     plan: Plan = fetch(store, shared)
     below: NDArray[np.int64] = rows_below(plan.contests.tree, plan.contests.log.counts)
-    trained, standing = lead_up(plan.contests, below, child)
+    trained, standing = climb(plan.contests, below, child)
     return Trained(store.put("standing", standing) if child else None, trained)
 
 

@@ -17,7 +17,7 @@ from offsettree.topology import ActionTree
 PART_ROWS = 1 << 16  # a subtree of no more rows is read and trained in one go
 
 Standing = TypeVar("Standing")
-Told = Callable[[int], None]
+OnRows = Callable[[int], None]
 
 
 class Contests(Protocol[Standing]):
@@ -41,15 +41,15 @@ class Contests(Protocol[Standing]):
         """Train one contest between those who stand at its two sides; the list is emptied, so that none is held."""
 
 
-def lead_all_up(contests: Contests[Any], below: NDArray[np.int64], n_jobs: int | None, told: Told) -> list[Any]:
+def climb_all(contests: Contests[Any], below: NDArray[np.int64], n_jobs: int | None, on_rows: OnRows) -> list[Any]:
     """Train every contest, children first; return what `contests` made of each, in any order.
 
-    `below` has the rows below each child, `told` is told how many rows have been read. With several workers each leads
-    a subtree up on its own, as many at a time as there are workers.
+    `below` has the rows below each child; `on_rows` is called with the number of rows that have just been read. With
+    several workers each trains a subtree on its own, as many at a time as there are workers.
     """
     tree, n_workers = contests.tree, effective_n_jobs(n_jobs)
     if n_workers == 1 or tree.n_nodes == 1:
-        return lead_up(contests, below, 0, told)[0]
+        return climb(contests, below, 0, on_rows)[0]
     subtrees = set(share_out(tree, lambda child: int(below[child]), TASKS_PER_WORKER * n_workers)[0])
     order = list(children_first(tree, below, 0, lambda child: child < 0 or child in subtrees))
     waves = [child for child in order if child in subtrees]
@@ -62,19 +62,19 @@ def lead_all_up(contests: Contests[Any], below: NDArray[np.int64], n_jobs: int |
                 continue  # came with its wave
             if child in subtrees:
                 wave, waves = waves[:n_workers], waves[n_workers:]
-                results = parallel(delayed(lead_up)(contests, below, node) for node in wave)
+                results = parallel(delayed(climb)(contests, below, node) for node in wave)
                 for node, (new, standing) in zip(wave, results, strict=True):
                     waiting[node] = standing
                     trained += new
-                    told(int(below[node]))
+                    on_rows(int(below[node]))
                 del results, standing
             else:
-                trained += _step(contests, tree, child, waiting, below, told, is_part=child < 0)
+                trained += _step(contests, tree, child, waiting, below, on_rows, is_part=child < 0)
     return trained
 
 
-def lead_up(
-    contests: Contests[Standing], below: NDArray[np.int64], root: int, told: Told | None = None
+def climb(
+    contests: Contests[Standing], below: NDArray[np.int64], root: int, on_rows: OnRows | None = None
 ) -> tuple[list[Any], Standing]:
     """Train the contests from the leaves up to a root, depth first."""
     tree = contests.tree
@@ -86,7 +86,7 @@ def lead_up(
 
     with contests.settings():
         for child in children_first(tree, below, root, is_part):
-            trained += _step(contests, tree, child, waiting, below, told, is_part=is_part(child))
+            trained += _step(contests, tree, child, waiting, below, on_rows, is_part=is_part(child))
     return trained, waiting.pop(root)
 
 
@@ -96,14 +96,14 @@ def _step(
     child: int,
     waiting: dict[int, Any],
     below: NDArray[np.int64],
-    told: Told | None,
+    on_rows: OnRows | None,
     *,
     is_part: bool,
 ) -> list[Any]:
     if is_part:
         trained, waiting[child] = contests.of_part(child)
-        if told is not None:
-            told(int(below[child]))
+        if on_rows is not None:
+            on_rows(int(below[child]))
         return trained
     sides = [waiting.pop(int(tree.left[child])), waiting.pop(int(tree.right[child]))]
     trained, waiting[child] = contests.between(child, sides)

@@ -9,22 +9,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from offsettree._progress import Progress
 from offsettree._validation import as_random_state
 from offsettree.exceptions import ParameterError
 from offsettree.logs import LoggedData
 from offsettree.reductions._binned_log import seeds_of
-from offsettree.reductions._depth_first import lead_all_up, rows_below
-from offsettree.reductions._ladder import share_kept
-from offsettree.reductions._leaf_scale import COMMITTEE, choose_leaf_scale
+from offsettree.reductions._depth_first import climb_all, rows_below
+from offsettree.reductions._leaf_scale import COMMITTEE
 from offsettree.reductions._native import is_native
 from offsettree.reductions._nodes import NodeLearner
-from offsettree.reductions._offset import is_per_row, warn_if_one_sided, warn_of_unlogged
-from offsettree.reductions._out_of_core import REMEDY, Plan, reward_models, routed, settle_offset
+from offsettree.reductions._offset import warn_if_one_sided, warn_of_unlogged
+from offsettree.reductions._out_of_core import (
+    REMEDY,
+    Plan,
+    check_in_sample,
+    plan_native,
+    reward_models,
+    routed,
+    settle_offset,
+)
 from offsettree.reductions._routed_contests import RoutedContests
-from offsettree.reductions._routed_native import RoutedNative
 from offsettree.reductions._routed_statistics import LogStatistics
 from offsettree.topology import ActionTree, tree_from
 
@@ -62,7 +67,7 @@ class ForestPlan:
         """Train one tree; return its contests, and how many rows reached each."""
         plan = self.of_tree(number)
         below = rows_below(plan.contests.tree, plan.contests.log.counts)
-        contests, n_rows, _ = plan.joined(lead_all_up(plan.contests, below, n_jobs, lambda _: None))
+        contests, n_rows, _ = plan.joined(climb_all(plan.contests, below, n_jobs, lambda _: None))
         return contests, n_rows
 
     def finish(self, forest: Any, fitted: list[Any]) -> None:
@@ -93,18 +98,10 @@ def plan_forest(forest: Any, statistics: LogStatistics, *, finite: bool) -> Fore
     seeds = random.randint(np.iinfo(np.int32).max, size=forest.n_trees)
     none = np.empty(0, dtype=np.int64)
     if not native:
-        contests: Any = RoutedContests(log, trees[0], learner, offset, none, finite)
+        contests = RoutedContests(log, trees[0], learner, offset, none, finite)
         return ForestPlan(Plan(contests, none, learner.estimator), trees, seeds, None)
-    learner.estimator.check_parameters()
-    unseeded = clone(learner.estimator).set_params(random_state=None)
-    whole = statistics.mean_weight(offset)
-    contests = RoutedNative(log, trees[0], statistics.bins(), unseeded, 0.0, offset, whole, none, scored)
-    scale = learner.estimator.leaf_scale
-    if scale == "auto":
-        sample = contests.binned(statistics.sample(), np.arange(log.n_actions))
-        scale = choose_leaf_scale(sample, learner.estimator, random, COMMITTEE)
-    contests = replace(contests, leaf_scale=float(scale))
-    return ForestPlan(Plan(contests, none, learner.estimator), trees, seeds, float(scale))
+    native_contests = plan_native(statistics, trees[0], learner.estimator, offset, none, random, scored, COMMITTEE)
+    return ForestPlan(Plan(native_contests, none, learner.estimator), trees, seeds, native_contests.leaf_scale)
 
 
 def check_forest_out_of_core(forest: Any) -> None:
@@ -115,14 +112,4 @@ def check_forest_out_of_core(forest: Any) -> None:
             f"bootstrap must be False for fit_log, as rows are drawn from the whole log; got True. {REMEDY}, or "
             "bootstrap=False."
         )
-    if share_kept(forest.path_filter) > 0 or forest.path_filter == "out_of_fold":
-        raise ParameterError(
-            "path_filter must be 'in_sample' for fit_log: folds are drawn over the whole log, and rows that keep a "
-            f"part of their weight all climb to the root; got {forest.path_filter!r}. {REMEDY}, or "
-            "path_filter='in_sample'."
-        )
-    if is_per_row(forest.offset):
-        raise ParameterError(
-            "offset must be a number, 'mean' or 'median' for fit_log, as others are cross-fitted on all rows at once; "
-            f"got {forest.offset!r}. {REMEDY}, or subtract predictions from the rewards yourself."
-        )
+    check_in_sample(forest)

@@ -20,7 +20,7 @@ from offsettree._validation import as_random_state
 from offsettree.exceptions import ParameterError, ScratchError
 from offsettree.logs import LoggedData
 from offsettree.reductions._binned_log import seeds_of
-from offsettree.reductions._depth_first import lead_all_up, rows_below
+from offsettree.reductions._depth_first import climb_all, rows_below
 from offsettree.reductions._intake import Intake
 from offsettree.reductions._ladder import share_kept
 from offsettree.reductions._leaf_scale import choose_leaf_scale
@@ -33,7 +33,7 @@ from offsettree.reductions._routed_log import Folder, RoutedLog
 from offsettree.reductions._routed_native import RoutedNative, joined
 from offsettree.reductions._routed_statistics import LogStatistics
 from offsettree.reductions._scratch import ScratchWriter
-from offsettree.topology import RewardModels, tree_from
+from offsettree.topology import ActionTree, RewardModels, tree_from
 
 SECONDS = 0.5  # between two words on how many rows have been read
 
@@ -63,11 +63,11 @@ class Plan:
         """Train all contests in this process, or in `n_jobs` workers of it."""
         with Progress(log.n_rows, asked_for=True) if is_shown else nullcontext() as progress:
 
-            def told(n_rows: int) -> None:
+            def on_rows(n_rows: int) -> None:
                 if progress is not None:
                     progress.advance(n_rows, "training")
 
-            return lead_all_up(self.contests, rows_below(self.contests.tree, log.counts), n_jobs, told)
+            return climb_all(self.contests, rows_below(self.contests.tree, log.counts), n_jobs, on_rows)
 
     def joined(self, trained: list[Any]) -> tuple[Any, NDArray[np.int64], NDArray[np.float64] | None]:
         """Return the contests by node, how many rows reached each, and their weight where that is known."""
@@ -99,7 +99,8 @@ def plan_tree(policy: Any, statistics: LogStatistics, *, finite: bool) -> Plan:
     if not is_native(learner.estimator, policy.path_filter):
         contests = RoutedContests(log, policy.tree_, learner, offset, seeds, finite)
         return Plan(contests, seeds, learner.estimator)
-    native = _native(policy, statistics, learner.estimator, offset, seeds, random)
+    own_seeds = seeds_of(learner.estimator, seeds)
+    native = plan_native(statistics, policy.tree_, learner.estimator, offset, own_seeds, random)
     return Plan(native, seeds, learner.estimator)
 
 
@@ -126,27 +127,31 @@ def refuse_in_fit_log(name: str, needed: str, why: str, given: Any) -> Parameter
 
 def check_out_of_core(policy: Any) -> None:
     """Refuse what needs the whole log at once."""
-    remedy = REMEDY
     if policy.node_models != "separate":
         raise ParameterError(
             "node_models must be 'separate' for fit_log, as a shared classifier is trained on all rows at once; got "
-            f"{policy.node_models!r}. {remedy}, or node_models='separate'."
+            f"{policy.node_models!r}. {REMEDY}, or node_models='separate'."
         )
     if policy.reward_model is not None:
         raise ParameterError(
             "reward_model must be None for fit_log, as with one every row takes part in every contest; got "
-            f"{policy.reward_model!r}. {remedy}, or reward_model=None."
+            f"{policy.reward_model!r}. {REMEDY}, or reward_model=None."
         )
+    check_in_sample(policy)
+
+
+def check_in_sample(policy: Any) -> None:
+    """Refuse path filters and offsets that need the whole log at once."""
     if share_kept(policy.path_filter) > 0 or policy.path_filter == "out_of_fold":
         raise ParameterError(
             "path_filter must be 'in_sample' for fit_log: folds are drawn over the whole log, and rows that keep a "
-            f"part of their weight all climb to the root; got {policy.path_filter!r}. {remedy}, or "
+            f"part of their weight all climb to the root; got {policy.path_filter!r}. {REMEDY}, or "
             "path_filter='in_sample'."
         )
     if is_per_row(policy.offset):
         raise ParameterError(
             "offset must be a number, 'mean' or 'median' for fit_log, as others are cross-fitted on all rows at once; "
-            f"got {policy.offset!r}. {remedy}, or subtract predictions from the rewards yourself."
+            f"got {policy.offset!r}. {REMEDY}, or subtract predictions from the rewards yourself."
         )
 
 
@@ -218,19 +223,23 @@ def reward_models(statistics: LogStatistics, random: np.random.RandomState) -> R
     )
 
 
-def _native(
-    policy: Any,
+def plan_native(
     statistics: LogStatistics,
+    tree: ActionTree,
     learner: Any,
     offset: float,
     seeds: NDArray[np.int64],
     random: np.random.RandomState,
+    models: RewardModels | None = None,
+    n_trees: int = 1,
 ) -> RoutedNative:
+    """Settle what our own learner is trained with; a forest's contests have `models`, and are judged in committees."""
     learner.check_parameters()
-    log, whole, own_seeds = statistics.log, statistics.mean_weight(offset), seeds_of(learner, seeds)
+    log, whole = statistics.log, statistics.mean_weight(offset)
     unseeded = clone(learner).set_params(random_state=None)
-    native = RoutedNative(log, policy.tree_, statistics.bins(), unseeded, 0.0, offset, whole, own_seeds)
-    if learner.leaf_scale != "auto":
-        return replace(native, leaf_scale=float(learner.leaf_scale))
-    sample = native.binned(statistics.sample(), np.arange(log.n_actions))
-    return replace(native, leaf_scale=choose_leaf_scale(sample, learner, random))
+    native = RoutedNative(log, tree, statistics.bins(), unseeded, 0.0, offset, whole, seeds, models)
+    scale = learner.leaf_scale
+    if scale == "auto":
+        sample = native.binned(statistics.sample(), np.arange(log.n_actions))
+        scale = choose_leaf_scale(sample, learner, random, n_trees)
+    return replace(native, leaf_scale=float(scale))

@@ -2,7 +2,7 @@
 
 from offsettree._fingerprint import Fingerprint, empty_fingerprint
 from offsettree.reductions._contests import share_out
-from offsettree.reductions._depth_first import children_first, lead_up, rows_below
+from offsettree.reductions._depth_first import children_first, climb, rows_below
 from offsettree.reductions._forest_out_of_core import ForestPlan, check_forest_out_of_core, plan_forest
 from offsettree.reductions._intake import Intake, Seen
 from offsettree.reductions._offset import Tally, Votes
@@ -63,10 +63,10 @@ __all__ = [
     "check_room",
     "children_first",
     "choose_tests",
+    "climb",
     "empty_fingerprint",
     "finish_tree",
     "held_out_scores",
-    "lead_up",
     "losses_of",
     "mean_of",
     "pairwise_leaves",
