@@ -81,7 +81,7 @@ def learn_large(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
         str(options.log),
         learner=options.learner,
         base=options.base,
-        offset=_offset(options.offset),
+        offset=options.offset,
         test_size=0.3 if options.test_size is None else options.test_size,
         refit=options.refit,
         reward_range=None if options.reward_range is None else tuple(options.reward_range),
@@ -92,12 +92,3 @@ def learn_large(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
         storage=options.storage,
         **arguments,
     )
-
-
-def _offset(given: str | None) -> float | str | None:
-    if given is None:
-        return None
-    try:
-        return float(given)
-    except ValueError:
-        return given

@@ -73,6 +73,7 @@ def _add_learning_options(group: Any) -> None:
     )
     group.add_argument(
         "--offset",
+        type=_offset,
         metavar="OFFSET",
         help="offset of offset-tree and offset-forest: mean, median, median_given_x, or a share of the reward range "
         "from 0 to 1; a reward of at least the offset votes for the action taken, a lower one against it "
@@ -167,7 +168,7 @@ def _learned(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
     if sets is None:
         return way(options)
     test_size = TEST_SIZE if options.test_size is None else options.test_size
-    return learn_over_sets(options, sets, test_size, _offset(options.offset))
+    return learn_over_sets(options, sets, test_size, options.offset)
 
 
 def _way(options: argparse.Namespace) -> Callable[[argparse.Namespace], tuple[Any, Any, Facts, Any]]:
@@ -200,7 +201,7 @@ def _learn_in_memory(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]
         LoggedData(found.X, found.columns),
         learner=options.learner,
         base=options.base,
-        offset=_offset(options.offset),
+        offset=options.offset,
         test_size=TEST_SIZE if options.test_size is None else options.test_size,
         split_by_time=found.beside.get(options.split_by_time),
         group=found.beside.get(options.group),
@@ -236,9 +237,7 @@ def _write(policy: Any, encoder: Any, facts: Facts, estimate: Any, options: argp
     return facts
 
 
-def _offset(given: str | None) -> float | str | None:
-    if given is None:
-        return None
+def _offset(given: str) -> float | str:
     try:
         return float(given)
     except ValueError:
