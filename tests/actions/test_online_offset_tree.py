@@ -108,8 +108,8 @@ def test_swapping_the_sides_flips_the_answer(heights: Any) -> None:
 
 
 def test_sides_are_swapped_in_the_kernel_as_well(fitted: OnlineActionOffsetTree) -> None:
-    data, size = fitted._data(TEST.log.X, TEST.sets)
-    n_rows, settings = len(TEST.sets), fitted._all_settings()
+    features, size = fitted._pairs(TEST.log.X, TEST.sets)
+    n_rows, model = len(TEST.sets), fitted._model()
     starts = np.arange(n_rows + 1) * 2
     pairs = (TEST.sets.starts[:-1, np.newaxis] + np.array([1, 4])).astype(np.intp)
     rank = seeded_order(TEST.sets.ids, 0)[1]
@@ -117,7 +117,7 @@ def test_sides_are_swapped_in_the_kernel_as_well(fitted: OnlineActionOffsetTree)
     for order in (pairs, pairs[:, ::-1]):
         chosen = np.empty(n_rows, dtype=np.intp)
         leaves = np.ascontiguousarray(order).ravel()
-        kernels.play_rows(fitted.weights_, fitted.scales_, settings, data, starts, leaves, rank, size, chosen)
+        kernels.play_rows(model, features, starts, kernels.Order(leaves, rank), size, chosen)
         answers.append(chosen)
     np.testing.assert_array_equal(answers[0], answers[1])
     assert 0 < (answers[0] == pairs[:, 0]).mean() < 1

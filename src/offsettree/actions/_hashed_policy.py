@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._features import Features
 from offsettree._validation import check_range, is_number
 from offsettree.actions._hashing import Hashed, hash_ids, hash_table
+from offsettree.actions._kernels_bilinear import Model, Pairs
+from offsettree.actions._one_decision import OneDecision, one_row_of
 from offsettree.actions.base import BaseActionPolicy
 from offsettree.actions.policy import ActionLog, check_choice, judge_log
 from offsettree.exceptions import ParameterError, PropensityError, RewardError
@@ -85,14 +87,23 @@ class HashedActionPolicy(BaseActionPolicy):
     def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
         """Learn from one decision; the reward is from 0 to 1."""
 
-    def _hashed(self, X: Features, sets: ActionSets) -> tuple[Hashed, Hashed, Hashed, NDArray[np.uint64]]:
-        x, items = hash_table(X, "X"), hash_table(sets.items, "items")
-        pairs = hash_table(sets.pairs, "pairs", sets.n_item_features)
-        id_keys = hash_ids(sets.ids) if self.id_effects else NO_IDS
+    def _pairs(self, X: Features, sets: ActionSets) -> tuple[Pairs, int]:
+        """Return the features of tables, and room for those of any row: of all parts, a constant and an id."""
+        x, items = hash_table(X, "X") or NOTHING, hash_table(sets.items, "items") or NOTHING
         empty = Hashed(NOTHING.keys, NOTHING.values, np.zeros(len(sets.ids) + 1, np.int64))
-        return x, items or NOTHING, pairs or empty, id_keys  # type: ignore[return-value]
+        pairs = hash_table(sets.pairs, "pairs", sets.n_item_features) or empty
+        item = np.zeros(len(sets.ids), dtype=np.intp) if sets.item is None else sets.item
+        return Pairs(x, items, item, pairs, hash_ids(sets.ids) if self.id_effects else NO_IDS), most(x, items, pairs)
 
-    def _settings(self) -> tuple[float, bool, float]:
+    def _pairs_of_one(self, one: OneDecision) -> tuple[Pairs, NDArray[np.intp]]:
+        """Return the features of one decision, and where its pairs begin and end."""
+        item, starts = one_row_of(len(one))
+        return Pairs(one.x, NOTHING, item, one.pairs, one.id_keys() if self.id_effects else NO_IDS), starts
+
+    def _model(self) -> Model:
+        return Model(self.weights_, self.scales_, self.totals_, self._settings())
+
+    def _settings(self) -> tuple[Any, ...]:
         rate, prior = self.learning_rate, self.id_prior
         if not is_number(rate) or not 0 < rate < np.inf:
             raise ParameterError(f"learning_rate must be a number above 0; got {rate!r}.")
@@ -108,11 +119,6 @@ class HashedActionPolicy(BaseActionPolicy):
         self.weights_ = np.zeros((2, n_places), dtype=np.float32)
         self.scales_ = np.zeros(n_places, dtype=np.float32)
         self.totals_ = np.zeros(self._n_totals)
-
-
-def item_of(sets: ActionSets) -> NDArray[np.intp]:
-    """Return the row of items of each pair; 0 where there are no items."""
-    return np.zeros(len(sets.ids), dtype=np.intp) if sets.item is None else sets.item
 
 
 def most(*hashed: Hashed) -> int:

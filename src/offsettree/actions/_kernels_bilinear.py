@@ -8,13 +8,11 @@ gradients, from which AdaGrad takes its learning rate.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from offsettree._jit import kernel, part
-
-__all__ = ["choose_rows", "learn_rows", "score_rows"]
 
 # Odd numbers, one per kind of product: of two features of the row, of row and action, of two features of the action.
 ROW_ROW, ROW_ACTION, ACTION_ACTION = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
@@ -23,15 +21,68 @@ N_ROWS, SQUARES, REWARDS, WEIGHT = 0, 1, 2, 3  # of the totals
 SHIFT = 24
 
 
+class Model(NamedTuple):
+    """What is learned, and the settings."""
+
+    weights: Any  # in two rows: the weights, and their sums of squared gradients
+    scales: Any
+    totals: Any
+    settings: Any  # learning rate, whether all products of two features count, prior of ids
+
+
+class Pairs(NamedTuple):
+    """The features of rows, and of the pairs of a row and an action that is eligible in it."""
+
+    x: Any  # of rows; this, the items and the pairs are hashed tables
+    items: Any
+    item: Any  # of each pair
+    pairs: Any
+    id_keys: Any  # of each pair; none where ids have no weights
+
+
+class Entries(NamedTuple):
+    """Buffers for the features of a row or of an action."""
+
+    keys: Any
+    values: Any
+
+
+class Products(NamedTuple):
+    """Buffers for products of features."""
+
+    places: Any
+    products: Any
+    directions: Any
+
+
 @part
 def _base(key: Any, kind: Any) -> Any:
     return (key * np.uint64(kind)) >> np.uint64(SHIFT)
 
 
+@kernel
+def new_entries(size: Any) -> Any:
+    """Return buffers for so many features."""
+    return Entries(np.empty(size, np.uint64), np.empty(size, np.float32))
+
+
+@kernel
+def new_products(size: Any) -> Any:
+    """Return buffers for so many products."""
+    return Products(np.empty(size, np.uint64), np.empty(size, np.float32), np.empty(size, np.float32))
+
+
 @part
-def _read(hashed: Any, row: Any, scales: Any, mask: Any, kind: Any, learns: Any, keys: Any, values: Any, n: Any) -> Any:
+def mask_of(model: Any) -> Any:
+    """Return what a hash is masked with to be a place."""
+    return np.uint64(model.weights.shape[1] - 1)
+
+
+@part
+def _read(hashed: Any, row: Any, model: Any, kind: Any, learns: Any, into: Any, n: Any) -> Any:
     """Append the features of a row, divided by the largest values so far, which are noted if `learns`."""
     all_keys, all_values, starts = hashed
+    scales, mask = model.scales, mask_of(model)
     for entry in range(starts[row], starts[row + 1]):
         value = all_values[entry]
         if value != 0:
@@ -46,38 +97,61 @@ def _read(hashed: Any, row: Any, scales: Any, mask: Any, kind: Any, learns: Any,
                     value /= scales[at]
             else:
                 value /= scales[at]
-            keys[n], values[n] = key, value
+            into.keys[n], into.values[n] = key, value
             n += 1
     return n
 
 
 @part
-def _constant(keys: Any, values: Any) -> Any:
-    keys[0], values[0] = np.uint64(0), np.float32(1)
+def read_context(data: Any, row: Any, model: Any, learns: Any, into: Any) -> Any:
+    """Write the features of a row, a constant first; return how many there are."""
+    return _read(data.x, row, model, OF_ROWS, learns, into, _constant(into))
+
+
+@part
+def read_action(data: Any, pair: Any, model: Any, learns: Any, into: Any) -> Any:
+    """Write the features of an action, a constant first; return how many there are."""
+    n = _read(data.items, data.item[pair], model, OF_ACTIONS, learns, into, _constant(into))
+    return _read(data.pairs, pair, model, OF_ACTIONS, learns, into, n)
+
+
+@part
+def _constant(into: Any) -> Any:
+    into.keys[0], into.values[0] = np.uint64(0), np.float32(1)
     return 1
 
 
 @part
-def _within(weights: Any, mask: Any, kind: Any, keys: Any, values: Any, n: Any) -> Any:
+def sum_within(model: Any, kind: Any, shift: Any, of: Any, n: Any) -> Any:
     """Sum the products of two features of the same list, each with itself included; not those of the constant."""
+    keys, values, mask = of.keys, of.values, mask_of(model)
     total = np.float32(0)
     for first in range(1, n):
         for second in range(first, n):
             low, high = min(keys[first], keys[second]), max(keys[first], keys[second])
-            total += weights[0, (_base(low, kind) + high) & mask] * values[first] * values[second]
+            total += model.weights[0, (_base(low, kind) + high + shift) & mask] * values[first] * values[second]
     return total
 
 
 @part
-def _across(weights: Any, mask: Any, keys: Any, values: Any, n: Any, of_row: Any, x: Any, n_x: Any) -> Any:
-    """Sum the products of the action's features and those of the row."""
-    total = np.float32(0)
+def sum_across(total: Any, model: Any, shift: Any, of: Any, n: Any, x: Any, n_x: Any) -> Any:
+    """Add to a total the products of the action's features and those of the row, one by one."""
+    mask = mask_of(model)
     for j in range(n):
-        base, inner = _base(keys[j], ROW_ACTION), np.float32(0)
+        base, inner = _base(of.keys[j], ROW_ACTION) + shift, np.float32(0)
         for i in range(n_x):
-            inner += weights[0, (base + of_row[i]) & mask] * x[i]
-        total += inner * values[j]
+            inner += model.weights[0, (base + x.keys[i]) & mask] * x.values[i]
+        total += inner * of.values[j]
     return total
+
+
+@part
+def append_id(data: Any, pair: Any, of: Any, n: Any) -> Any:
+    """Append an action's id to its features, where ids have weights; return how many there are."""
+    if data.id_keys.shape[0] > 0:
+        of.keys[n], of.values[n] = data.id_keys[pair], np.float32(1)
+        n += 1
+    return n
 
 
 @part
@@ -85,49 +159,29 @@ def _mean(totals: Any) -> Any:
     return totals[REWARDS] / totals[WEIGHT] if totals[WEIGHT] > 0 else 0.0
 
 
-@kernel
-def score_rows(
-    weights: Any,
-    scales: Any,
-    totals: Any,
-    settings: Any,
-    x: Any,
-    items: Any,
-    item: Any,
-    pairs: Any,
-    id_keys: Any,
-    starts: Any,
-    size: Any,
-    scores: Any,
-) -> Any:
-    """Write the predicted reward of every pair, on the scale of [-1, 1]."""
-    for row in range(starts.shape[0] - 1):
-        _score_row(weights, scales, totals, settings, x, items, item, pairs, id_keys, starts, size, row, scores, 0)
-
-
-@kernel
-def choose_rows(
-    weights: Any,
-    scales: Any,
-    totals: Any,
-    settings: Any,
-    x: Any,
-    items: Any,
-    item: Any,
-    pairs: Any,
-    id_keys: Any,
-    starts: Any,
-    size: Any,
-    chosen: Any,
-) -> Any:
-    """Write for each row the pair of the largest predicted reward, the first of equals."""
+@part
+def longest(starts: Any) -> Any:
+    """Count the pairs of the row that has most."""
     largest = 0
     for row in range(starts.shape[0] - 1):
         largest = max(largest, starts[row + 1] - starts[row])
-    scores = np.empty(largest, np.float64)
+    return largest
+
+
+@kernel
+def score_rows(model: Any, data: Any, starts: Any, size: Any, scores: Any) -> Any:
+    """Write the predicted reward of every pair, on the scale of [-1, 1]."""
+    for row in range(starts.shape[0] - 1):
+        _score_row(model, data, starts, size, row, scores, 0)
+
+
+@kernel
+def choose_rows(model: Any, data: Any, starts: Any, size: Any, chosen: Any) -> Any:
+    """Write for each row the pair of the largest predicted reward, the first of equals."""
+    scores = np.empty(longest(starts), np.float64)
     for row in range(starts.shape[0] - 1):
         begin = starts[row]
-        _score_row(weights, scales, totals, settings, x, items, item, pairs, id_keys, starts, size, row, scores, begin)
+        _score_row(model, data, starts, size, row, scores, begin)
         best = 0
         for place in range(1, starts[row + 1] - begin):
             if scores[place] > scores[best]:
@@ -136,124 +190,67 @@ def choose_rows(
 
 
 @kernel
-def _score_row(
-    weights: Any,
-    scales: Any,
-    totals: Any,
-    settings: Any,
-    x: Any,
-    items: Any,
-    item: Any,
-    pairs: Any,
-    id_keys: Any,
-    starts: Any,
-    size: Any,
-    row: Any,
-    scores: Any,
-    offset: Any,
-) -> Any:
-    _, is_quadratic, _ = settings
-    mask = np.uint64(weights.shape[1] - 1)
-    x_keys, x_values = np.empty(size, np.uint64), np.empty(size, np.float32)
-    keys, values = np.empty(size, np.uint64), np.empty(size, np.float32)
-    n_x = _read(x, row, scales, mask, OF_ROWS, False, x_keys, x_values, _constant(x_keys, x_values))
-    common = _mean(totals)
+def _score_row(model: Any, data: Any, starts: Any, size: Any, row: Any, scores: Any, offset: Any) -> Any:
+    is_quadratic, no_shift = model.settings[1], np.uint64(0)
+    x, action = new_entries(size), new_entries(size)
+    n_x = read_context(data, row, model, False, x)
+    common = _mean(model.totals)
     if is_quadratic:
-        common += np.float64(_within(weights, mask, ROW_ROW, x_keys, x_values, n_x))
+        common += np.float64(sum_within(model, ROW_ROW, no_shift, x, n_x))
     for pair in range(starts[row], starts[row + 1]):
-        n = _constant(keys, values)
-        n = _read(items, item[pair], scales, mask, OF_ACTIONS, False, keys, values, n)
-        n = _read(pairs, pair, scales, mask, OF_ACTIONS, False, keys, values, n)
+        n = read_action(data, pair, model, False, action)
         score = common
         if is_quadratic:
-            score += np.float64(_within(weights, mask, ACTION_ACTION, keys, values, n))
-        if id_keys.shape[0] > 0:
-            keys[n], values[n] = id_keys[pair], np.float32(1)
-            n += 1
-        score += np.float64(_across(weights, mask, keys, values, n, x_keys, x_values, n_x))
+            score += np.float64(sum_within(model, ACTION_ACTION, no_shift, action, n))
+        n = append_id(data, pair, action, n)
+        score += np.float64(sum_across(np.float32(0), model, no_shift, action, n, x, n_x))
         scores[pair - offset] = score
 
 
 @part
-def _list_within(
-    mask: Any, kind: Any, keys: Any, values: Any, n: Any, places: Any, products: Any, n_listed: Any
-) -> Any:
+def _list_within(mask: Any, kind: Any, of: Any, n: Any, listed: Any, n_listed: Any) -> Any:
+    keys, values = of.keys, of.values
     for first in range(1, n):
         for second in range(first, n):
             low, high = min(keys[first], keys[second]), max(keys[first], keys[second])
-            places[n_listed] = (_base(low, kind) + high) & mask
-            products[n_listed] = values[first] * values[second]
+            listed.places[n_listed] = (_base(low, kind) + high) & mask
+            listed.products[n_listed] = values[first] * values[second]
             n_listed += 1
     return n_listed
 
 
 @kernel
-def learn_rows(
-    weights: Any,
-    scales: Any,
-    totals: Any,
-    settings: Any,
-    x: Any,
-    items: Any,
-    item: Any,
-    pairs: Any,
-    id_keys: Any,
-    starts: Any,
-    size: Any,
-    target: Any,
-    importance: Any,
-) -> Any:
-    """Learn from each row's logged pair, in order; `starts` are those of pairs, one per row."""
-    rate, is_quadratic, id_prior = settings
-    mask = np.uint64(weights.shape[1] - 1)
-    x_keys, x_values = np.empty(size, np.uint64), np.empty(size, np.float32)
-    keys, values = np.empty(size, np.uint64), np.empty(size, np.float32)
-    places, products = np.empty(3 * size * size, np.uint64), np.empty(3 * size * size, np.float32)
-    directions = np.empty(3 * size * size, np.float32)
+def learn_rows(model: Any, data: Any, size: Any, target: Any, importance: Any) -> Any:
+    """Learn from each row's logged pair, in order: there is one pair per row."""
+    totals, mask, has_ids = model.totals, mask_of(model), data.id_keys.shape[0] > 0
+    x, action, listed = new_entries(size), new_entries(size), new_products(3 * size * size)
     for row in range(target.shape[0]):
-        n_x = _read(x, row, scales, mask, OF_ROWS, True, x_keys, x_values, _constant(x_keys, x_values))
-        n = _constant(keys, values)
-        n = _read(items, item[row], scales, mask, OF_ACTIONS, True, keys, values, n)
-        n = _read(pairs, row, scales, mask, OF_ACTIONS, True, keys, values, n)
+        n_x = read_context(data, row, model, True, x)
+        n = read_action(data, row, model, True, action)
         n_listed = 0
-        if is_quadratic:
-            n_listed = _list_within(mask, ROW_ROW, x_keys, x_values, n_x, places, products, n_listed)
-            n_listed = _list_within(mask, ACTION_ACTION, keys, values, n, places, products, n_listed)
-        if id_keys.shape[0] > 0:
-            keys[n], values[n] = id_keys[row], np.float32(1)
-            n += 1
+        if model.settings[1]:
+            n_listed = _list_within(mask, ROW_ROW, x, n_x, listed, n_listed)
+            n_listed = _list_within(mask, ACTION_ACTION, action, n, listed, n_listed)
+        n = append_id(data, row, action, n)
         for j in range(n):
-            base, value = _base(keys[j], ROW_ACTION), values[j]
+            base, value = _base(action.keys[j], ROW_ACTION), action.values[j]
             for i in range(n_x):
-                places[n_listed + i] = (base + x_keys[i]) & mask
-                products[n_listed + i] = value * x_values[i]
+                listed.places[n_listed + i] = (base + x.keys[i]) & mask
+                listed.products[n_listed + i] = value * x.values[i]
             n_listed += n_x
-        n_of_features = n_listed - n_x if id_keys.shape[0] > 0 else n_listed
+        n_of_features = n_listed - n_x if has_ids else n_listed
         weight = importance[row]
         totals[N_ROWS] += 1
         totals[WEIGHT] += weight
         totals[REWARDS] += weight * target[row]
-        _learn_row(
-            weights, totals, rate, id_prior, places, products, directions, n_listed, n_of_features,
-            target[row], weight,
-        )  # fmt: skip
+        learn_products(model, listed, n_listed, n_of_features, target[row], weight)
 
 
 @part
-def _learn_row(
-    weights: Any,
-    totals: Any,
-    rate: Any,
-    id_prior: Any,
-    places: Any,
-    products: Any,
-    directions: Any,
-    n: Any,
-    n_of_features: Any,
-    target: Any,
-    weight: Any,
-) -> Any:
+def learn_products(model: Any, listed: Any, n: Any, n_of_features: Any, target: Any, weight: Any) -> Any:
     """Move the prediction towards the target, as many small gradient steps would, and never beyond."""
+    weights, totals, rate, id_prior = model.weights, model.totals, model.settings[0], model.settings[2]
+    places, products, directions = listed
     margin, length = np.float32(0), np.float32(0)
     for k in range(n):
         margin += weights[0, places[k]] * products[k]

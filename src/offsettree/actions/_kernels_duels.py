@@ -8,28 +8,58 @@ which lie in the same table at other places.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from offsettree._jit import kernel, part
 from offsettree.actions._kernels_bilinear import (
     ACTION_ACTION,
-    OF_ACTIONS,
-    OF_ROWS,
     ROW_ACTION,
     _base,
-    _constant,
-    _learn_row,
-    _read,
+    append_id,
+    learn_products,
+    longest,
+    mask_of,
+    new_entries,
+    new_products,
+    read_action,
+    read_context,
+    sum_across,
+    sum_within,
 )
-
-__all__ = ["duel_rows", "play_rows"]
 
 PER_HEIGHT = 0x9E3779B97F4A7C15  # moves the places of one height away from those of the others
 N_ROWS, SQUARES, REWARDS, WEIGHT = 0, 1, 2, 3  # of the totals; of a contest the mean is 0, so the last two stay 0
 MOST_TIMES = 1000.0  # a contest counts at most as so many
 N_LOGGED, LOGGED, N_CONTESTS, CONTESTS = 4, 5, 6, 7  # rewards of all rows, and weights of all contests
+
+
+class Order(NamedTuple):
+    """The leaves of each row from left to right, and the rank of every pair's id, by which ties are won."""
+
+    leaves: Any
+    rank: Any
+
+
+class ToPlay(NamedTuple):
+    """Buffers for a tournament."""
+
+    action: Any
+    alive: Any
+    scores: Any
+
+
+class ToLearn(NamedTuple):
+    """Buffers for the tournaments on the way of a row, and to learn from its contests."""
+
+    action: Any
+    alive: Any
+    scores: Any
+    met: Any
+    heights: Any
+    sums: Any
+    listed: Any
 
 
 @part
@@ -38,36 +68,15 @@ def _shift(height: Any, is_shared: Any) -> Any:
 
 
 @part
-def _read_action(data: Any, scales: Any, mask: Any, pair: Any, learns: Any, keys: Any, values: Any) -> Any:
-    """Write the features of an action, a constant first; return how many there are."""
-    n = _read(data[1], data[2][pair], scales, mask, OF_ACTIONS, learns, keys, values, _constant(keys, values))
-    return _read(data[3], pair, scales, mask, OF_ACTIONS, learns, keys, values, n)
-
-
-@part
-def _score(
-    weights: Any, scales: Any, is_quadratic: Any, data: Any, pair: Any, x_keys: Any, x_values: Any, n_x: Any,
-    shift: Any, keys: Any, values: Any,
-) -> Any:  # fmt: skip
-    """Return the score of an action in the context whose features are given."""
-    mask, id_keys = np.uint64(weights.shape[1] - 1), data[4]
-    n = _read_action(data, scales, mask, pair, False, keys, values)
+def _score(model: Any, data: Any, pair: Any, x: Any, n_x: Any, height: Any, action: Any) -> Any:
+    """Return the score of an action, at a height, in the context whose features are given."""
+    shift = _shift(height, model.settings[3])
+    n = read_action(data, pair, model, False, action)
     total = np.float32(0)
-    if is_quadratic:
-        for first in range(1, n):
-            for second in range(first, n):
-                low, high = min(keys[first], keys[second]), max(keys[first], keys[second])
-                place = (_base(low, ACTION_ACTION) + high + shift) & mask
-                total += weights[0, place] * values[first] * values[second]
-    if id_keys.shape[0] > 0:
-        keys[n], values[n] = id_keys[pair], np.float32(1)
-        n += 1
-    for j in range(n):
-        base, inner = _base(keys[j], ROW_ACTION) + shift, np.float32(0)
-        for i in range(n_x):
-            inner += weights[0, (base + x_keys[i]) & mask] * x_values[i]
-        total += inner * values[j]
-    return total
+    if model.settings[1]:
+        total = sum_within(model, ACTION_ACTION, shift, action, n)
+    n = append_id(data, pair, action, n)
+    return sum_across(total, model, shift, action, n, x, n_x)
 
 
 @part
@@ -76,22 +85,17 @@ def _wins(score: Any, rank: Any, other_score: Any, other_rank: Any) -> Any:
 
 
 @part
-def _winner(
-    weights: Any, scales: Any, settings: Any, data: Any, leaves: Any, rank: Any, begin: Any, end: Any,
-    x_keys: Any, x_values: Any, n_x: Any, keys: Any, values: Any, alive: Any, scores: Any,
-) -> Any:  # fmt: skip
+def _winner(model: Any, data: Any, order: Any, begin: Any, end: Any, x: Any, n_x: Any, room: Any) -> Any:
     """Play the tournament of the leaves from `begin` to `end` - 1; return the pair that wins it."""
-    is_quadratic, is_shared = settings[1], settings[3]
+    leaves, rank = order
+    alive, scores = room.alive, room.scores
     n, height = end - begin, 1
     for place in range(n):
         alive[place] = leaves[begin + place]
     while n > 1:
-        shift = _shift(height, is_shared)
-        if height == 1 or not is_shared:
+        if height == 1 or not model.settings[3]:
             for place in range(n):
-                scores[place] = _score(
-                    weights, scales, is_quadratic, data, alive[place], x_keys, x_values, n_x, shift, keys, values
-                )
+                scores[place] = _score(model, data, alive[place], x, n_x, height, room.action)
         n_next = 0
         for place in range(0, n, 2):
             best = place
@@ -105,22 +109,14 @@ def _winner(
 
 
 @kernel
-def play_rows(
-    weights: Any, scales: Any, settings: Any, data: Any, starts: Any, leaves: Any, rank: Any, size: Any, chosen: Any
-) -> Any:  # fmt: skip
+def play_rows(model: Any, data: Any, starts: Any, order: Any, size: Any, chosen: Any) -> Any:
     """Write for each row the pair that wins its tournament (Algorithm 3)."""
-    mask, largest = np.uint64(weights.shape[1] - 1), 0
+    largest = longest(starts)
+    room = ToPlay(new_entries(size), np.empty(largest, np.int64), np.empty(largest, np.float32))
+    x = new_entries(size)
     for row in range(starts.shape[0] - 1):
-        largest = max(largest, starts[row + 1] - starts[row])
-    alive, scores = np.empty(largest, np.int64), np.empty(largest, np.float32)
-    x_keys, x_values = np.empty(size, np.uint64), np.empty(size, np.float32)
-    keys, values = np.empty(size, np.uint64), np.empty(size, np.float32)
-    for row in range(starts.shape[0] - 1):
-        n_x = _read(data[0], row, scales, mask, OF_ROWS, False, x_keys, x_values, _constant(x_keys, x_values))
-        chosen[row] = _winner(
-            weights, scales, settings, data, leaves, rank, starts[row], starts[row + 1], x_keys, x_values, n_x,
-            keys, values, alive, scores,
-        )  # fmt: skip
+        n_x = read_context(data, row, model, False, x)
+        chosen[row] = _winner(model, data, order, starts[row], starts[row + 1], x, n_x, room)
 
 
 @part
@@ -148,18 +144,17 @@ def _gather(sums: Any, places: Any, n_before: Any, n: Any, products: Any) -> Any
 
 @part
 def _learn_contest(
-    weights: Any, scales: Any, totals: Any, settings: Any, data: Any, left: Any, right: Any, x_keys: Any,
-    x_values: Any, n_x: Any, shift: Any, target: Any, weight: Any, keys: Any, values: Any, sums: Any, places: Any,
-    products: Any, directions: Any,
-) -> None:  # fmt: skip
-    """Move the difference of the two scores towards the target."""
-    rate, is_quadratic, id_prior, _ = settings
-    mask, id_keys = np.uint64(weights.shape[1] - 1), data[4]
+    model: Any, data: Any, sides: Any, x: Any, n_x: Any, height: Any, target: Any, weight: Any, room: Any
+) -> None:
+    """Move the difference of the two scores, left less right, towards the target."""
+    action, sums, places = room.action, room.sums, room.listed.places
+    mask, shift = mask_of(model), _shift(height, model.settings[3])
     n = 0
     for side in range(2):
         sign = np.float32(1 - 2 * side)
-        n_a = _read_action(data, scales, mask, right if side else left, True, keys, values)
-        if is_quadratic:
+        n_a = read_action(data, sides[side], model, True, action)
+        keys, values = action.keys, action.values
+        if model.settings[1]:
             for first in range(1, n_a):
                 for second in range(first, n_a):
                     low, high = min(keys[first], keys[second]), max(keys[first], keys[second])
@@ -168,40 +163,34 @@ def _learn_contest(
         for j in range(1, n_a):  # what the constant adds is the same on both sides
             base = _base(keys[j], ROW_ACTION) + shift
             for i in range(n_x):
-                n = _add((base + x_keys[i]) & mask, sign * values[j] * x_values[i], sums, places, n)
-    n = _gather(sums, places, 0, n, products)
+                n = _add((base + x.keys[i]) & mask, sign * values[j] * x.values[i], sums, places, n)
+    n = _gather(sums, places, 0, n, room.listed.products)
     n_of_features = n
-    if id_keys.shape[0] > 0:
+    if data.id_keys.shape[0] > 0:
         for side in range(2):
-            base = _base(id_keys[right if side else left], ROW_ACTION) + shift
+            base = _base(data.id_keys[sides[side]], ROW_ACTION) + shift
             for i in range(n_x):
-                n = _add((base + x_keys[i]) & mask, np.float32(1 - 2 * side) * x_values[i], sums, places, n)
-        n = _gather(sums, places, n_of_features, n, products)
-    totals[N_ROWS] += 1
-    _learn_row(weights, totals, rate, id_prior, places, products, directions, n, n_of_features, target, weight)
+                n = _add((base + x.keys[i]) & mask, np.float32(1 - 2 * side) * x.values[i], sums, places, n)
+        n = _gather(sums, places, n_of_features, n, room.listed.products)
+    model.totals[N_ROWS] += 1
+    learn_products(model, room.listed, n, n_of_features, target, weight)
 
 
 @part
-def _climb(
-    weights: Any, scales: Any, settings: Any, data: Any, leaves: Any, rank: Any, begin: Any, end: Any, place: Any,
-    x_keys: Any, x_values: Any, n_x: Any, keys: Any, values: Any, alive: Any, scores: Any, met: Any, heights: Any,
-) -> Any:  # fmt: skip
+def _climb(model: Any, data: Any, order: Any, begin: Any, end: Any, place: Any, x: Any, n_x: Any, room: Any) -> Any:
     """Write whom the action at a leaf meets at which heights, as long as it wins; return how many."""
+    leaves, rank = order
     own = leaves[begin + place]
     n_met, height, width = 0, 1, 1
     while width < end - begin:
         # The block of leaves beside the one that the action has won.
         first = begin + ((place // width) ^ 1) * width
         if first < end:
-            other = _winner(
-                weights, scales, settings, data, leaves, rank, first, min(first + width, end), x_keys, x_values, n_x,
-                keys, values, alive, scores,
-            )  # fmt: skip
-            met[n_met], heights[n_met] = other, height
+            other = _winner(model, data, order, first, min(first + width, end), x, n_x, room)
+            room.met[n_met], room.heights[n_met] = other, height
             n_met += 1
-            shift = _shift(height, settings[3])
-            mine = _score(weights, scales, settings[1], data, own, x_keys, x_values, n_x, shift, keys, values)
-            theirs = _score(weights, scales, settings[1], data, other, x_keys, x_values, n_x, shift, keys, values)
+            mine = _score(model, data, own, x, n_x, height, room.action)
+            theirs = _score(model, data, other, x, n_x, height, room.action)
             if not _wins(mine, rank[own], theirs, rank[other]):
                 break
         height += 1
@@ -211,8 +200,8 @@ def _climb(
 
 @kernel
 def duel_rows(
-    weights: Any, scales: Any, totals: Any, settings: Any, data: Any, starts: Any, leaves: Any, rank: Any, size: Any,
-    logged: Any, reward: Any, propensity: Any, offset: Any, sums: Any, counts: Any,
+    model: Any, data: Any, starts: Any, order: Any, size: Any, logged: Any, reward: Any, propensity: Any, offset: Any,
+    sums: Any, counts: Any,
 ) -> Any:  # fmt: skip
     """Learn from rows, in order (Algorithm 2): from the logged action's contests, as long as it wins those below.
 
@@ -220,30 +209,23 @@ def duel_rows(
     An `offset` below 0 stands for the mean reward of the rows so far. `sums` are as many zeros as there are places, and
     remain so; `counts` are the rows that reached each height.
     """
-    mask, largest = np.uint64(weights.shape[1] - 1), 0
-    for row in range(starts.shape[0] - 1):
-        largest = max(largest, starts[row + 1] - starts[row])
+    totals, largest = model.totals, longest(starts)
     alive, scores = np.empty(largest, np.int64), np.empty(largest, np.float32)
-    x_keys, x_values = np.empty(size, np.uint64), np.empty(size, np.float32)
-    keys, values = np.empty(size, np.uint64), np.empty(size, np.float32)
-    places, products = np.empty(6 * size * size, np.uint64), np.empty(6 * size * size, np.float32)
-    directions = np.empty(6 * size * size, np.float32)
     met, heights = np.empty(64, np.int64), np.empty(64, np.int64)
+    room = ToLearn(new_entries(size), alive, scores, met, heights, sums, new_products(6 * size * size))
+    x = new_entries(size)
     for row in range(reward.shape[0]):
         begin, end, own = starts[row], starts[row + 1], logged[row]
-        n_x = _read(data[0], row, scales, mask, OF_ROWS, True, x_keys, x_values, _constant(x_keys, x_values))
+        n_x = read_context(data, row, model, True, x)
         middle = offset
         if offset < 0:
             middle = totals[LOGGED] / totals[N_LOGGED] if totals[N_LOGGED] > 0 else 0.5
         totals[N_LOGGED] += 1
         totals[LOGGED] += reward[row]
         place = 0
-        while leaves[begin + place] != own:
+        while order.leaves[begin + place] != own:
             place += 1
-        n_met = _climb(
-            weights, scales, settings, data, leaves, rank, begin, end, place, x_keys, x_values, n_x, keys, values,
-            alive, scores, met, heights,
-        )  # fmt: skip
+        n_met = _climb(model, data, order, begin, end, place, x, n_x, room)
         weight = abs(reward[row] - middle) / propensity[row]
         target = 1.0 if reward[row] >= middle else -1.0
         for contest in range(n_met):
@@ -252,8 +234,4 @@ def duel_rows(
                 totals[N_CONTESTS] += 1
                 totals[CONTESTS] += weight
                 scaled = min(weight * totals[N_CONTESTS] / totals[CONTESTS], MOST_TIMES)
-                _learn_contest(
-                    weights, scales, totals, settings, data, own, met[contest], x_keys, x_values, n_x,
-                    _shift(heights[contest], settings[3]), target, scaled, keys, values, sums, places, products,
-                    directions,
-                )  # fmt: skip
+                _learn_contest(model, data, (own, met[contest]), x, n_x, heights[contest], target, scaled, room)

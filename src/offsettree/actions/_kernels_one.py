@@ -13,8 +13,6 @@ from offsettree._jit import kernel, part
 from offsettree.actions._kernels_pairs import Products, _begin_row, _linear, _of_action, _of_context
 from offsettree.models._kernels_boosted import _code
 
-__all__ = ["play_one", "score_one"]
-
 BLOCK = 64  # actions that go through the trees at once: as bytes, one or two vectors
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from offsettree._jit import kernel, part
 from offsettree.models._kernels_boosted import _code, add_leaves
 
-__all__ = ["Products", "make_columns", "score_pairs", "score_trees"]
-
 BLOCK = 256  # pairs that go through the trees at once
 
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from offsettree._features import Features
 from offsettree._validation import is_number
 from offsettree.actions import _kernels_duels as kernels
-from offsettree.actions._hashed_policy import NO_IDS, NOTHING, HashedActionPolicy, Interactions, item_of, most
-from offsettree.actions._one_decision import OneDecision, one_decision, one_row_of, place_of
+from offsettree.actions._hashed_policy import HashedActionPolicy, Interactions, most
+from offsettree.actions._kernels_bilinear import Pairs
+from offsettree.actions._one_decision import OneDecision, one_decision, place_of
 from offsettree.actions._tournament import leaves_in_order, seeded_of_one, seeded_order
 from offsettree.actions.policy import ActionLog, check_choice
 from offsettree.exceptions import ParameterError
@@ -104,22 +105,19 @@ class OnlineActionOffsetTree(HashedActionPolicy):
         self.seed = seed
 
     def _learn_log(self, log: ActionLog) -> None:
-        data, size = self._data(log.X, log.sets)
-        leaves, rank = self._order(log.sets)
-        self._learn(data, log.sets.starts, leaves, rank, size, log.pair, log.scaled, log.propensity)
+        pairs, size = self._pairs(log.X, log.sets)
+        self._learn(pairs, log.sets.starts, self._order(log.sets), size, log.pair, log.scaled, log.propensity)
 
     def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
         one = one_decision(x, actions)
         place = np.array([place_of(chosen, one.labels, len(one))], dtype=np.intp)
-        data, starts, leaves, rank, size = self._asked_of_one(one)
-        self._learn(data, starts, leaves, rank, size, place, np.array([reward]), np.array([propensity]))
+        self._learn(*self._asked_of_one(one), place, np.array([reward]), np.array([propensity]))
 
     def _learn(
         self,
-        data: Any,
+        pairs: Pairs,
         starts: NDArray[np.intp],
-        leaves: NDArray[np.intp],
-        rank: NDArray[np.intp],
+        order: kernels.Order,
         size: int,
         logged: NDArray[np.intp],
         reward: NDArray[np.float64],
@@ -127,62 +125,47 @@ class OnlineActionOffsetTree(HashedActionPolicy):
     ) -> None:
         if not hasattr(self, "weights_"):
             self._start()
-        settings, offset = self._all_settings(), self._checked_offset()
+        model, offset = self._model(), self._checked_offset()
         sums = self.__dict__.get("_sums")
         if sums is None or len(sums) != self.weights_.shape[1]:
             sums = self._sums = np.zeros(self.weights_.shape[1], dtype=np.float32)
-        kernels.duel_rows(
-            self.weights_, self.scales_, self.totals_, settings, data, starts, leaves, rank, size, logged, reward,
-            propensity, offset, sums, self.n_reached_,
-        )  # fmt: skip
+        kernels.duel_rows(model, pairs, starts, order, size, logged, reward, propensity, offset, sums, self.n_reached_)
 
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         self._check_fitted()
-        data, size = self._data(X, sets)
-        return self._play(data, sets.starts, *self._order(sets), size)
+        pairs, size = self._pairs(X, sets)
+        return self._play(pairs, sets.starts, self._order(sets), size)
 
     def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
         self._check_fitted()
         one = one_decision(x, actions)
         return int(self._play(*self._asked_of_one(one))[0]), one.labels
 
-    def _play(
-        self, data: Any, starts: NDArray[np.intp], leaves: NDArray[np.intp], rank: NDArray[np.intp], size: int
-    ) -> NDArray[np.intp]:
+    def _play(self, pairs: Pairs, starts: NDArray[np.intp], order: kernels.Order, size: int) -> NDArray[np.intp]:
         chosen = np.empty(len(starts) - 1, dtype=np.intp)
-        kernels.play_rows(
-            self.weights_, self.scales_, self._all_settings(), data, starts, leaves, rank, size, chosen
-        )  # fmt: skip
+        kernels.play_rows(self._model(), pairs, starts, order, size, chosen)
         return chosen
 
-    def _data(self, X: Features, sets: ActionSets) -> tuple[Any, int]:
-        x, items, pairs, id_keys = self._hashed(X, sets)
-        return (x, items, item_of(sets), pairs, id_keys), most(x, items, pairs)
-
-    def _asked_of_one(self, one: OneDecision) -> tuple[Any, ...]:
-        n, id_keys = len(one), one.id_keys() if self.id_effects else NO_IDS
-        item, starts = one_row_of(n)
-        data = one.x, NOTHING, item, one.pairs, id_keys
+    def _asked_of_one(self, one: OneDecision) -> tuple[Pairs, NDArray[np.intp], kernels.Order, int]:
+        pairs, starts = self._pairs_of_one(one)
         self._check_seed()
-        order = seeded_of_one(one.labels, n, self.seed)
+        order = seeded_of_one(one.labels, len(one), self.seed)
         if order is None:
             drawn, rank = seeded_order(np.asarray(one.labels), self.seed)
             order = np.argsort(drawn, kind="stable"), rank
-        leaves, rank = order
-        return data, starts, leaves, rank, most(one.x, one.pairs)
+        return pairs, starts, kernels.Order(*order), most(one.x, one.pairs)
 
-    def _order(self, sets: ActionSets) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the leaves of each row from left to right, and the rank of every pair's id, by which ties are won."""
+    def _order(self, sets: ActionSets) -> kernels.Order:
         self._check_seed()
         drawn, rank = seeded_order(sets.ids, self.seed)
-        return leaves_in_order(sets, drawn), rank
+        return kernels.Order(leaves_in_order(sets, drawn), rank)
 
     def _check_seed(self) -> None:
         if type(self.seed) is not int or not 0 <= self.seed <= LARGEST_SEED:
             raise ParameterError(f"seed must be a whole number from 0 to {LARGEST_SEED}; got {self.seed!r}.")
 
-    def _all_settings(self) -> tuple[float, bool, float, bool]:
-        return *self._settings(), check_choice("heights", self.heights, ("shared", "separate")) == "shared"
+    def _settings(self) -> tuple[float, bool, float, bool]:
+        return *super()._settings(), check_choice("heights", self.heights, ("shared", "separate")) == "shared"
 
     def _checked_offset(self) -> float:
         if isinstance(self.offset, str) and self.offset == "mean":

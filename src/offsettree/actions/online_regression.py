@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from offsettree._features import Features
 from offsettree.actions import _kernels_bilinear as kernels
-from offsettree.actions._hashed_policy import NO_IDS, NOTHING, HashedActionPolicy, Interactions, item_of, most
-from offsettree.actions._hashing import Hashed
-from offsettree.actions._one_decision import OneDecision, one_decision, one_row_of, one_taken
+from offsettree.actions._hashed_policy import HashedActionPolicy, Interactions
+from offsettree.actions._one_decision import OneDecision, one_decision, one_taken
 from offsettree.actions.policy import ActionLog, RewardPredictor, check_choice
 from offsettree.logs import ActionSets
 
@@ -85,83 +84,66 @@ class OnlineActionRegression(RewardPredictor, HashedActionPolicy):
     def _learn_log(self, log: ActionLog) -> None:
         # Only what was taken is looked at: one pair per row.
         sets = log.sets.only(log.pair)
-        x, items, pairs, id_keys = self._hashed(log.X, sets)
-        self._learn(x, items, item_of(sets), pairs, id_keys, 2 * log.scaled - 1, log.propensity, log.sets.sizes)
+        self._learn(*self._pairs(log.X, sets), 2 * log.scaled - 1, log.propensity, log.sets.sizes)
 
     def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
         one, n_eligible = one_taken(x, actions, chosen)
-        id_keys = one.id_keys() if self.id_effects else NO_IDS
+        pairs, _ = self._pairs_of_one(one)
         self._learn(
-            one.x, NOTHING, np.zeros(1, np.intp), one.pairs, id_keys, np.array([2 * reward - 1]),
-            np.array([propensity]), np.array([n_eligible]),
-        )  # fmt: skip
+            pairs, _room_of_one(one), np.array([2 * reward - 1]), np.array([propensity]), np.array([n_eligible])
+        )
 
     def _learn(
         self,
-        x: Hashed,
-        items: Hashed,
-        item: NDArray[np.intp],
-        pairs: Hashed,
-        id_keys: NDArray[np.uint64],
+        pairs: kernels.Pairs,
+        size: int,
         target: NDArray[np.float64],
         propensity: NDArray[np.float64],
         n_eligible: NDArray[np.intp],
     ) -> None:
         if not hasattr(self, "weights_"):
             self._start()
-        settings = self._settings()
+        model = self._model()
         weight = np.ones(len(target))
         if check_choice("importance", self.importance, ("inverse_propensity", "none")) == "inverse_propensity":
             # Of a uniform logging policy all weights are 1.
             weight = np.minimum(1 / (propensity * n_eligible), MOST_TIMES)
-        size = most(x, items, pairs)
-        kernels.learn_rows(
-            self.weights_, self.scales_, self.totals_, settings, x, items, item, pairs, id_keys,
-            np.arange(len(target) + 1, dtype=np.intp), size, target, weight,
-        )  # fmt: skip
+        kernels.learn_rows(model, pairs, size, target, weight)
 
     def _pair_scores(self, X: Features, sets: ActionSets) -> NDArray[np.float64]:
+        self._check_fitted()
+        pairs, size = self._pairs(X, sets)
         scores = np.empty(len(sets.ids))
-        kernels.score_rows(*self._asked(X, sets, scores))
+        kernels.score_rows(self._model(), pairs, sets.starts, size, scores)
         return (scores + 1) / 2
 
     def _choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
+        self._check_fitted()
+        pairs, size = self._pairs(X, sets)
         chosen = np.empty(len(sets), dtype=np.intp)
-        kernels.choose_rows(*self._asked(X, sets, chosen))
+        kernels.choose_rows(self._model(), pairs, sets.starts, size, chosen)
         return chosen
 
     def _choose_of_one(self, x: Any, actions: Any) -> tuple[int, list[Any] | None]:
+        self._check_fitted()
         one = one_decision(x, actions)
         chosen = np.empty(1, dtype=np.intp)
-        kernels.choose_rows(*self._asked_for_one(one, chosen))
+        kernels.choose_rows(self._model(), *self._pairs_of_one(one), _room_of_one(one), chosen)
         return int(chosen[0]), one.labels
 
     def _scores_of_one(self, x: Any, actions: Any) -> tuple[NDArray[np.float64], list[Any] | None]:
+        self._check_fitted()
         one = one_decision(x, actions)
         scores = np.empty(len(one))
-        kernels.score_rows(*self._asked_for_one(one, scores))
+        kernels.score_rows(self._model(), *self._pairs_of_one(one), _room_of_one(one), scores)
         return (scores + 1) / 2, one.labels
-
-    def _asked(self, X: Features, sets: ActionSets, out: NDArray[Any]) -> tuple[Any, ...]:
-        self._check_fitted()
-        x, items, pairs, id_keys = self._hashed(X, sets)
-        size = most(x, items, pairs)
-        return (
-            self.weights_, self.scales_, self.totals_, self._settings(), x, items, item_of(sets), pairs, id_keys,
-            sets.starts, size, out,
-        )  # fmt: skip
-
-    def _asked_for_one(self, one: OneDecision, out: NDArray[Any]) -> tuple[Any, ...]:
-        self._check_fitted()
-        n, id_keys = len(one), one.id_keys() if self.id_effects else NO_IDS
-        item, starts = one_row_of(n)
-        size = len(one.x.keys) + len(one.pairs.keys) + 2
-        return (
-            self.weights_, self.scales_, self.totals_, self._settings(), one.x, NOTHING, item, one.pairs, id_keys,
-            starts, size, out,
-        )  # fmt: skip
 
     @property
     def n_rows_(self) -> int:
         """The number of rows learned from."""
         return int(self.totals_[kernels.N_ROWS])
+
+
+def _room_of_one(one: OneDecision) -> int:
+    """Return room for the features of one decision: those of all its actions, as to count one by one takes longer."""
+    return len(one.x.keys) + len(one.pairs.keys) + 2

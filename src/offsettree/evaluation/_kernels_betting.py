@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from offsettree._jit import kernel
 
-__all__ = ["bet_sizes", "controlled_terms", "log_wealth"]
-
 
 @kernel
 def controlled_terms(

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from offsettree._jit import kernel, part
 
-__all__ = ["add_draws"]
-
 
 @part
 def _mixed(state: np.uint64) -> np.uint64:

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from offsettree._jit import kernel_reordering_sums
 
-__all__ = ["add_logs"]
-
 
 @kernel_reordering_sums
 def add_logs(

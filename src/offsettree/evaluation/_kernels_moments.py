@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from offsettree._jit import kernel_reordering_sums
 
-__all__ = ["N_SUMS", "add_moments"]
-
 N_SUMS = 4 + 10 + 20 + 12  # moments of four columns of order 1, 2 and 3; then four sums of each of three weights
 
 

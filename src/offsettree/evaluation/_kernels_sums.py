@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from offsettree._jit import kernel, kernel_reordering_sums
 
-__all__ = ["add_by_action", "squared_residuals"]
-
 
 @kernel_reordering_sums
 def squared_residuals(

@@ -257,7 +257,7 @@ def judge(rows: Rows, settings: Settings, scratch: Scratch, n_trees: int, drawn:
     """Give each row the votes of those of `n_trees`, each grown on about 63 of 100 rows, that did not see it."""
     n_rows = rows.row.shape[0]
     for q in range(n_rows):
-        drawn.told[q] = 0
+        drawn.total_vote[q] = 0
     for _ in range(n_trees):
         n_drawn = 0
         for q in range(n_rows):
@@ -272,7 +272,7 @@ def judge(rows: Rows, settings: Settings, scratch: Scratch, n_trees: int, drawn:
         grow(part, settings, scratch)
         for q in range(n_rows):
             if not drawn.is_drawn[q]:
-                drawn.told[q] += scratch.entries.vote[find_leaf(scratch.entries, rows.codes, rows.row[q])]
+                drawn.total_vote[q] += scratch.entries.vote[find_leaf(scratch.entries, rows.codes, rows.row[q])]
 
 
 @borrowing_kernel
@@ -282,12 +282,12 @@ def held_out_error(rows: Rows, settings: Settings, n_rounds: int, scratch: Scrat
     for _ in range(n_rounds):
         judge(rows, settings, scratch, 1, drawn)
         for q in range(rows.row.shape[0]):
-            wrong += weight_wrong(drawn.told[q], rows.vote[q])
+            wrong += weight_wrong(drawn.total_vote[q], rows.vote[q])
     return wrong
 
 
 @borrowing_kernel
-def weight_wrong(told: float, vote: float) -> float:
-    if told == 0:
+def weight_wrong(total_vote: float, vote: float) -> float:
+    if total_vote == 0:
         return abs(vote) / 2
-    return abs(vote) if (told > 0) != (vote > 0) else 0.0
+    return abs(vote) if (total_vote > 0) != (vote > 0) else 0.0

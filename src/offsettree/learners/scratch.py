@@ -53,13 +53,13 @@ class Scratch(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Room to judge settings: the rows that a tree is grown on, and what all trees told of each row."""
+    """Room to judge settings: the rows that a tree is grown on, and the sum of the votes of all trees on each row."""
 
     is_drawn: NDArray[np.bool_]
     row: NDArray[np.int32]
     vote: NDArray[np.float32]
     side: NDArray[np.uint8]
-    told: NDArray[np.float64]
+    total_vote: NDArray[np.float64]
 
 
 def make_scratch(n_rows: int, n_columns: int, settings: Settings) -> Scratch:

@@ -21,14 +21,14 @@ def way_past_constants(
     real = [node for node, label in enumerate(constant) if label is None]
     entry = np.empty(tree.n_nodes, dtype=np.int32)
     entry[real] = np.arange(len(real))
-    ways = tree.left.tolist(), tree.right.tolist()
+    children = tree.left.tolist(), tree.right.tolist()
     for node in range(tree.n_nodes - 1, -1, -1):
         label = constant[node]
         if label is not None:
-            child = ways[0][node] if label == 1 else ways[1][node]
+            child = children[0][node] if label == 1 else children[1][node]
             entry[node] = entry[child] if child >= 0 else child
     left, right = (
         np.array([entry[side[node]] if side[node] >= 0 else side[node] for node in real], dtype=np.int32)
-        for side in ways
+        for side in children
     )
     return real, left, right, int(entry[0])

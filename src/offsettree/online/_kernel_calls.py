@@ -9,19 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from offsettree._features import Features, count_rows
-from offsettree.models import over_csr, over_tables
-from offsettree.online._layout import (
-    KINDS,
-    N_FEATURES,
-    N_MODELS,
-    N_WEIGHTS,
-    SHIFT,
-    WIDTH,
-    longest_row,
-    room_for,
-    table_of,
-)
+from offsettree._features import Features
+from offsettree.models import is_csr
+from offsettree.online._layout import KINDS, N_FEATURES, N_MODELS, N_WEIGHTS, SHIFT, WIDTH, table_of
+from offsettree.online._models import choose_all, choose_all_within
 
 CSR = (sp.csr_matrix, sp.csr_array)
 
@@ -65,7 +56,7 @@ class KernelCalls:
         if not available.any():
             return -1
         out = np.empty(1, dtype=np.intp)
-        self._kernels.choose_within(*model, *row, np.ascontiguousarray(available[np.newaxis]), out)
+        self._kernels.choose_within(np.ascontiguousarray(available[np.newaxis]), out, *model, *row)
         return int(out[0])
 
     def _make_writable(self) -> None:
@@ -86,7 +77,7 @@ class KernelCalls:
     ) -> None:
         self._make_writable()
         table = table_of(self._model.layout, X)
-        self._kernels.learn_rows(*self._model, *table, action, reward, np.ascontiguousarray(propensity))
+        self._kernels.learn_rows(self._model, table, action, reward, np.ascontiguousarray(propensity))
 
     def _run(
         self,
@@ -104,48 +95,25 @@ class KernelCalls:
         chosen, reward, propensity = np.empty(n_rows, dtype=np.intp), np.empty(n_rows), np.empty(n_rows)
         self._make_writable()
         table = table_of(self._model.layout, X)
-        self._kernels.run(*self._model, *table, label, rewards, rates, draws, chosen, reward, propensity)
+        self._kernels.run(self._model, table, label, rewards, rates, draws, chosen, reward, propensity)
         return chosen, propensity
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
         check_is_fitted(self, "_model")
-        kernels, model, layout = self._kernels, self._model.for_choosing(), self._model.layout
-        out = np.empty(count_rows(X), dtype=np.intp)
-        n_features = X.shape[1]
-
-        def walk_table(values: NDArray[Any], first: int, last: int) -> int:
-            table = values.reshape(-1, n_features), None, None
-            kernels.choose_rows(*model, *room_for(layout, n_features), *table, out[first:last])
-            return 0
-
-        def walk_csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], first: int, last: int) -> int:
-            room = room_for(layout, longest_row(indptr))
-            if table is None:
-                kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
-            else:
-                kernels.choose_from_table(*model, table, *room, data, indices, indptr, out[first:last])
-            return 0
-
-        if hasattr(X, "indptr"):
-            table = self._scaled_weights(X.nnz)
-            over_csr(walk_csr, X, KINDS)
-        else:
-            over_tables(walk_table, X, KINDS)
-        return out
+        folded = self._scaled_weights(X.nnz) if is_csr(X) else None
+        return choose_all(self._kernels, self._model.for_choosing(), X, folded)
 
     def _choose_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         check_is_fitted(self, "_model")
-        position = np.empty(len(mask), dtype=np.intp)
-        self._kernels.choose_within(
-            *self._model.for_choosing(), *table_of(self._model.layout, X), np.ascontiguousarray(mask), position
-        )
-        return position
+        return choose_all_within(self._kernels, self._model.for_choosing(), X, mask)
 
     def _scaled_weights(self, n_entries: int) -> NDArray[np.float32] | None:
         """Return the table of weights times scales if computing it pays off for so many entries; else None."""
+        from offsettree.online._kernels_lists import fold
+
         layout = self._model.layout
         if layout[WIDTH] > 0 or layout[SHIFT] > 0 or layout[N_WEIGHTS] > n_entries or not self._has_table_kernels:
             return None
         table = np.empty((int(layout[N_FEATURES]) + 1, int(layout[N_MODELS])), dtype=np.float32)
-        self._kernels.fold(layout, self._model.weights, self._model.scales, table)
+        fold(layout, self._model.weights, self._model.scales, table)
         return table

@@ -8,8 +8,6 @@ import numpy as np
 
 from offsettree._jit import part
 
-__all__ = ["explore", "propensity_of", "reward_of"]
-
 
 @part
 def explore(greedy: Any, n_actions: Any, rate: Any, whether: Any, which: Any) -> Any:

@@ -13,8 +13,6 @@ import numpy as np
 from offsettree._jit import kernel, part
 from offsettree.online._layout import BIAS, FACTOR, MASK, N_FEATURES, N_MODELS, SHIFT, STEP, UNSEEN
 
-__all__ = ["fold", "has_zeros", "list_margin", "table_margin"]
-
 
 @kernel
 def fold(layout: Any, weights: Any, scales: Any, table: Any) -> Any:

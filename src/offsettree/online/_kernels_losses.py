@@ -12,8 +12,6 @@ import numpy as np
 
 from offsettree._jit import part
 
-__all__ = ["drawn_weight", "relative_weight", "slope", "step"]
-
 # Rows in the mean weight, their total weight (with Costing: the largest weight), all rows.
 N_WEIGHTED, TOTAL_WEIGHT, LEARNED = 0, 1, 2
 PERCEPTRON, HINGE = 0, 1  # the third is logistic
@@ -41,7 +39,7 @@ def relative_weight(contests: Any, node: Any, importance: Any) -> Any:
 
 @part
 def drawn_weight(contests: Any, node: Any, importance: Any, seed: Any, row: Any) -> Any:
-    """Return 1 with probability importance / the largest one that the contest was told of or has seen, else 0.
+    """Return 1 with probability importance / the largest one of the contest, given or seen so far, else 0.
 
     That is Costing, row by row, as long as the largest one stays the same: while it grows, early rows are drawn too
     often. The draw is a hash of the seed, the number of the row and the contest: it does not depend on how rows are cut

@@ -10,32 +10,21 @@ from offsettree._jit import part, part_reordering_sums
 from offsettree.online._kernels_rows import add_row
 from offsettree.online._layout import MASK, SHIFT, STEP
 
-__all__ = ["adapt", "add_directions"]
-
 
 @part
-def adapt(
-    layout: Any,
-    weights: Any,
-    node: Any,
-    values: Any,
-    squares: Any,
-    keys: Any,
-    directions: Any,
-    square_sums: Any,
-    n: Any,
-    power: Any,
-) -> Any:
+def adapt(model: Any, node: Any, row: Any, keys: Any, n: Any, power: Any) -> Any:
     """Write the update direction, after adding the row to the sums of squared gradients; return the margin's gain.
 
     For lists, the sums are updated in the copy `square_sums`.
     """
+    layout, weights, values, squares = model.layout, model.weights, row.values, row.squares
     if keys is None:
-        return np.float64(_directions(weights, np.uint64(2 * node + 1), values, squares, n, power, directions))
+        return np.float64(_directions(weights, np.uint64(2 * node + 1), values, squares, n, power, row.directions))
+    square_sums = row.square_sums
     base, shift, mask = np.uint64(node) * layout[STEP], layout[SHIFT], layout[MASK]
     for i in range(n):
         square_sums[0, i] = weights[0, (((keys[i] + base) >> shift) & mask) + np.uint64(1)]
-    return np.float64(_directions(square_sums, np.uint64(0), values, squares, n, power, directions))
+    return np.float64(_directions(square_sums, np.uint64(0), values, squares, n, power, row.directions))
 
 
 @part_reordering_sums
@@ -66,22 +55,13 @@ def _one_over_root(number: Any) -> Any:
 
 
 @part
-def add_directions(
-    layout: Any,
-    weights: Any,
-    node: Any,
-    squares: Any,
-    keys: Any,
-    directions: Any,
-    square_sums: Any,
-    n: Any,
-    stride: Any,
-    power: Any,
-) -> Any:
+def add_directions(model: Any, node: Any, row: Any, keys: Any, n: Any, stride: Any, power: Any) -> Any:
     """Add `stride` times the direction of `adapt` to the weights, and store its sums of squared gradients."""
+    layout, weights, directions = model.layout, model.weights, row.directions
     if keys is None:
         add_row(layout, weights, node, directions, keys, n, stride)
         return
+    squares, square_sums = row.squares, row.square_sums
     base, shift, mask = np.uint64(node) * layout[STEP], layout[SHIFT], layout[MASK]
     if shift == 0:
         for i in range(n):

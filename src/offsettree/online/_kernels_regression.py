@@ -13,255 +13,134 @@ import numpy as np
 
 from offsettree._jit import kernel, part
 from offsettree.online._kernels_explore import explore, propensity_of, reward_of
-from offsettree.online._kernels_lists import fold, has_zeros, list_margin, table_margin
+from offsettree.online._kernels_lists import has_zeros, table_margin
 from offsettree.online._kernels_rates import adapt, add_directions
 from offsettree.online._kernels_rows import (
+    Entries,
     add_row,
+    choosing_buffers,
     is_plain_row,
     learning_buffers,
+    margin_of,
     product,
     read_row,
     read_to_choose,
     square,
 )
-
-__all__ = [
-    "choose_from_table",
-    "choose_one",
-    "choose_rows",
-    "choose_within",
-    "fold",
-    "learn_one",
-    "learn_rows",
-    "run",
-    "score_rows",
-]
+from offsettree.online._layout import RegressionModel, RegressionToChoose, Table
 
 N_ROWS, SQUARES, REWARDS = 0, 1, 2  # places in `totals`
 
 
 @kernel
-def learn_rows(
-    layout: Any,
-    weights: Any,
-    scales: Any,
-    starts: Any,
-    totals: Any,
-    rate: Any,
-    size: Any,
-    keys: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    action: Any,
-    reward: Any,
-    propensity: Any,
-) -> Any:
+def learn_rows(model: Any, table: Any, action: Any, reward: Any, propensity: Any) -> Any:
     """Learn from rows in their order."""
-    values, squares, directions, square_sums = learning_buffers(size)
+    row = learning_buffers(table.size)
     for i in range(action.shape[0]):
-        n = read_row(layout, scales, scales, data, indices, indptr, i, values, keys)
-        learn_row(
-            layout, weights, scales, starts, totals, rate,
-            values, squares, keys, directions, square_sums, n, action[i], reward[i],
-        )  # fmt: skip
+        n = read_row(model.layout, model.scales, model.scales, table, i, row.values)
+        learn_row(model, row, table.keys, n, action[i], reward[i])
 
 
 @kernel
-def learn_one(
-    layout: Any,
-    weights: Any,
-    scales: Any,
-    starts: Any,
-    totals: Any,
-    rate: Any,
-    size: Any,
-    keys: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    action: Any,
-    reward: Any,
-    propensity: Any,
-) -> Any:
+def learn_one(action: Any, reward: Any, propensity: Any, *model_and_row: Any) -> Any:
     """Learn from one row if it needs no further checks; return whether it was learned from."""
-    if not is_plain_row(layout, data, indices, indptr):
+    model, table = RegressionModel(*model_and_row[:6]), Table(*model_and_row[6:])
+    if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return False
-    values, squares, directions, square_sums = learning_buffers(size)
-    n = read_row(layout, scales, scales, data, indices, indptr, 0, values, keys)
-    learn_row(
-        layout, weights, scales, starts, totals, rate,
-        values, squares, keys, directions, square_sums, n, action, reward,
-    )  # fmt: skip
+    row = learning_buffers(table.size)
+    n = read_row(model.layout, model.scales, model.scales, table, 0, row.values)
+    learn_row(model, row, table.keys, n, action, reward)
     return True
 
 
 @kernel
-def choose_rows(
-    layout: Any,
-    weights: Any,
-    scales: Any,
-    starts: Any,
-    totals: Any,
-    size: Any,
-    keys: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    out: Any,
-) -> Any:
+def choose_rows(model: Any, table: Any, out: Any) -> Any:
     """Choose for each row."""
-    values, entry_scales = np.zeros(size, np.float32), np.empty(size, np.float32)
+    entries = choosing_buffers(table.size)
     for i in range(out.shape[0]):
-        n = read_to_choose(layout, scales, data, indices, indptr, i, values, entry_scales, keys)
-        out[i] = choose_row(layout, weights, starts, totals, values, entry_scales, keys, n)
+        n = read_to_choose(model, table, i, entries)
+        out[i] = choose_row(model, entries, table.keys, n)
 
 
 @kernel
-def choose_within(
-    layout: Any,
-    weights: Any,
-    scales: Any,
-    starts: Any,
-    totals: Any,
-    size: Any,
-    keys: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    mask: Any,
-    out: Any,
-) -> Any:
+def choose_within(mask: Any, out: Any, *model_and_rows: Any) -> Any:
     """Choose for each row among the actions that its mask allows."""
-    values, entry_scales = np.zeros(size, np.float32), np.empty(size, np.float32)
-    mean = _mean(totals)
+    model, table = RegressionToChoose(*model_and_rows[:5]), Table(*model_and_rows[5:])
+    entries = choosing_buffers(table.size)
+    mean = _mean(model.totals)
     for i in range(out.shape[0]):
-        n = read_to_choose(layout, scales, data, indices, indptr, i, values, entry_scales, keys)
+        n = read_to_choose(model, table, i, entries)
         best, largest = -1, -np.inf
-        for model in range(starts.shape[0]):
-            if mask[i, model]:
-                score = _score(layout, weights, starts, mean, model, values, entry_scales, keys, n)
+        for action in range(model.starts.shape[0]):
+            if mask[i, action]:
+                score = _score(model, mean, action, entries, table.keys, n)
                 if best < 0 or score > largest:
-                    best, largest = model, score
+                    best, largest = action, score
         out[i] = best
 
 
 @kernel
-def choose_from_table(
-    layout: Any,
-    weights: Any,
-    scales: Any,
-    starts: Any,
-    totals: Any,
-    table: Any,
-    size: Any,
-    keys: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    out: Any,
-) -> Any:
+def choose_from_table(model: Any, folded: Any, table: Any, out: Any) -> Any:
     """Choose for each row of a CSR matrix by the table of weights times scales from `fold`."""
-    values, entry_scales = np.zeros(size, np.float32), np.empty(size, np.float32)
-    mean = _mean(totals)
+    entries = choosing_buffers(table.size)
+    starts, data, indices, indptr = model.starts, table.data, table.indices, table.indptr
+    mean = _mean(model.totals)
     for row in range(out.shape[0]):
         begin = np.uint64(indptr[row])
         n = np.uint64(indptr[row + 1]) - begin
         if has_zeros(data, begin, n):
-            n_listed = read_to_choose(layout, scales, data, indices, indptr, row, values, entry_scales, keys)
-            out[row] = choose_row(layout, weights, starts, totals, values, entry_scales, keys, n_listed)
+            n_listed = read_to_choose(model, table, row, entries)
+            out[row] = choose_row(model, entries, table.keys, n_listed)
         else:
             best, largest = 0, -np.inf
-            for model in range(starts.shape[0]):
+            for action in range(starts.shape[0]):
                 score = mean
-                if not math.isnan(starts[model]):
-                    score = starts[model] + np.float64(
-                        table_margin(layout, table, np.uint64(model), data, indices, begin, n)
-                    )
+                if not math.isnan(starts[action]):
+                    margin = table_margin(model.layout, folded, np.uint64(action), data, indices, begin, n)
+                    score = starts[action] + np.float64(margin)
                 if score > largest:
-                    best, largest = model, score
+                    best, largest = action, score
             out[row] = best
 
 
 @kernel
-def score_rows(
-    layout: Any,
-    weights: Any,
-    scales: Any,
-    starts: Any,
-    totals: Any,
-    size: Any,
-    keys: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    out: Any,
-) -> Any:
+def score_rows(model: Any, table: Any, out: Any) -> Any:
     """Write the predicted reward of each action in each row, on the scale of [-1, 1]."""
-    values, entry_scales = np.zeros(size, np.float32), np.empty(size, np.float32)
-    mean = _mean(totals)
+    entries = choosing_buffers(table.size)
+    mean = _mean(model.totals)
     for i in range(out.shape[0]):
-        n = read_to_choose(layout, scales, data, indices, indptr, i, values, entry_scales, keys)
-        for model in range(starts.shape[0]):
-            out[i, model] = _score(layout, weights, starts, mean, model, values, entry_scales, keys, n)
+        n = read_to_choose(model, table, i, entries)
+        for action in range(model.starts.shape[0]):
+            out[i, action] = _score(model, mean, action, entries, table.keys, n)
 
 
 @kernel
-def choose_one(
-    layout: Any,
-    weights: Any,
-    scales: Any,
-    starts: Any,
-    totals: Any,
-    size: Any,
-    keys: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-) -> Any:
+def choose_one(*model_and_row: Any) -> Any:
     """Choose for one row; -1 if it needs further checks."""
-    if not is_plain_row(layout, data, indices, indptr):
+    model, table = RegressionToChoose(*model_and_row[:5]), Table(*model_and_row[5:])
+    if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return -1
-    values, entry_scales = np.zeros(size, np.float32), np.empty(size, np.float32)
-    n = read_to_choose(layout, scales, data, indices, indptr, 0, values, entry_scales, keys)
-    return choose_row(layout, weights, starts, totals, values, entry_scales, keys, n)
+    entries = choosing_buffers(table.size)
+    n = read_to_choose(model, table, 0, entries)
+    return choose_row(model, entries, table.keys, n)
 
 
 @kernel
 def run(
-    layout: Any,
-    weights: Any,
-    scales: Any,
-    starts: Any,
-    totals: Any,
-    learning_rate: Any,
-    size: Any,
-    keys: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    label: Any,
-    rewards: Any,
-    rate: Any,
-    draws: Any,
-    chosen: Any,
-    reward: Any,
-    propensity: Any,
+    model: Any, table: Any, label: Any, rewards: Any, rate: Any, draws: Any, chosen: Any, reward: Any, propensity: Any
 ) -> Any:
     """For each row in turn: choose, explore, look up the reward, learn."""
-    values, squares, directions, square_sums = learning_buffers(size)
-    n_actions = starts.shape[0]
+    row = learning_buffers(table.size)
+    entries = Entries(row.values, row.directions)
+    n_actions = model.starts.shape[0]
     for i in range(chosen.shape[0]):
-        n = read_to_choose(layout, scales, data, indices, indptr, i, values, directions, keys)
-        greedy = choose_row(layout, weights, starts, totals, values, directions, keys, n)
+        n = read_to_choose(model, table, i, entries)
+        greedy = choose_row(model, entries, table.keys, n)
         action = explore(greedy, n_actions, rate[i], draws[i, 0], draws[i, 1])
         chosen[i], propensity[i] = action, propensity_of(action, greedy, n_actions, rate[i])
         reward[i] = reward_of(label, rewards, i, action)
-        n = read_row(layout, scales, scales, data, indices, indptr, i, values, keys)
-        learn_row(
-            layout, weights, scales, starts, totals, learning_rate,
-            values, squares, keys, directions, square_sums, n, action, reward[i],
-        )  # fmt: skip
+        n = read_row(model.layout, model.scales, model.scales, table, i, row.values)
+        learn_row(model, row, table.keys, n, action, reward[i])
 
 
 @part
@@ -271,67 +150,47 @@ def _mean(totals: Any) -> Any:
 
 
 @part
-def _score(
-    layout: Any, weights: Any, starts: Any, mean: Any, model: Any, values: Any, entry_scales: Any, keys: Any, n: Any
-) -> Any:
-    start = starts[model]
+def _score(model: Any, mean: Any, action: Any, entries: Any, keys: Any, n: Any) -> Any:
+    start = model.starts[action]
     if math.isnan(start):
         return mean
-    if keys is None:
-        return start + np.float64(product(layout, weights, model, values, None, n))
-    return start + np.float64(list_margin(layout, weights, model, values, entry_scales, keys, n))
+    return start + np.float64(margin_of(model, action, entries, keys, n))
 
 
 @part
-def choose_row(
-    layout: Any, weights: Any, starts: Any, totals: Any, values: Any, entry_scales: Any, keys: Any, n: Any
-) -> Any:
+def choose_row(model: Any, entries: Any, keys: Any, n: Any) -> Any:
     """Return the action of the largest predicted reward, the first of equals."""
-    mean = _mean(totals)
+    mean = _mean(model.totals)
     best, largest = 0, -np.inf
-    for model in range(starts.shape[0]):
-        score = _score(layout, weights, starts, mean, model, values, entry_scales, keys, n)
+    for action in range(model.starts.shape[0]):
+        score = _score(model, mean, action, entries, keys, n)
         if score > largest:
-            best, largest = model, score
+            best, largest = action, score
     return best
 
 
 @part
-def learn_row(
-    layout: Any,
-    weights: Any,
-    scales: Any,
-    starts: Any,
-    totals: Any,
-    rate: Any,
-    values: Any,
-    squares: Any,
-    keys: Any,
-    directions: Any,
-    square_sums: Any,
-    n: Any,
-    action: Any,
-    reward: Any,
-) -> Any:
+def learn_row(model: Any, row: Any, keys: Any, n: Any, action: Any, reward: Any) -> Any:
     """Move the action's prediction towards the reward, as many small gradient steps would, and never beyond."""
+    layout, weights, starts, totals, rate = model.layout, model.weights, model.starts, model.totals, model.rate
     if math.isnan(starts[action]):
         starts[action] = _mean(totals)
-    length = np.float64(square(values, n, squares))
+    length = np.float64(square(row.values, n, row.squares))
     totals[N_ROWS] += 1
     totals[SQUARES] += length
     totals[REWARDS] += reward
-    margin = starts[action] + np.float64(product(layout, weights, action, values, keys, n))
+    margin = starts[action] + np.float64(product(layout, weights, action, row.values, keys, n))
     error = (2 * reward - 1) - margin
-    if scales is None:
+    if model.scales is None:
         if length > 0:
             stride = np.float32(error * -math.expm1(-rate[0] * length) / length)
-            add_row(layout, weights, action, values, keys, n, stride)
+            add_row(layout, weights, action, row.values, keys, n, stride)
     else:
         # The change of a prediction should not depend on the number of features.
         rate_of_row = rate[0] * math.sqrt(totals[N_ROWS] / totals[SQUARES])
         power = np.float32(error * error)
-        gain = rate_of_row * adapt(layout, weights, action, values, squares, keys, directions, square_sums, n, power)
+        gain = rate_of_row * adapt(model, action, row, keys, n, power)
         stride = np.float32(0)
         if gain > 0:
             stride = np.float32(error * -math.expm1(-gain) / gain * rate_of_row)
-        add_directions(layout, weights, action, squares, keys, directions, square_sums, n, stride, power)
+        add_directions(model, action, row, keys, n, stride, power)

@@ -9,12 +9,12 @@ vectorises the rest. Kernels take whole arrays and indices, not slices and recor
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from offsettree._jit import kernel, part, part_reordering_sums
-from offsettree.online._kernels_lists import has_zeros
+from offsettree.online._kernels_lists import has_zeros, list_margin
 from offsettree.online._layout import (
     BIAS,
     FACTOR,
@@ -31,14 +31,34 @@ from offsettree.online._layout import (
     WIDTH,
 )
 
-__all__ = ["add_row", "is_plain_row", "learning_buffers", "product", "read_row", "read_to_choose", "square"]
+
+class Entries(NamedTuple):
+    """Buffers for a row that is decided on."""
+
+    values: Any
+    scales: Any  # of a list
+
+
+class Buffers(NamedTuple):
+    """Buffers for a row that is learned from."""
+
+    values: Any
+    squares: Any
+    directions: Any  # of the update
+    square_sums: Any  # of gradients
+
+
+@kernel
+def choosing_buffers(size: Any) -> Any:
+    """Return buffers for rows of that size."""
+    return Entries(np.zeros(size, np.float32), np.empty(size, np.float32))
 
 
 @kernel
 def learning_buffers(size: Any) -> Any:
-    """Return buffers for a row's values, their squares, the update direction, and sums of squared gradients."""
+    """Return buffers for rows of that size."""
     values, squares = np.zeros(size, np.float32), np.empty(size, np.float32)
-    return values, squares, np.empty(size, np.float32), np.empty((1, size), np.float32)
+    return Buffers(values, squares, np.empty(size, np.float32), np.empty((1, size), np.float32))
 
 
 @part
@@ -61,22 +81,31 @@ def is_plain_row(layout: Any, data: Any, indices: Any, indptr: Any) -> Any:
 
 
 @part
-def read_row(
-    layout: Any,
-    scales: Any,
-    growing: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    at: Any,
-    values: Any,
-    keys: Any,
-) -> Any:
-    """Fill `values`, and `keys` in the list form; return the number of entries.
+def read_row(layout: Any, scales: Any, growing: Any, table: Any, at: Any, values: Any) -> Any:
+    """Fill `values`, and the table's keys in the list form; return the number of entries.
 
     `growing` is `scales` again if they are to be updated, else None; the list form always updates them. The row is of a
     CSR matrix, or of the array `data` if that has two dimensions.
     """
+    return _read(layout, scales, growing, table.data, table.indices, table.indptr, at, values, table.keys)
+
+
+@part
+def read_to_choose(model: Any, table: Any, at: Any, entries: Any) -> Any:
+    """Read a row for a decision: a list's values stay unscaled, their scales go to `entries`; no bias entry.
+
+    So a table of weights times scales gives the same numbers to the bit.
+    """
+    return _read_to_choose(
+        model.layout, model.scales, table.data, table.indices, table.indptr, at, entries.values, entries.scales,
+        table.keys,
+    )  # fmt: skip
+
+
+@part
+def _read(
+    layout: Any, scales: Any, growing: Any, data: Any, indices: Any, indptr: Any, at: Any, values: Any, keys: Any
+) -> Any:
     n_features = np.int64(layout[N_FEATURES])
     if keys is None:
         if data.ndim == 2:
@@ -99,23 +128,11 @@ def read_row(
 
 
 @part
-def read_to_choose(
-    layout: Any,
-    scales: Any,
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    at: Any,
-    values: Any,
-    entry_scales: Any,
-    keys: Any,
+def _read_to_choose(
+    layout: Any, scales: Any, data: Any, indices: Any, indptr: Any, at: Any, values: Any, entry_scales: Any, keys: Any
 ) -> Any:
-    """Read a row for a decision: a list's values stay unscaled, their scales go to `entry_scales`; no bias entry.
-
-    So a table of weights times scales gives the same numbers to the bit.
-    """
     if keys is None:
-        return read_row(layout, scales, None, data, indices, indptr, at, values, None)
+        return _read(layout, scales, None, data, indices, indptr, at, values, None)
     n = _list(np.int64(layout[N_FEATURES]), data, indices, indptr, at, values, keys)
     if scales is None:
         for i in range(n):
@@ -216,6 +233,14 @@ def product(layout: Any, weights: Any, model: Any, values: Any, keys: Any, n: An
         for i in range(n):
             total += weights[0, ((keys[i] + base) >> shift) & mask] * values[i]
     return total
+
+
+@part
+def margin_of(model: Any, at: Any, entries: Any, keys: Any, n: Any) -> Any:
+    """Return the margin of a row from `read_to_choose` by the linear model `at` some place."""
+    if keys is None:
+        return product(model.layout, model.weights, at, entries.values, None, n)
+    return list_margin(model.layout, model.weights, at, entries.values, entries.scales, keys, n)
 
 
 @part_reordering_sums

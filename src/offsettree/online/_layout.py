@@ -13,39 +13,12 @@ number (its sum of squared gradients) in the next row or place, so that both are
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.exceptions import ParameterError
-
-__all__ = [
-    "BIAS",
-    "FACTOR",
-    "KINDS",
-    "LARGEST",
-    "LARGEST_SCALE",
-    "MASK",
-    "MOST_COLUMNS",
-    "N_FEATURES",
-    "N_MODELS",
-    "N_SCALES",
-    "N_WEIGHTS",
-    "SCALE_FACTOR",
-    "SCALE_SHIFT",
-    "SHIFT",
-    "SPACING",
-    "STEP",
-    "UNSEEN",
-    "WIDTH",
-    "longest_row",
-    "make_layout",
-    "new_scales",
-    "new_weights",
-    "room_for",
-    "table_of",
-]
 
 (
     N_FEATURES,
@@ -74,6 +47,78 @@ LANES = 16  # widths are multiples of the numbers that vector instructions take 
 # Odd, with well-mixed bits: Fibonacci hashing takes the high bits of a product.
 FEATURE_HASH = 0x9E3779B97F4A7C15
 MODEL_HASH = 0xC2B2AE3D27D4EB4F
+
+
+class Table(NamedTuple):
+    """Rows as kernels take them: an array `data`, or the three arrays of a CSR matrix; before them, room for a row."""
+
+    size: int  # of the buffers for a row
+    keys: NDArray[np.uint64] | None  # a buffer for the keys of a row in the list form
+    data: NDArray[Any]
+    indices: NDArray[Any] | None
+    indptr: NDArray[Any] | None
+
+
+class TreeToChoose(NamedTuple):
+    """What kernels need of an online offset tree to choose; see `TreeModel`."""
+
+    layout: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+    scales: NDArray[np.float32] | None
+    links: NDArray[np.int64]
+
+
+class TreeModel(NamedTuple):
+    """The state of an online offset tree."""
+
+    layout: NDArray[np.uint64]
+    weights: NDArray[np.float32]  # with adaptive rates, each beside the sum of its squared gradients
+    scales: NDArray[np.float32] | None  # 1 / the largest absolute value of each feature; None if not scaled
+    contests: NDArray[np.float64]  # of each: see `_kernels_losses`
+    totals: NDArray[np.float64]  # number of rows, sum of squared (scaled) features, sum of rewards
+    links: NDArray[np.int64]  # left, right and parent of each node, and the node above each leaf
+    # Loss, rate, offset (NaN for the mean so far), realizable, costing, seed of its draws.
+    settings: NDArray[np.float64]
+
+    def for_choosing(self) -> TreeToChoose:
+        """Return what kernels need to choose."""
+        return TreeToChoose(self.layout, self.weights, self.scales, self.links)
+
+
+class RegressionToChoose(NamedTuple):
+    """What kernels need of an online reward regression to choose; see `RegressionModel`."""
+
+    layout: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+    scales: NDArray[np.float32] | None
+    starts: NDArray[np.float64]
+    totals: NDArray[np.float64]
+
+
+class RegressionModel(NamedTuple):
+    """The state of an online reward regression."""
+
+    layout: NDArray[np.uint64]
+    weights: NDArray[np.float32]  # with adaptive rates, each beside the sum of its squared gradients
+    scales: NDArray[np.float32] | None  # 1 / the largest absolute value of each feature; None if not scaled
+    starts: NDArray[np.float64]  # of each action: the mean reward, in [-1, 1], when it was first seen; NaN before
+    totals: NDArray[np.float64]  # number of rows, sum of squared (scaled) features, sum of rewards
+    rate: NDArray[np.float64]
+
+    def for_choosing(self) -> RegressionToChoose:
+        """Return what kernels need to choose."""
+        return RegressionToChoose(*self[:5])
+
+
+class BanditronModel(NamedTuple):
+    """The state of a Banditron."""
+
+    layout: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+
+    def for_choosing(self) -> BanditronModel:
+        """Return what kernels need to choose."""
+        return self
 
 
 def make_layout(
@@ -123,13 +168,13 @@ def room_for(layout: NDArray[np.uint64], n_entries: int) -> tuple[int, NDArray[n
     return n_entries + 1, np.empty(n_entries + 1, dtype=np.uint64)
 
 
-def table_of(layout: NDArray[np.uint64], X: Any) -> tuple[Any, ...]:
-    """Return an array or a CSR matrix as kernels take it, preceded by the buffers of `room_for`."""
+def table_of(layout: NDArray[np.uint64], X: Any) -> Table:
+    """Return an array or a CSR matrix as kernels take it."""
     values = X.data if hasattr(X, "indptr") else X
     values = np.ascontiguousarray(values, dtype=values.dtype if values.dtype in KINDS else np.float64)
     if hasattr(X, "indptr"):
-        return *room_for(layout, longest_row(X.indptr)), values, X.indices, X.indptr
-    return *room_for(layout, X.shape[1]), values, None, None
+        return Table(*room_for(layout, longest_row(X.indptr)), values, X.indices, X.indptr)
+    return Table(*room_for(layout, X.shape[1]), values, None, None)
 
 
 def longest_row(indptr: NDArray[Any]) -> int:

@@ -21,6 +21,10 @@ from offsettree.online._layout import (
     SCALE_SHIFT,
     SPACING,
     WIDTH,
+    BanditronModel,
+    RegressionToChoose,
+    Table,
+    TreeToChoose,
     longest_row,
     make_layout,
     room_for,
@@ -72,39 +76,19 @@ class _Online(Model):
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         refuse_huge(X)
-        kernels, model, layout = self._kernels(), self._for_choosing(), self.layout
-        n_features = int(layout[N_FEATURES])
-        out = np.empty(X.shape[0], dtype=np.intp)
-
-        def walk(values: NDArray[Any], first: int, last: int) -> int:
-            table = values.reshape(-1, n_features), None, None
-            kernels.choose_rows(*model, *room_for(layout, n_features), *table, out[first:last])
-            return 0
-
-        def walk_csr(data: Any, indices: Any, indptr: Any, first: int, last: int) -> int:
-            room = room_for(layout, longest_row(indptr))
-            kernels.choose_rows(*model, *room, data, indices, indptr, out[first:last])
-            return 0
-
-        if is_csr(X):
-            over_csr(walk_csr, X, KINDS)
-        else:
-            over_tables(walk, X, KINDS)
-        return out
+        return choose_all(self._kernels(), self._for_choosing(), X)
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         refuse_huge(X)
-        out = np.empty(len(mask), dtype=np.intp)
-        self._kernels().choose_within(*self._for_choosing(), *table_of(self.layout, X), np.ascontiguousarray(mask), out)
-        return out
+        return choose_all_within(self._kernels(), self._for_choosing(), X, mask)
 
     @abstractmethod
     def _kernels(self) -> Any:
         """Load the kernels that decide."""
 
     @abstractmethod
-    def _for_choosing(self) -> tuple[Any, ...]:
-        """Return what they take before the rows."""
+    def _for_choosing(self) -> Any:
+        """Return the model as they take it."""
 
 
 class OnlineTree(_Online):
@@ -144,8 +128,8 @@ class OnlineTree(_Online):
 
         return _kernels_tree
 
-    def _for_choosing(self) -> tuple[Any, ...]:
-        return self.layout, self.weights, self.scales, self._links
+    def _for_choosing(self) -> TreeToChoose:
+        return TreeToChoose(self.layout, self.weights, self.scales, self._links)
 
 
 class OnlineBanditron(_Online):
@@ -182,8 +166,8 @@ class OnlineBanditron(_Online):
 
         return _kernels_banditron
 
-    def _for_choosing(self) -> tuple[Any, ...]:
-        return self.layout, self.weights
+    def _for_choosing(self) -> BanditronModel:
+        return BanditronModel(self.layout, self.weights)
 
 
 class OnlineRegression(_Online):
@@ -230,9 +214,43 @@ class OnlineRegression(_Online):
 
         return _kernels_regression
 
-    def _for_choosing(self) -> tuple[Any, ...]:
+    def _for_choosing(self) -> RegressionToChoose:
         # With the totals of one row that earned the mean.
-        return self.layout, self.weights, self.scales, self.starts, np.array([1.0, 1.0, self.mean])
+        totals = np.array([1.0, 1.0, self.mean])
+        return RegressionToChoose(self.layout, self.weights, self.scales, self.starts, totals)
+
+
+def choose_all(kernels: Any, model: Any, X: Any, folded: NDArray[np.float32] | None = None) -> NDArray[np.intp]:
+    """Choose for every row; of a CSR matrix by the table of weights times scales, where there is one."""
+    layout = model.layout
+    n_features = int(layout[N_FEATURES])
+    out = np.empty(X.shape[0], dtype=np.intp)
+
+    def walk(values: NDArray[Any], first: int, last: int) -> int:
+        table = Table(*room_for(layout, n_features), values.reshape(-1, n_features), None, None)
+        kernels.choose_rows(model, table, out[first:last])
+        return 0
+
+    def walk_csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], first: int, last: int) -> int:
+        table = Table(*room_for(layout, longest_row(indptr)), data, indices, indptr)
+        if folded is None:
+            kernels.choose_rows(model, table, out[first:last])
+        else:
+            kernels.choose_from_table(model, folded, table, out[first:last])
+        return 0
+
+    if is_csr(X):
+        over_csr(walk_csr, X, KINDS)
+    else:
+        over_tables(walk, X, KINDS)
+    return out
+
+
+def choose_all_within(kernels: Any, model: Any, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Choose for every row among the actions that its mask allows."""
+    out = np.empty(len(mask), dtype=np.intp)
+    kernels.choose_within(np.ascontiguousarray(mask), out, *model, *table_of(model.layout, X))
+    return out
 
 
 def refuse_huge(X: Any) -> None:

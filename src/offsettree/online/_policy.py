@@ -94,7 +94,7 @@ class OnlinePolicy(KernelCalls, BasePolicy):
                 and (row := self._row_for_kernel(x)) is not None
                 and (model := self._model).weights.flags.writeable
                 and self._kernels.learn_one(
-                    *model, *row, position, (float(reward) - low) / (high - low), float(propensity)
+                    position, (float(reward) - low) / (high - low), float(propensity), *model, *row
                 )
             ):
                 return self

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features
 from offsettree._lazy import ModuleOnDemand
-from offsettree.online._layout import make_layout, new_weights
+from offsettree.online._layout import BanditronModel, make_layout, new_weights
 from offsettree.online._models import OnlineBanditron
 from offsettree.online._policy import OnlinePolicy
 from offsettree.online.explorer import Explores, check_probability
 from offsettree.reading import ColumnSpace
 
 __all__ = ["Banditron"]
-
-
-class BanditronModel(NamedTuple):
-    """The arrays of a Banditron, as its kernels take them."""
-
-    layout: NDArray[np.uint64]
-    weights: NDArray[np.float32]
-
-    def for_choosing(self) -> tuple[NDArray[Any], ...]:
-        """Return the arrays that a decision needs."""
-        return self
 
 
 class Banditron(Explores, OnlinePolicy):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,28 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, count_rows
 from offsettree._lazy import ModuleOnDemand
-from offsettree.online._layout import make_layout, new_scales, new_weights, table_of
+from offsettree.online._layout import RegressionModel, make_layout, new_scales, new_weights, table_of
 from offsettree.online._models import OnlineRegression
 from offsettree.online._parameters import check_bits, check_rate
 from offsettree.online._policy import OnlinePolicy
 from offsettree.reading import ColumnSpace
 
 __all__ = ["OnlineRewardRegression"]
-
-
-class RegressionModel(NamedTuple):
-    """The arrays of an online reward regression, as its kernels take them; most change during learning."""
-
-    layout: NDArray[np.uint64]
-    weights: NDArray[np.float32]  # with adaptive rates, each beside the sum of its squared gradients
-    scales: NDArray[np.float32] | None  # 1 / the largest absolute value of each feature; None if not scaled
-    starts: NDArray[np.float64]  # of each action: the mean reward, in [-1, 1], when it was first seen; NaN before
-    totals: NDArray[np.float64]  # number of rows, sum of squared (scaled) features, sum of rewards
-    rate: NDArray[np.float64]
-
-    def for_choosing(self) -> tuple[NDArray[Any] | None, ...]:
-        """Return the arrays that a decision needs."""
-        return self.layout, self.weights, self.scales, self.starts, self.totals
 
 
 class OnlineRewardRegression(OnlinePolicy):
@@ -125,7 +110,7 @@ class OnlineRewardRegression(OnlinePolicy):
         X = self._checked(X)
         check_is_fitted(self, "_model")
         score = np.empty((count_rows(X), len(self.actions_)))
-        self._kernels.score_rows(*self._model.for_choosing(), *table_of(self._model.layout, X), score)
+        self._kernels.score_rows(self._model.for_choosing(), table_of(self._model.layout, X), score)
         low, high = self._range
         return np.asarray(low + (score + 1) / 2 * (high - low))
 

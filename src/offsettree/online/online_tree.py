@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._lazy import ModuleOnDemand
 from offsettree._validation import as_random_state, is_number
 from offsettree.exceptions import ParameterError
-from offsettree.online._layout import make_layout, new_scales, new_weights
+from offsettree.online._layout import TreeModel, make_layout, new_scales, new_weights
 from offsettree.online._links import links_of
 from offsettree.online._models import OnlineTree
 from offsettree.online._parameters import check_bits, check_rate
@@ -23,24 +23,6 @@ __all__ = ["OnlineOffsetTree"]
 
 WEIGHTINGS = ("steps", "costing")
 LOSSES = ("perceptron", "hinge", "logistic")  # kernels know them by their index
-
-
-class TreeModel(NamedTuple):
-    """The arrays of an online offset tree, as its kernels take them; most change during learning."""
-
-    layout: NDArray[np.uint64]
-    weights: NDArray[np.float32]  # with adaptive rates, each beside the sum of its squared gradients
-    scales: NDArray[np.float32] | None  # 1 / the largest absolute value of each feature; None if not scaled
-    contests: NDArray[np.float64]  # of each: see `_kernels_losses`
-    totals: NDArray[np.float64]  # number of rows, sum of squared (scaled) features, sum of rewards
-    links: NDArray[np.int64]  # left, right and parent of each node, and the node above each leaf
-    settings: NDArray[
-        np.float64
-    ]  # loss, rate, offset (NaN for the mean so far), realizable, costing, seed of its draws
-
-    def for_choosing(self) -> tuple[NDArray[Any] | None, ...]:
-        """Return the arrays that a decision needs."""
-        return self.layout, self.weights, self.scales, self.links
 
 
 class OnlineOffsetTree(OnlinePolicy):

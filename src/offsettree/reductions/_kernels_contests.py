@@ -309,8 +309,8 @@ def held_out_error(
         n_kept = 0
         for q in range(n_rows):
             whole += abs(work.vote[q])
-            wrong += weight_wrong(drawn.told[q], work.vote[q])
-            if drawn.told[q] == 0 or (drawn.told[q] > 0) == (work.side[q] == 1):
+            wrong += weight_wrong(drawn.total_vote[q], work.vote[q])
+            if drawn.total_vote[q] == 0 or (drawn.total_vote[q] > 0) == (work.side[q] == 1):
                 row[n_kept] = row[q]
                 n_kept += 1
         climb.n_kept[node] = n_kept

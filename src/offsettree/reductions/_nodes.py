@@ -83,8 +83,8 @@ def train_and_ask(
         warn_caller(
             f"the learner failed {where}, on {len(label)} rows ({error}); there the side with more weight always wins."
         )
-        louder = LEFT if 2 * weight[label].sum() >= weight.sum() else 1 - LEFT
-        classifier = ConstantClassifier(louder)
+        heavier = LEFT if 2 * weight[label].sum() >= weight.sum() else 1 - LEFT
+        classifier = ConstantClassifier(heavier)
         return classifier, prefers_left(classifier, X_asked)
 
 

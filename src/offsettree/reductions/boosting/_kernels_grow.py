@@ -21,27 +21,6 @@ import numpy as np
 from offsettree._jit import kernel, kernel_reordering_sums, part
 from offsettree.models.boosted import MISSING
 
-__all__ = [
-    "ALL",
-    "LARGEST",
-    "N_BINS",
-    "Rows",
-    "Settings",
-    "Tree",
-    "Work",
-    "add_rows",
-    "add_to_own",
-    "begin_tree",
-    "choose_test",
-    "divide",
-    "find_gradients",
-    "grow",
-    "pack",
-    "set_leaf",
-    "sum_leaf",
-    "sum_losses",
-]
-
 N_BINS = MISSING + 1
 ALL = np.uint8(255)
 LARGEST = float(1 << 30)  # sum of all absolute gradients, and of all curvatures, as integers

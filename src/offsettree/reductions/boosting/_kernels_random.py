@@ -13,8 +13,6 @@ import numpy as np
 from offsettree._jit import kernel
 from offsettree.models.boosted import MISSING
 
-__all__ = ["grow_random"]
-
 ALL = np.uint8(255)
 
 
