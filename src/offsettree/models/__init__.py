@@ -67,10 +67,7 @@ __getattr__ = names_on_demand(
         "boosted_model": ("Boosted",),
         "contests": ("Contests",),
         "forest": ("CompiledForest",),
-        "graph": (
-            "graph_from_tables",
-            "is_csr",
-        ),
+        "graph": ("graph_from_tables",),
         "layout": ("CompiledTree",),
         "model": ("Constant", "Known", "Model", "Votes", "describe", "read_model"),
         "pairs": ("Pairs",),
