@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from offsettree import DoublyRobust, LoggedData, OffsetTree, PolicySearch, PolicyTree, evaluate
 from offsettree.exceptions import ParameterError
+from offsettree.logs import CheckedLog
 from offsettree.reading.cannot_flatten import name_of
 from offsettree.reductions._cross_fit import CrossFit
 
@@ -27,13 +28,15 @@ def corners(n_rows: int, seed: int = 0, scale: float = 1.0) -> LoggedData:
     return LoggedData(X, action, scale * reward, 1 / 3)
 
 
+def judged(log: LoggedData, X: Any) -> CheckedLog:
+    return CheckedLog(X, log.action, log.reward, log.propensity, np.arange(3))
+
+
 def test_boosting_predicts_better_than_linear_models_and_not_the_rows_it_learned_from() -> None:
     log = corners(1200)
     errors = {}
     for name in ("linear", "boosting"):
-        fitted = CrossFit.make(
-            name, log.X, log.action, log.reward, log.propensity, 3, np.random.RandomState(0), n_jobs=None
-        )
+        fitted = CrossFit.make(name, judged(log, log.X), np.random.RandomState(0))
         errors[name] = float(np.mean((fitted.error * log.propensity) ** 2))
     assert 0.005 < errors["boosting"] < 0.8 * errors["linear"]
 
@@ -56,7 +59,7 @@ def test_boosting_takes_rows_in_every_form(kind: str) -> None:
     X: Any = sp.csr_matrix(log.X) if kind == "sparse" else pd.DataFrame(log.X, columns=[*"abcd"])
     if kind == "nominal":
         X["e"] = np.where(log.X[:, 3] > 0, "up", "down")
-    fitted = CrossFit.make("boosting", X, log.action, log.reward, log.propensity, 3, np.random.RandomState(0))
+    fitted = CrossFit.make("boosting", judged(log, X), np.random.RandomState(0))
     assert fitted.rewards(np.array([2, 0])).shape == (200, 2)
 
 

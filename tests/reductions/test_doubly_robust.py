@@ -24,6 +24,7 @@ from offsettree import DoublyRobust, OffsetTree, RewardRegression, simulate_log
 from offsettree._available import Available
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import ConstantClassifier
+from offsettree.logs import CheckedLog
 from offsettree.reductions import _corrections
 from offsettree.reductions._cross_fit import CrossFit
 from offsettree.reductions._reward_models import LinearRewards
@@ -50,8 +51,7 @@ def value(policy: Any, k: int = 5) -> float:
 
 
 def cross_fit(log: dict[str, Any], model: Any = "linear", k: int = 5) -> CrossFit:
-    X, action, reward, propensity = log.values()
-    return CrossFit.make(model, X, action, reward, propensity, k, np.random.RandomState(0))
+    return CrossFit.make(model, CheckedLog(*log.values(), np.arange(k)), np.random.RandomState(0))
 
 
 @settings(deadline=None, max_examples=25)
@@ -100,7 +100,7 @@ def test_no_row_is_judged_by_a_model_that_learned_from_it() -> None:
 def test_linear_models_predict_one_action_as_they_predict_all() -> None:
     log = a_log()
     for X in (log["X"], sp.csr_matrix(log["X"])):
-        model = LinearRewards(X, log["action"], log["reward"], log["propensity"], 5, 0)
+        model = LinearRewards(CheckedLog(X, log["action"], log["reward"], log["propensity"], np.arange(5)), 0)
         table = model.predict(X, np.arange(5))
         assert ((table >= 0) & (table <= 1)).all()
         np.testing.assert_allclose(model.predict_own(X, log["action"]), table[np.arange(600), log["action"]])
@@ -114,7 +114,8 @@ def test_linear_models_find_linear_rewards() -> None:
         np.arange(900) % 4,
     )
     mean = 0.5 + X @ slopes
-    model = LinearRewards(X, action, mean[np.arange(900), action], np.full(900, 0.25), 4, 0)
+    log = CheckedLog(X, action, mean[np.arange(900), action], np.full(900, 0.25), np.arange(4))
+    model = LinearRewards(log, 0)
     np.testing.assert_allclose(model.predict(X, np.arange(4)), mean, atol=0.01)
 
 

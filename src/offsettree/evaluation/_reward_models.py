@@ -21,6 +21,7 @@ from offsettree.evaluation._labels import column_positions
 from offsettree.evaluation._targets import Target, row_blocks
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.learners import ConstantRegressor, NominalEncoder
+from offsettree.logs import CheckedLog
 from offsettree.reductions import RewardModel, check_reward_model, fit_rewards
 
 N_FOLDS = 5
@@ -164,7 +165,8 @@ def _fit(
     n_actions = len(taken)
     if isinstance(model, str) and n_actions > 1 and len(reward) and (width := float(np.ptp(reward))) > 0:
         low, seed = float(reward.min()), int(random.randint(2**31 - 1))
-        return _Shared(fit_rewards(model, X, action, (reward - low) / width, None, n_actions, seed), low, width)
+        log = CheckedLog(X, action, (reward - low) / width, np.broadcast_to(1.0, len(reward)), np.arange(n_actions))
+        return _Shared(fit_rewards(model, log, seed, weighted=False), low, width)
     count = np.bincount(action, minlength=n_actions)
     mean = float(reward.mean()) if len(reward) else prior
     # Shrink an action's mean towards the overall mean, with the weight of a few rows.

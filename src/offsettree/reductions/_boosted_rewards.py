@@ -20,16 +20,15 @@ N_FOLDS = 3  # of a model that is itself fitted in several folds, and whose erro
 class BoostedRewards(RewardModel):
     """`RewardBoosting`, fitted to all actions at once; rewards are scaled to [0, 1]."""
 
-    def __init__(
-        self, X: Features, action: NDArray[np.intp], reward: NDArray[np.float64], n_actions: int, seed: int
-    ) -> None:
+    def __init__(self, log: CheckedLog, seed: int) -> None:
+        actions = np.arange(len(log.actions))
         # Propensities are not used in learning, and of what is wrong with the log the caller has been told.
-        self.policy = RewardBoosting(n_folds=N_FOLDS, actions=np.arange(n_actions), random_state=seed)
+        self.policy = RewardBoosting(n_folds=N_FOLDS, actions=actions, random_state=seed)
         self.policy._with_votes = False  # a reward model is asked for all actions in every row, and is corrected anyway
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OffsetTreeWarning)
-            certain = np.broadcast_to(1.0, len(action))
-            self.policy._fit_checked(CheckedLog(X, action, reward, certain, np.arange(n_actions)))
+            certain = np.broadcast_to(1.0, len(log.position))
+            self.policy._fit_checked(CheckedLog(log.X, log.position, log.scaled, certain, actions))
 
     def predict(self, X: Features, actions: NDArray[np.intp]) -> NDArray[np.float64]:
         predicted = np.empty((count_rows(X), len(actions)))

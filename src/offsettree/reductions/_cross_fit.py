@@ -12,6 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from offsettree._features import Features, take_rows
 from offsettree.exceptions import LogError
+from offsettree.logs import CheckedLog
 from offsettree.reductions._fit_rewards import fit_rewards
 from offsettree.reductions._nodes import random_folds
 from offsettree.reductions._reward_models import RewardModel
@@ -36,31 +37,25 @@ class CrossFit:
     def make(
         cls,
         reward_model: Any,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64],
-        n_actions: int,
+        log: CheckedLog,
         random: np.random.RandomState,
         n_jobs: int | None = None,
     ) -> Self:
         """Fit the models; no row is ever predicted by one that learned from it."""
-        if len(action) < 2:
+        n_rows = len(log.position)
+        if n_rows < 2:
             raise LogError("a reward_model needs at least 2 rows to be cross-fitted; got 1.")
-        folds = random_folds(len(action), random)
-        parts = [np.flatnonzero(folds == fold) for fold in range(min(int(folds.max()) + 1, len(action)))]
+        folds = random_folds(n_rows, random)
+        parts = [np.flatnonzero(folds == fold) for fold in range(min(int(folds.max()) + 1, n_rows))]
         others = [np.flatnonzero(folds != fold) for fold in range(len(parts))]
         seeds = random.randint(np.iinfo(np.int32).max, size=len(parts)).tolist()
         models = Parallel(n_jobs=n_jobs)(
-            delayed(fit_rewards)(
-                reward_model, take_rows(X, rows), action[rows], reward[rows], propensity[rows], n_actions, seed
-            )
-            for rows, seed in zip(others, seeds, strict=True)
+            delayed(fit_rewards)(reward_model, log.take(rows), seed) for rows, seed in zip(others, seeds, strict=True)
         )
-        error = np.empty(len(action))
+        error, reward = np.empty(n_rows), log.scaled
         for rows, model in zip(parts, models, strict=True):
-            error[rows] = reward[rows] - model.predict_own(take_rows(X, rows), action[rows])
-        return cls(X, action, error / propensity, folds, models)
+            error[rows] = reward[rows] - model.predict_own(take_rows(log.X, rows), log.position[rows])
+        return cls(log.X, log.position, error / log.propensity, folds, models)
 
     def rewards(self, actions: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the doubly robust estimates of the rewards of some actions, for all rows of the log."""

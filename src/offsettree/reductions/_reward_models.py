@@ -12,6 +12,7 @@ from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._traits import check_learner
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor, NominalEncoder, Template
+from offsettree.logs import CheckedLog
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 from offsettree.topology import Design
 from offsettree.topology.reward_models import fit_shrunken
@@ -38,21 +39,17 @@ class LinearRewards(RewardModel):
     See `topology.RewardModels`, which are the same models. Nominal columns become indicators.
     """
 
-    def __init__(
-        self,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        propensity: NDArray[np.float64] | None,
-        n_actions: int,
-        seed: int,
-    ) -> None:
+    def __init__(self, log: CheckedLog, seed: int, *, weighted: bool = True) -> None:
+        X, action, reward, propensity, _ = log.parts()
         random = np.random.RandomState(seed)
         self._encoder = NominalEncoder().fit(X) if is_frame(X) else None
         design = Design(self._numbers(X), random)
         self._mean, self._scale = float(reward.mean()), float(reward.std())
         target = (reward - self._mean) / self._scale if self._scale > 1e-12 else np.zeros_like(reward)
-        coefficients, shrinkage = fit_shrunken(design, action, target, n_actions, propensity=propensity, random=random)
+        weight_by = propensity if weighted else None
+        coefficients, shrinkage = fit_shrunken(
+            design, action, target, len(log.actions), propensity=weight_by, random=random
+        )
         self._weights = coefficients @ shrinkage.basis.T
         self._design = design.of(None)
 
@@ -81,15 +78,8 @@ class LinearRewards(RewardModel):
 class RegressedRewards(RewardModel):
     """A regressor per action, trained on its rows alone; an action without rows is predicted to earn the mean."""
 
-    def __init__(
-        self,
-        regressor: Any,
-        X: Features,
-        action: NDArray[np.intp],
-        reward: NDArray[np.float64],
-        n_actions: int,
-        seed: int,
-    ) -> None:
+    def __init__(self, regressor: Any, log: CheckedLog, seed: int) -> None:
+        X, action, reward, n_actions = log.X, log.position, log.scaled, len(log.actions)
         template = Template(regressor)
         seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
         mean = float(reward.mean())

@@ -118,19 +118,17 @@ class DoublyRobust(BasePolicy):
         return low + (high - low) * self._scaled_rewards(self._checked(X))
 
     def _fit(self, log: CheckedLog) -> None:
-        X, action, reward, propensity, available = log.parts()
         model = "linear" if self.reward_model is None else self.reward_model
         check_reward_model(model)
         random = as_random_state(self.random_state)
-        n_actions = len(self.actions_)
-        fitted = CrossFit.make(model, X, action, reward, propensity, n_actions, random, self.n_jobs)
+        fitted = CrossFit.make(model, log, random, self.n_jobs)
         seed = int(random.randint(np.iinfo(np.int32).max))
-        self._model = fit_rewards(model, X, action, reward, propensity, n_actions, seed)
+        self._model = fit_rewards(model, log, seed)
         learner = self._learner()
         if isinstance(learner, CorrectionForest):
-            learner.adapt(len(action), X.shape[1])
-        errors = Errors(action, fitted.error, n_actions, available)
-        self._corrections = fit_corrections(learner, X, errors, random, self.n_jobs)
+            learner.adapt(len(log.position), log.X.shape[1])
+        errors = Errors(log.position, fitted.error, len(self.actions_), log.available)
+        self._corrections = fit_corrections(learner, log.X, errors, random, self.n_jobs)
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
         predicted = self._model.predict(X, np.arange(len(self.actions_)))

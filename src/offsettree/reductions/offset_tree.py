@@ -199,13 +199,10 @@ class OffsetTree(BasePolicy):
             check_robust(self.node_models, self.path_filter)
             check_reward_model(self.reward_model)
         offset = self._settle(log, random)
-        X, action, reward, propensity, available = log.parts()
         if self.reward_model is not None:
-            models = CrossFit.make(
-                self.reward_model, X, action, reward, propensity, len(self.actions_), random, self.n_jobs
-            )
-            self._fit_to(models, random, available)
+            self._fit_to(CrossFit.make(self.reward_model, log, random, self.n_jobs), random, log.available)
             return
+        X, action, reward, propensity, available = log.parts()
         del log  # here and below: what is used up makes room
         votes = Votes.cast(reward, propensity, offset)
         del reward, propensity, offset  # which may be as large as the votes

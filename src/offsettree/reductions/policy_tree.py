@@ -147,16 +147,15 @@ class PolicyTree(BasePolicy):
         return "\n".join(self.root_.lines())
 
     def _fit(self, log: CheckedLog) -> None:
-        X, action, reward, propensity, available = log.parts()
         self._check_parameters()
         check_reward_model(self.reward_model)
-        warn_of_unlogged(action, self.actions_)
+        warn_of_unlogged(log.position, self.actions_)
         random = as_random_state(self.random_state)
-        n_actions, n_rows = len(self.actions_), len(action)
-        self._bins = Bins.fit(X)
-        table = Table.of(self._bins, self._bins.codes(self._bins.numbers(X)))
-        estimates = CrossFit.make(self.reward_model, X, action, reward, propensity, n_actions, random, self.n_jobs)
-        rewards = RewardEstimates.of(estimates.rewards(np.arange(n_actions)), available, self.reward_range)
+        n_actions, n_rows = len(self.actions_), len(log.position)
+        self._bins = Bins.fit(log.X)
+        table = Table.of(self._bins, self._bins.codes(self._bins.numbers(log.X)))
+        estimates = CrossFit.make(self.reward_model, log, random, self.n_jobs)
+        rewards = RewardEstimates.of(estimates.rewards(np.arange(n_actions)), log.available, self.reward_range)
         least = max(FEWEST_ROWS, n_rows // SMALLEST_SHARE) if self.min_rows is None else int(self.min_rows)
         limits, depth = Limits(least, int(self.max_features)), int(self.depth)
         if self.prune:
