@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from offsettree import OffsetTree, simulate_log
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
-from offsettree.reductions._nodes import N_FOLDS, NodeLearner, ask_out_of_fold, random_folds
+from offsettree.reductions._nodes import N_FOLDS, NodeLearner, TrainingSet, ask_out_of_fold, random_folds
 from tests.strategies import LoggedProblem, logged_problems
 
 digits, digit = load_digits(return_X_y=True)
@@ -71,7 +71,7 @@ def test_no_row_is_judged_by_a_classifier_that_learned_from_it() -> None:
     random = np.random.RandomState(0)
     rows, label = np.arange(90.0)[:, np.newaxis], random.random_sample(90) < 0.5
     fold = random_folds(90, random)
-    ask_out_of_fold(NodeLearner(Forgetful()), rows, label, np.ones(90), 0, "here", fold)
+    ask_out_of_fold(NodeLearner(Forgetful()), TrainingSet(rows, label, np.ones(90), 0, "here"), fold)
     assert sorted(asked) == rows.ravel().tolist()
     assert np.bincount(fold).tolist() == [90 // N_FOLDS] * N_FOLDS
 

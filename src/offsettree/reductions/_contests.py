@@ -16,6 +16,7 @@ from offsettree._features import Features, count_rows, take_rows
 from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import (
     NodeLearner,
+    TrainingSet,
     ask_out_of_fold,
     may_assume_finite,
     node_settings,
@@ -53,17 +54,18 @@ class Trainer:
         X = self.X if len(rows) == len(self.votes.weight) else take_rows(self.X, rows)
         label = self.votes.for_left(rows, contest.from_left)
         weight, total = self.votes.scaled_weights(rows, contest.standing)
+        given = TrainingSet(X, label, weight, seed, where)
         is_root = contest.node == 0  # from where nobody climbs further
         sent_left: NDArray[np.bool_] | None
         if self.folds is None and not is_root:
-            classifier, sent_left = train_and_ask(self.learner, X, label, weight, seed, where)
+            classifier, sent_left = train_and_ask(self.learner, given)
         else:
             # About one row only, as some learners fail no sooner than they are asked.
             one_row = take_rows(X, np.arange(len(rows))[:1])
-            classifier, _ = train_and_ask(self.learner, X, label, weight, seed, where, one_row)
+            classifier, _ = train_and_ask(self.learner, given, one_row)
             sent_left = None
             if self.folds is not None and not is_root:
-                sent_left = ask_out_of_fold(self.learner, X, label, weight, seed, where, self.folds[rows])
+                sent_left = ask_out_of_fold(self.learner, given, self.folds[rows])
         return (contest.node, classifier, len(rows), total), sent_left
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
@@ -29,6 +29,16 @@ PLAIN_TREES = (DecisionTreeClassifier, ExtraTreeClassifier)
 PLAIN_LINEAR = (LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier, LinearSVC)
 PLAIN = frozenset((*PLAIN_TREES, *PLAIN_LINEAR))
 LEFT = 1  # the paper's label: 1 where the left side should win
+
+
+class TrainingSet(NamedTuple):
+    """What one contest is trained on; `where` names it in errors."""
+
+    X: Features
+    label: NDArray[np.bool_]  # whether the left side should win
+    weight: NDArray[np.float64]
+    seed: int
+    where: str
 
 
 class NodeLearner:
@@ -58,22 +68,17 @@ class NodeLearner:
 
 
 def train_and_ask(
-    learner: NodeLearner,
-    X: Features,
-    label: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    seed: int,
-    where: str,
-    X_asked: Features | None = None,
+    learner: NodeLearner, given: TrainingSet, asked: Features | None = None
 ) -> tuple[Any, NDArray[np.bool_]]:
     """Train one contest and ask it about its own rows, or others.
 
     Some learners need more rows than a small contest has (neighbours, folds): there, the side with more weight wins.
     """
-    X_asked = X if X_asked is None else X_asked
+    X, label, weight, seed, where = given
+    asked = X if asked is None else asked
     try:
         classifier = learner.fit(X, label, weight, seed)
-        return classifier, checked_answers(classifier, X_asked)
+        return classifier, checked_answers(classifier, asked)
     except ParameterError:
         raise
     except Exception as error:
@@ -85,7 +90,7 @@ def train_and_ask(
         )
         heavier = LEFT if 2 * weight[label].sum() >= weight.sum() else 1 - LEFT
         classifier = ConstantClassifier(heavier)
-        return classifier, prefers_left(classifier, X_asked)
+        return classifier, prefers_left(classifier, asked)
 
 
 def random_folds(n_rows: int, random_state: np.random.RandomState) -> NDArray[np.uint8]:
@@ -93,29 +98,21 @@ def random_folds(n_rows: int, random_state: np.random.RandomState) -> NDArray[np
     return (random_state.permutation(n_rows) % N_FOLDS).astype(np.uint8)
 
 
-def ask_out_of_fold(
-    learner: NodeLearner,
-    X: Features,
-    label: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    seed: int,
-    where: str,
-    fold: NDArray[np.uint8],
-) -> NDArray[np.bool_]:
+def ask_out_of_fold(learner: NodeLearner, given: TrainingSet, fold: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Ask about each row of a contest a classifier that was trained on the rows of the other folds."""
+    X, label, weight, seed, where = given
     sent_left = np.empty(len(label), dtype=bool)
     for held_out in np.flatnonzero(np.bincount(fold)).tolist():
         asked, learned_from = np.flatnonzero(fold == held_out), np.flatnonzero(fold != held_out)
         chosen_weight = weight[learned_from]
-        _, sent_left[asked] = train_and_ask(
-            learner,
+        others = TrainingSet(
             take_rows(X, learned_from),
             label[learned_from],
             chosen_weight / chosen_weight.mean() if len(chosen_weight) else chosen_weight,
             seed ^ (1 + held_out),  # not the seed of the contest itself, nor of the other folds
             f"{where} without fold {held_out}",
-            take_rows(X, asked),
         )
+        _, sent_left[asked] = train_and_ask(learner, others, take_rows(X, asked))
     return sent_left
 
 

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.exceptions import ParameterError
-from offsettree.reductions._nodes import NodeLearner, ask_out_of_fold, may_assume_finite, node_settings, train_and_ask
+from offsettree.reductions._nodes import (
+    NodeLearner,
+    TrainingSet,
+    ask_out_of_fold,
+    may_assume_finite,
+    node_settings,
+    train_and_ask,
+)
 from offsettree.reductions._offset import ROUNDING
 from offsettree.reductions._sides import Sides
 from offsettree.topology import ActionTree
@@ -50,25 +57,18 @@ class RobustTrainer:
         seed, where = int(self.seeds[node]), f"in the contest at node {node} of the tree"
         weight = np.abs(ahead[rows])
         weight[weight < ROUNDING] = 0.0
-        heard = np.flatnonzero(weight)
+        counted = np.flatnonzero(weight)
         asked = self._take(rows)
         if node == 0 or self.folds is not None:  # about one row only, as some learners fail no sooner
             asked = take_rows(asked, np.arange(len(rows))[:1])
-        classifier, sent_left = train_and_ask(
-            self.learner, self._take(rows[heard]), ahead[rows[heard]] > 0, _at_mean_1(weight[heard]), seed, where, asked
+        given = TrainingSet(
+            self._take(rows[counted]), ahead[rows[counted]] > 0, _at_mean_1(weight[counted]), seed, where
         )
+        classifier, sent_left = train_and_ask(self.learner, given, asked)
         if node != 0 and self.folds is not None:
             sent_left = np.zeros(len(rows), dtype=bool)
-            sent_left[heard] = ask_out_of_fold(
-                self.learner,
-                self._take(rows[heard]),
-                ahead[rows[heard]] > 0,
-                _at_mean_1(weight[heard]),
-                seed,
-                where,
-                self.folds[rows[heard]],
-            )
-        return classifier, sent_left, len(heard)
+            sent_left[counted] = ask_out_of_fold(self.learner, given, self.folds[rows[counted]])
+        return classifier, sent_left, len(counted)
 
     def _take(self, rows: NDArray[np.intp]) -> Features:
         return self.X if len(rows) == count_rows(self.X) else take_rows(self.X, rows)
@@ -93,7 +93,7 @@ def train_robustly(
     sides = None if available is None else Sides.of(tree, available)
     everyone = np.arange(n_rows)
     classifiers: list[Any] = [None] * tree.n_nodes
-    n_heard = np.zeros(tree.n_nodes, dtype=np.int64)
+    n_rows_of = np.zeros(tree.n_nodes, dtype=np.int64)
     leaves = _leaf_estimates(tree, estimates)
     done: list[NDArray[np.float64]] = []  # estimates of the winners of subtrees that wait for their other side
     finite = may_assume_finite(learner.estimator, X)
@@ -108,11 +108,11 @@ def train_robustly(
             if sides is not None:
                 wins_left, right_open = sides.offers(child, everyone)
                 rows = np.flatnonzero(wins_left & right_open)
-            classifiers[child], sent_left, n_heard[child] = trainer.train(child, left - right, rows)
+            classifiers[child], sent_left, n_rows_of[child] = trainer.train(child, left - right, rows)
             if child != 0:
                 wins_left[rows] = sent_left
                 done.append(np.where(wins_left, left, right))
-    return classifiers, n_heard
+    return classifiers, n_rows_of
 
 
 def _subtrees_first(tree: ActionTree) -> Iterator[int]:

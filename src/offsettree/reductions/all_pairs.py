@@ -16,7 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from offsettree._features import Features, check_features, count_rows, take_rows
 from offsettree._traits import take_over_input_tags
 from offsettree._validation import as_random_state, check_labels, check_n_jobs, check_weight
-from offsettree.reductions._nodes import NodeLearner, may_assume_finite, node_settings, prefers_left, train_and_ask
+from offsettree.reductions._nodes import (
+    NodeLearner,
+    TrainingSet,
+    may_assume_finite,
+    node_settings,
+    prefers_left,
+    train_and_ask,
+)
 
 __all__ = ["AllPairs"]
 
@@ -106,7 +113,7 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             for (first, second), seed in zip(self.pairs_, seeds.tolist(), strict=True):
                 rows = np.sort(np.concatenate([rows_of[first], rows_of[second]]))
                 where = f"in the pair of classes {self.classes_[first]!r} and {self.classes_[second]!r}"
-                yield learner, take_rows(X, rows), label[rows] == first, weight[rows], seed, finite, where
+                yield learner, TrainingSet(take_rows(X, rows), label[rows] == first, weight[rows], seed, where), finite
 
         self.estimators_: list[Any]
         if effective_n_jobs(self.n_jobs) == 1:
@@ -143,14 +150,6 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _train_pair(
-    learner: NodeLearner,
-    X: Features,
-    label: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    seed: int,
-    finite: bool,
-    where: str,
-) -> Any:
+def _train_pair(learner: NodeLearner, given: TrainingSet, finite: bool) -> Any:
     with node_settings(assume_finite=finite):
-        return train_and_ask(learner, X, label, weight, seed, where)[0]
+        return train_and_ask(learner, given)[0]
