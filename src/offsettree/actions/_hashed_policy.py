@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._features import Features
 from offsettree._validation import check_range, is_number
 from offsettree.actions._hashing import Hashed, hash_ids, hash_table
-from offsettree.actions._kernels_bilinear import Model, Pairs
+from offsettree.actions._kernels_bilinear import HashedModel, PairFeatures
 from offsettree.actions._one_decision import OneDecision, one_row_of
 from offsettree.actions.base import BaseActionPolicy
 from offsettree.actions.policy import ActionLog, check_choice, judge_log
@@ -87,21 +87,23 @@ class HashedActionPolicy(BaseActionPolicy):
     def _learn_one(self, x: Any, actions: Any, chosen: Any, reward: float, propensity: float) -> None:
         """Learn from one decision; the reward is from 0 to 1."""
 
-    def _pairs(self, X: Features, sets: ActionSets) -> tuple[Pairs, int]:
+    def _pairs(self, X: Features, sets: ActionSets) -> tuple[PairFeatures, int]:
         """Return the features of tables, and room for those of any row: of all parts, a constant and an id."""
         x, items = hash_table(X, "X") or NOTHING, hash_table(sets.items, "items") or NOTHING
         empty = Hashed(NOTHING.keys, NOTHING.values, np.zeros(len(sets.ids) + 1, np.int64))
         pairs = hash_table(sets.pairs, "pairs", sets.n_item_features) or empty
         item = np.zeros(len(sets.ids), dtype=np.intp) if sets.item is None else sets.item
-        return Pairs(x, items, item, pairs, hash_ids(sets.ids) if self.id_effects else NO_IDS), most(x, items, pairs)
+        return PairFeatures(x, items, item, pairs, hash_ids(sets.ids) if self.id_effects else NO_IDS), most(
+            x, items, pairs
+        )
 
-    def _pairs_of_one(self, one: OneDecision) -> tuple[Pairs, NDArray[np.intp]]:
+    def _pairs_of_one(self, one: OneDecision) -> tuple[PairFeatures, NDArray[np.intp]]:
         """Return the features of one decision, and where its pairs begin and end."""
         item, starts = one_row_of(len(one))
-        return Pairs(one.x, NOTHING, item, one.pairs, one.id_keys() if self.id_effects else NO_IDS), starts
+        return PairFeatures(one.x, NOTHING, item, one.pairs, one.id_keys() if self.id_effects else NO_IDS), starts
 
-    def _model(self) -> Model:
-        return Model(self.weights_, self.scales_, self.totals_, self._settings())
+    def _model(self) -> HashedModel:
+        return HashedModel(self.weights_, self.scales_, self.totals_, self._settings())
 
     def _settings(self) -> tuple[Any, ...]:
         rate, prior = self.learning_rate, self.id_prior

@@ -21,7 +21,7 @@ N_ROWS, SQUARES, REWARDS, WEIGHT = 0, 1, 2, 3  # of the totals
 SHIFT = 24
 
 
-class Model(NamedTuple):
+class HashedModel(NamedTuple):
     """What is learned, and the settings."""
 
     weights: Any  # in two rows: the weights, and their sums of squared gradients
@@ -30,7 +30,7 @@ class Model(NamedTuple):
     settings: Any  # learning rate, whether all products of two features count, prior of ids
 
 
-class Pairs(NamedTuple):
+class PairFeatures(NamedTuple):
     """The features of rows, and of the pairs of a row and an action that is eligible in it."""
 
     x: Any  # of rows; this, the items and the pairs are hashed tables
@@ -40,14 +40,14 @@ class Pairs(NamedTuple):
     id_keys: Any  # of each pair; none where ids have no weights
 
 
-class Entries(NamedTuple):
+class FeatureList(NamedTuple):
     """Buffers for the features of a row or of an action."""
 
     keys: Any
     values: Any
 
 
-class Products(NamedTuple):
+class ProductList(NamedTuple):
     """Buffers for products of features."""
 
     places: Any
@@ -61,15 +61,15 @@ def _base(key: Any, kind: Any) -> Any:
 
 
 @kernel
-def new_entries(size: Any) -> Any:
+def new_features(size: Any) -> Any:
     """Return buffers for so many features."""
-    return Entries(np.empty(size, np.uint64), np.empty(size, np.float32))
+    return FeatureList(np.empty(size, np.uint64), np.empty(size, np.float32))
 
 
 @kernel
 def new_products(size: Any) -> Any:
     """Return buffers for so many products."""
-    return Products(np.empty(size, np.uint64), np.empty(size, np.float32), np.empty(size, np.float32))
+    return ProductList(np.empty(size, np.uint64), np.empty(size, np.float32), np.empty(size, np.float32))
 
 
 @part
@@ -192,7 +192,7 @@ def choose_rows(model: Any, data: Any, starts: Any, size: Any, chosen: Any) -> A
 @kernel
 def _score_row(model: Any, data: Any, starts: Any, size: Any, row: Any, scores: Any, offset: Any) -> Any:
     is_quadratic, no_shift = model.settings[1], np.uint64(0)
-    x, action = new_entries(size), new_entries(size)
+    x, action = new_features(size), new_features(size)
     n_x = read_context(data, row, model, False, x)
     common = _mean(model.totals)
     if is_quadratic:
@@ -223,7 +223,7 @@ def _list_within(mask: Any, kind: Any, of: Any, n: Any, listed: Any, n_listed: A
 def learn_rows(model: Any, data: Any, size: Any, target: Any, importance: Any) -> Any:
     """Learn from each row's logged pair, in order: there is one pair per row."""
     totals, mask, has_ids = model.totals, mask_of(model), data.id_keys.shape[0] > 0
-    x, action, listed = new_entries(size), new_entries(size), new_products(3 * size * size)
+    x, action, listed = new_features(size), new_features(size), new_products(3 * size * size)
     for row in range(target.shape[0]):
         n_x = read_context(data, row, model, True, x)
         n = read_action(data, row, model, True, action)

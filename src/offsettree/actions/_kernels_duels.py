@@ -21,7 +21,7 @@ from offsettree.actions._kernels_bilinear import (
     learn_products,
     longest,
     mask_of,
-    new_entries,
+    new_features,
     new_products,
     read_action,
     read_context,
@@ -112,8 +112,8 @@ def _winner(model: Any, data: Any, order: Any, begin: Any, end: Any, x: Any, n_x
 def play_rows(model: Any, data: Any, starts: Any, order: Any, size: Any, chosen: Any) -> Any:
     """Write for each row the pair that wins its tournament (Algorithm 3)."""
     largest = longest(starts)
-    room = ToPlay(new_entries(size), np.empty(largest, np.int64), np.empty(largest, np.float32))
-    x = new_entries(size)
+    room = ToPlay(new_features(size), np.empty(largest, np.int64), np.empty(largest, np.float32))
+    x = new_features(size)
     for row in range(starts.shape[0] - 1):
         n_x = read_context(data, row, model, False, x)
         chosen[row] = _winner(model, data, order, starts[row], starts[row + 1], x, n_x, room)
@@ -212,8 +212,8 @@ def duel_rows(
     totals, largest = model.totals, longest(starts)
     alive, scores = np.empty(largest, np.int64), np.empty(largest, np.float32)
     met, heights = np.empty(64, np.int64), np.empty(64, np.int64)
-    room = ToLearn(new_entries(size), alive, scores, met, heights, sums, new_products(6 * size * size))
-    x = new_entries(size)
+    room = ToLearn(new_features(size), alive, scores, met, heights, sums, new_products(6 * size * size))
+    x = new_features(size)
     for row in range(reward.shape[0]):
         begin, end, own = starts[row], starts[row + 1], logged[row]
         n_x = read_context(data, row, model, True, x)

@@ -11,7 +11,7 @@ from offsettree._features import Features
 from offsettree._validation import is_number
 from offsettree.actions import _kernels_duels as kernels
 from offsettree.actions._hashed_policy import HashedActionPolicy, Interactions, most
-from offsettree.actions._kernels_bilinear import Pairs
+from offsettree.actions._kernels_bilinear import PairFeatures
 from offsettree.actions._one_decision import OneDecision, one_decision, place_of
 from offsettree.actions._tournament import leaves_in_order, seeded_of_one, seeded_order
 from offsettree.actions.policy import ActionLog, check_choice
@@ -115,7 +115,7 @@ class OnlineActionOffsetTree(HashedActionPolicy):
 
     def _learn(
         self,
-        pairs: Pairs,
+        pairs: PairFeatures,
         starts: NDArray[np.intp],
         order: kernels.Order,
         size: int,
@@ -141,12 +141,12 @@ class OnlineActionOffsetTree(HashedActionPolicy):
         one = one_decision(x, actions)
         return int(self._play(*self._asked_of_one(one))[0]), one.labels
 
-    def _play(self, pairs: Pairs, starts: NDArray[np.intp], order: kernels.Order, size: int) -> NDArray[np.intp]:
+    def _play(self, pairs: PairFeatures, starts: NDArray[np.intp], order: kernels.Order, size: int) -> NDArray[np.intp]:
         chosen = np.empty(len(starts) - 1, dtype=np.intp)
         kernels.play_rows(self._model(), pairs, starts, order, size, chosen)
         return chosen
 
-    def _asked_of_one(self, one: OneDecision) -> tuple[Pairs, NDArray[np.intp], kernels.Order, int]:
+    def _asked_of_one(self, one: OneDecision) -> tuple[PairFeatures, NDArray[np.intp], kernels.Order, int]:
         pairs, starts = self._pairs_of_one(one)
         self._check_seed()
         order = seeded_of_one(one.labels, len(one), self.seed)

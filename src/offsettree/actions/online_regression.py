@@ -95,7 +95,7 @@ class OnlineActionRegression(RewardPredictor, HashedActionPolicy):
 
     def _learn(
         self,
-        pairs: kernels.Pairs,
+        pairs: kernels.PairFeatures,
         size: int,
         target: NDArray[np.float64],
         propensity: NDArray[np.float64],

@@ -16,7 +16,7 @@ LEVELS_OF_BOOL = ["False", "True"]
 
 
 @dataclass(frozen=True)
-class Columns:
+class WekaColumns:
     """The columns of a table: their names, and the levels of those that are nominal, None for those of numbers."""
 
     names: Sequence[str]
@@ -44,7 +44,7 @@ class Columns:
         return np.column_stack(columns)
 
 
-def read_columns(X: Features) -> tuple[Columns, NDArray[np.float64]]:
+def read_columns(X: Features) -> tuple[WekaColumns, NDArray[np.float64]]:
     """Learn the columns of X; return them and X encoded.
 
     Strings, categories and truth values are nominal. Declared categories are all levels, in their order, whether or
@@ -52,7 +52,7 @@ def read_columns(X: Features) -> tuple[Columns, NDArray[np.float64]]:
     """
     if not is_frame(X):
         table = _as_floats(X)
-        return Columns([f"x{position}" for position in range(table.shape[1])], [None] * table.shape[1]), table
+        return WekaColumns([f"x{position}" for position in range(table.shape[1])], [None] * table.shape[1]), table
     if len(X.columns) == 0 or count_rows(X) == 0:
         raise FeatureError(
             f"X must have at least one row and one column; got a frame of shape {X.shape} "
@@ -60,7 +60,7 @@ def read_columns(X: Features) -> tuple[Columns, NDArray[np.float64]]:
         )
     names = [str(name) for name in X.columns]
     pairs = [_read(name, column) for name, column in zip(names, _each_column(X), strict=True)]
-    return Columns(names, [levels for _, levels in pairs]), np.column_stack([values for values, _ in pairs])
+    return WekaColumns(names, [levels for _, levels in pairs]), np.column_stack([values for values, _ in pairs])
 
 
 def _as_floats(X: Features) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.learners._columns import Columns
+from offsettree.learners._columns import WekaColumns
 from offsettree.learners._jvm import explained, java_class, start_java
 
 COMPRESSION_LEVEL = 6
@@ -24,7 +24,7 @@ class WekaModel:
     read before the first prediction there.
     """
 
-    def __init__(self, columns: Columns, classes: Sequence[str] | None) -> None:
+    def __init__(self, columns: WekaColumns, classes: Sequence[str] | None) -> None:
         self.columns = columns
         self.classes = classes
         self._packed = b""
@@ -37,7 +37,7 @@ class WekaModel:
         cls,
         learner: str,
         options: Sequence[str],
-        columns: Columns,
+        columns: WekaColumns,
         classes: Sequence[str] | None,
         table: NDArray[np.float64],
         weight: NDArray[np.float64],
@@ -90,7 +90,7 @@ class WekaModel:
         return self
 
 
-def _make_header(columns: Columns, classes: Sequence[str] | None) -> Any:
+def _make_header(columns: WekaColumns, classes: Sequence[str] | None) -> Any:
     """Describe the columns to Weka, the target last; no rows yet."""
     attribute, array_list = java_class("weka.core.Attribute"), java_class("java.util.ArrayList")
     target = "class"

@@ -9,7 +9,7 @@ import numpy as np
 from offsettree._jit import kernel, part
 from offsettree.online._kernels_explore import explore, propensity_of, reward_of
 from offsettree.online._kernels_rows import add_row, is_plain_row, product, read_row
-from offsettree.online._layout import N_MODELS, BanditronModel, Table
+from offsettree.online._layout import N_MODELS, BanditronModel, KernelRows
 
 MOST = 1e15  # largest reward / propensity: larger steps would swamp all other weights in float32
 
@@ -26,7 +26,7 @@ def learn_rows(model: Any, table: Any, action: Any, reward: Any, propensity: Any
 @kernel
 def learn_one(action: Any, reward: Any, propensity: Any, *model_and_row: Any) -> Any:
     """Learn from one row if it needs no further checks; return whether it was learned from."""
-    model, table = BanditronModel(*model_and_row[:2]), Table(*model_and_row[2:])
+    model, table = BanditronModel(*model_and_row[:2]), KernelRows(*model_and_row[2:])
     if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return False
     values = np.zeros(table.size, np.float32)
@@ -47,7 +47,7 @@ def choose_rows(model: Any, table: Any, out: Any) -> Any:
 @kernel
 def choose_within(mask: Any, out: Any, *model_and_rows: Any) -> Any:
     """Choose for each row among the actions that its mask allows."""
-    model, table = BanditronModel(*model_and_rows[:2]), Table(*model_and_rows[2:])
+    model, table = BanditronModel(*model_and_rows[:2]), KernelRows(*model_and_rows[2:])
     values = np.zeros(table.size, np.float32)
     for i in range(out.shape[0]):
         n = read_row(model.layout, None, None, table, i, values)
@@ -63,7 +63,7 @@ def choose_within(mask: Any, out: Any, *model_and_rows: Any) -> Any:
 @kernel
 def choose_one(*model_and_row: Any) -> Any:
     """Choose for one row; -1 if it needs further checks."""
-    model, table = BanditronModel(*model_and_row[:2]), Table(*model_and_row[2:])
+    model, table = BanditronModel(*model_and_row[:2]), KernelRows(*model_and_row[2:])
     if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return -1
     values = np.zeros(table.size, np.float32)

@@ -16,7 +16,7 @@ from offsettree.online._kernels_explore import explore, propensity_of, reward_of
 from offsettree.online._kernels_lists import has_zeros, table_margin
 from offsettree.online._kernels_rates import adapt, add_directions
 from offsettree.online._kernels_rows import (
-    Entries,
+    RowToChoose,
     add_row,
     choosing_buffers,
     is_plain_row,
@@ -27,7 +27,7 @@ from offsettree.online._kernels_rows import (
     read_to_choose,
     square,
 )
-from offsettree.online._layout import RegressionModel, RegressionToChoose, Table
+from offsettree.online._layout import KernelRows, RegressionModel, RegressionToChoose
 
 N_ROWS, SQUARES, REWARDS = 0, 1, 2  # places in `totals`
 
@@ -44,7 +44,7 @@ def learn_rows(model: Any, table: Any, action: Any, reward: Any, propensity: Any
 @kernel
 def learn_one(action: Any, reward: Any, propensity: Any, *model_and_row: Any) -> Any:
     """Learn from one row if it needs no further checks; return whether it was learned from."""
-    model, table = RegressionModel(*model_and_row[:6]), Table(*model_and_row[6:])
+    model, table = RegressionModel(*model_and_row[:6]), KernelRows(*model_and_row[6:])
     if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return False
     row = learning_buffers(table.size)
@@ -65,7 +65,7 @@ def choose_rows(model: Any, table: Any, out: Any) -> Any:
 @kernel
 def choose_within(mask: Any, out: Any, *model_and_rows: Any) -> Any:
     """Choose for each row among the actions that its mask allows."""
-    model, table = RegressionToChoose(*model_and_rows[:5]), Table(*model_and_rows[5:])
+    model, table = RegressionToChoose(*model_and_rows[:5]), KernelRows(*model_and_rows[5:])
     entries = choosing_buffers(table.size)
     mean = _mean(model.totals)
     for i in range(out.shape[0]):
@@ -117,7 +117,7 @@ def score_rows(model: Any, table: Any, out: Any) -> Any:
 @kernel
 def choose_one(*model_and_row: Any) -> Any:
     """Choose for one row; -1 if it needs further checks."""
-    model, table = RegressionToChoose(*model_and_row[:5]), Table(*model_and_row[5:])
+    model, table = RegressionToChoose(*model_and_row[:5]), KernelRows(*model_and_row[5:])
     if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return -1
     entries = choosing_buffers(table.size)
@@ -131,7 +131,7 @@ def run(
 ) -> Any:
     """For each row in turn: choose, explore, look up the reward, learn."""
     row = learning_buffers(table.size)
-    entries = Entries(row.values, row.directions)
+    entries = RowToChoose(row.values, row.directions)
     n_actions = model.starts.shape[0]
     for i in range(chosen.shape[0]):
         n = read_to_choose(model, table, i, entries)

@@ -32,15 +32,15 @@ from offsettree.online._layout import (
 )
 
 
-class Entries(NamedTuple):
-    """Buffers for a row that is decided on."""
+class RowToChoose(NamedTuple):
+    """RowToLearn for a row that is decided on."""
 
     values: Any
     scales: Any  # of a list
 
 
-class Buffers(NamedTuple):
-    """Buffers for a row that is learned from."""
+class RowToLearn(NamedTuple):
+    """RowToLearn for a row that is learned from."""
 
     values: Any
     squares: Any
@@ -51,14 +51,14 @@ class Buffers(NamedTuple):
 @kernel
 def choosing_buffers(size: Any) -> Any:
     """Return buffers for rows of that size."""
-    return Entries(np.zeros(size, np.float32), np.empty(size, np.float32))
+    return RowToChoose(np.zeros(size, np.float32), np.empty(size, np.float32))
 
 
 @kernel
 def learning_buffers(size: Any) -> Any:
     """Return buffers for rows of that size."""
     values, squares = np.zeros(size, np.float32), np.empty(size, np.float32)
-    return Buffers(values, squares, np.empty(size, np.float32), np.empty((1, size), np.float32))
+    return RowToLearn(values, squares, np.empty(size, np.float32), np.empty((1, size), np.float32))
 
 
 @part

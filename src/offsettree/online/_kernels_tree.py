@@ -16,7 +16,7 @@ from offsettree.online._kernels_lists import has_zeros, table_margin
 from offsettree.online._kernels_losses import drawn_weight, relative_weight, slope, step
 from offsettree.online._kernels_rates import adapt, add_directions
 from offsettree.online._kernels_rows import (
-    Entries,
+    RowToChoose,
     add_row,
     choosing_buffers,
     is_plain_row,
@@ -27,7 +27,7 @@ from offsettree.online._kernels_rows import (
     read_to_choose,
     square,
 )
-from offsettree.online._layout import Table, TreeModel, TreeToChoose
+from offsettree.online._layout import KernelRows, TreeModel, TreeToChoose
 
 # Indices into `settings`, into `totals`, and of the rows of `links`.
 LOSS, RATE, OFFSET, REALIZABLE, COSTING, SEED = 0, 1, 2, 3, 4, 5
@@ -50,7 +50,7 @@ def learn_rows(model: Any, table: Any, action: Any, reward: Any, propensity: Any
 @kernel
 def learn_one(action: Any, reward: Any, propensity: Any, *model_and_row: Any) -> Any:
     """Learn from one row if it needs no further checks; return whether it was learned from."""
-    model, table = TreeModel(*model_and_row[:7]), Table(*model_and_row[7:])
+    model, table = TreeModel(*model_and_row[:7]), KernelRows(*model_and_row[7:])
     if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return False
     row = learning_buffers(table.size)
@@ -81,7 +81,7 @@ def _choose_all(model: Any, table: Any, keys: Any, out: Any) -> Any:
 @kernel
 def choose_within(mask: Any, out: Any, *model_and_rows: Any) -> Any:
     """Choose for each row among the actions that its mask allows."""
-    model, table = TreeToChoose(*model_and_rows[:4]), Table(*model_and_rows[4:])
+    model, table = TreeToChoose(*model_and_rows[:4]), KernelRows(*model_and_rows[4:])
     entries, links = choosing_buffers(table.size), model.links
     available_below = np.empty(links.shape[1], np.bool_)
     for i in range(out.shape[0]):
@@ -121,7 +121,7 @@ def choose_from_table(model: Any, folded: Any, table: Any, out: Any) -> Any:
 @kernel
 def choose_one(*model_and_row: Any) -> Any:
     """Choose for one row; -1 if it needs further checks."""
-    model, table = TreeToChoose(*model_and_row[:4]), Table(*model_and_row[4:])
+    model, table = TreeToChoose(*model_and_row[:4]), KernelRows(*model_and_row[4:])
     if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return -1
     entries = choosing_buffers(table.size)
@@ -135,7 +135,7 @@ def run(
 ) -> Any:
     """For each row in turn: choose, explore, look up the reward, learn."""
     row = learning_buffers(table.size)
-    entries = Entries(row.values, row.directions)
+    entries = RowToChoose(row.values, row.directions)
     n_actions = model.links.shape[1]
     for i in range(chosen.shape[0]):
         n = read_to_choose(model, table, i, entries)

@@ -49,7 +49,7 @@ FEATURE_HASH = 0x9E3779B97F4A7C15
 MODEL_HASH = 0xC2B2AE3D27D4EB4F
 
 
-class Table(NamedTuple):
+class KernelRows(NamedTuple):
     """Rows as kernels take them: an array `data`, or the three arrays of a CSR matrix; before them, room for a row."""
 
     size: int  # of the buffers for a row
@@ -168,13 +168,13 @@ def room_for(layout: NDArray[np.uint64], n_entries: int) -> tuple[int, NDArray[n
     return n_entries + 1, np.empty(n_entries + 1, dtype=np.uint64)
 
 
-def table_of(layout: NDArray[np.uint64], X: Any) -> Table:
+def table_of(layout: NDArray[np.uint64], X: Any) -> KernelRows:
     """Return an array or a CSR matrix as kernels take it."""
     values = X.data if hasattr(X, "indptr") else X
     values = np.ascontiguousarray(values, dtype=values.dtype if values.dtype in KINDS else np.float64)
     if hasattr(X, "indptr"):
-        return Table(*room_for(layout, longest_row(X.indptr)), values, X.indices, X.indptr)
-    return Table(*room_for(layout, X.shape[1]), values, None, None)
+        return KernelRows(*room_for(layout, longest_row(X.indptr)), values, X.indices, X.indptr)
+    return KernelRows(*room_for(layout, X.shape[1]), values, None, None)
 
 
 def longest_row(indptr: NDArray[Any]) -> int:

@@ -22,8 +22,8 @@ from offsettree.online._layout import (
     SPACING,
     WIDTH,
     BanditronModel,
+    KernelRows,
     RegressionToChoose,
-    Table,
     TreeToChoose,
     longest_row,
     make_layout,
@@ -227,12 +227,12 @@ def choose_all(kernels: Any, model: Any, X: Any, folded: NDArray[np.float32] | N
     out = np.empty(X.shape[0], dtype=np.intp)
 
     def walk(values: NDArray[Any], first: int, last: int) -> int:
-        table = Table(*room_for(layout, n_features), values.reshape(-1, n_features), None, None)
+        table = KernelRows(*room_for(layout, n_features), values.reshape(-1, n_features), None, None)
         kernels.choose_rows(model, table, out[first:last])
         return 0
 
     def walk_csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], first: int, last: int) -> int:
-        table = Table(*room_for(layout, longest_row(indptr)), data, indices, indptr)
+        table = KernelRows(*room_for(layout, longest_row(indptr)), data, indices, indptr)
         if folded is None:
             kernels.choose_rows(model, table, out[first:last])
         else:
