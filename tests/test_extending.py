@@ -8,6 +8,7 @@ from __future__ import annotations
 import doctest
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +62,7 @@ def test_registered_names_are_known_everywhere(tmp_path: Path, capsys: pytest.Ca
     printed = "".join(capsys.readouterr().out.split())
     assert ",online-regression,toy-advantage}" in printed
     assert ",dsjson,toy-rows}" in printed
-    assert "forreward-regression,action-regressionandtoy-advantageboosting," in printed
+    assert re.search(r"forreward-regression,[\w,-]*andtoy-advantageboosting,", printed)
     assert ",tree,toy-linear(j48," in printed
     with pytest.raises(SystemExit):
         main(["learn", "log.rows", "--learner", "unheard-of"])

@@ -31,11 +31,11 @@ COLOURS, DASHES = ("#d55e00", "#0072b2", "#009e73"), ("-", (0, (5, 1.5)), (0, (1
 
 TEXT = """# Which offset to take
 
-An offset tree compares every reward with an offset: a reward of at least the offset is a vote for the action, a lower
-one a vote against it, and the distance to the offset is the weight of the vote. The paper's algorithm has the offset
-1/2. Its note after Theorem 4.1 says that another one may be better: *the offset minimizing the regret bound turns out
-to be the median value of the reward given x*. This page shows how much that matters, and says which to take. Terms
-are in the [glossary](glossary.md).
+This page says which offset to take, and shows how much that matters. An offset tree compares every reward with an
+offset: a reward of at least the offset is a vote for the action, a lower one a vote against it, and the distance to
+the offset is the weight of the vote. The paper's algorithm has the offset 1/2. Its note after Theorem 4.1 says that
+another one may be better: *the offset minimizing the regret bound turns out to be the median value of the reward given
+x*. Terms are in the [glossary](glossary.md).
 
 ## Advice
 

@@ -22,9 +22,9 @@ LOGS = {
 }
 
 
-def table() -> str:
+def table(found: dict[str, Any]) -> str:
     """Return the table: in each cell the mean value over seeds, its standard error, and the mean seconds of a fit."""
-    figures = json.loads(RECORD.read_text(encoding="utf-8"))["figures"]
+    figures = found["figures"]
     logs = [log for log in LOGS if any(each["log"] == log for each in figures)]
     lines = [f"| | {' | '.join(LOGS[log] for log in logs)} |", "|---|" + "---|" * len(logs)]
     for policy in dict.fromkeys(each["policy"] for each in figures):
@@ -39,13 +39,27 @@ def _cell(found: list[dict[str, Any]]) -> str:
     return f"{value.mean():.3f} ± {error:.3f}; {np.mean([each['fit_seconds'] for each in found]):.2f} s"
 
 
-def page(text: str) -> str:
-    """Return a page with its table made anew."""
+def measured(found: dict[str, Any]) -> str:
+    """Say of what the figures are: machine, seeds and versions."""
+    machine = found["machine"]
+    others = {each["policy"].split(" --")[0]: each["version"] for each in found["figures"] if "version" in each}
+    versions = ", ".join(f"{name} {version}" for name, version in (machine["versions"] | others).items())
+    seeds = ", ".join(map(str, found["seeds"]))
+    return (
+        f"Measured on {machine['processor']}, {machine['cores']} cores, load {machine['load'][0]} when the run ended; "
+        f"seeds {seeds}; {versions}."
+    )
+
+
+def page(text: str, *, long: bool) -> str:
+    """Return a page with its table made anew, and below it where it was measured if it is the long one."""
+    found = json.loads(RECORD.read_text(encoding="utf-8"))
+    written = table(found) + (f"\n\n{measured(found)}" if long else "")
     before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}"
+    return f"{before}{BEGIN}\n{written}\n{END}{rest.partition(END)[2]}"
 
 
 if __name__ == "__main__":
     for path in PAGES:
-        path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(page(path.read_text(encoding="utf-8"), long=path != PAGES[0]), encoding="utf-8")
         print(f"written {path.relative_to(ROOT)}")

@@ -7,6 +7,8 @@ and tells what it is worth after the choice. The data are real: 846 silhouettes 
 """
 
 # %%
+import textwrap
+
 import matplotlib.pyplot as plt
 
 from offsettree import (
@@ -51,5 +53,5 @@ plt.show()
 # The largest of several estimates is too high, as luck helps to be the largest. `PolicySearch` corrects for that by
 # nested cross-validation. That takes far longer than the choice itself, so it is left out here (``nested=False``): the
 # choice is the same, but `estimate_` is somewhat too high, as its warning says.
-print(search.rule_)
+print(textwrap.fill(search.rule_, 90))
 search.estimate_

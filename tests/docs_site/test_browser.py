@@ -24,6 +24,9 @@ pytestmark = [
 PAGES = [
     "index",
     "start",
+    "cli",
+    "evaluation",
+    "benchmarks/index",
     "concepts/tournament",
     "reference/api/offsettree.OffsetTree",
     "gallery/plot_01_email_campaign",
@@ -76,9 +79,10 @@ def test_the_page_follows_the_colour_scheme_of_the_reader(scheme: int, tmp_path:
     assert f'data-theme="{("dark", "light")[scheme]}"' in shown
 
 
-def test_the_search_finds_a_page_without_a_network(tmp_path: Path) -> None:
-    address = (SITE / "search.html").as_uri() + "?q=propensity"
+@pytest.mark.parametrize(("words", "page"), [("propensity", "propensities.html"), ("vowpal", "vowpal-wabbit.html")])
+def test_the_search_finds_a_page_without_a_network(words: str, page: str, tmp_path: Path) -> None:
+    address = (SITE / "search.html").as_uri() + f"?q={words}"
     shown = run(address, tmp_path, "--dump-dom", "--virtual-time-budget=12000")
     results = re.search(r'<ul[^>]* class="search.*?</ul>', shown, re.DOTALL)
     assert results is not None, shown[-3000:]
-    assert "propensities.html" in results[0]
+    assert page in results[0]

@@ -1,4 +1,4 @@
-"""Mid-P intervals for weighted rows, which hold for rare rewards and heavy weights; derived in docs/evaluation.md.
+"""Mid-P intervals for weighted rows, which hold for rare rewards and heavy weights: see docs/default-interval.md.
 
 A claim is a hypothesised number. Its p-value needs moments of the rows up to the third order only. So one pass over a
 log serves a value, a baseline and their difference, and the ends for many policies are found side by side. An end is

@@ -1,4 +1,4 @@
-"""What rows that were not seen may earn, judged by the rewards that were seen; derived in docs/evaluation.md."""
+"""What rows that were not seen may earn, judged by the rewards that were seen; derived in docs/default-interval.md."""
 
 from __future__ import annotations
 
