@@ -104,7 +104,6 @@ def test_no_part_of_a_log_is_too_small_to_compare_on(n_rows: int, sizes: list[in
     assert plan_race(fold, random, in_haste=True)[0].n_learned <= 500
 
 
-
 def test_those_far_behind_are_dropped_after_a_small_part_and_the_others_go_on(short: None, clock: Clock) -> None:
     candidates = [
         clock.candidate("poor", 0.2, 0.0),
