@@ -88,6 +88,24 @@ def test_small_trees_decide_on_blocks_as_walks_do(width: int, n_rows: int) -> No
     table[n_rows // 2, 0] = np.inf
     np.testing.assert_array_equal(forest.votes(table), by_walks(forest).votes(table))
     assert forest.choose_screening(table, refused=2) is None
+    assert forest.choose_screening(table, refused=1) is not None
+
+
+def test_small_trees_know_where_missing_values_go() -> None:
+    random = np.random.RandomState(1)
+    X = random.normal(size=(900, 5))
+    X[:, 1] = X[:, 0]
+    X[:450, 0], X[random.random_sample(X.shape) < 0.2] = np.nan, np.nan
+    action = random.randint(4, size=len(X))
+    reward = (np.isnan(X[:, 0]) == (action % 2)) * (np.nan_to_num(X[:, 2]) > 0) * 1.0
+    forest = OffsetForest(n_trees=9, random_state=0).fit(X, action, reward=reward, propensity=0.25).compiled_
+    assert isinstance(forest, CompiledForest)
+    assert forest._small is not None
+    assert 0 < forest._small.missing_right.mean() < 1
+    for table in (X, X[:300], X[-20:].astype(np.float32)):
+        votes = by_walks(forest).votes(table)
+        np.testing.assert_array_equal(forest.votes(table), votes)
+        np.testing.assert_array_equal(forest.choose(table), votes.argmax(axis=1))
 
 
 def test_large_trees_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from offsettree import PolicyTree, load, save, simulate_log
 from offsettree.exceptions import ParameterError
 from offsettree.learners._binning import Bins
 from offsettree.reductions.rules._search import Limits, Split, Table, decisions, find_tree
+from offsettree.workflow.rules import rule_facts
 
 
 def ways_to_part(column: NDArray[np.float64], is_category: bool) -> list[NDArray[np.bool_]]:
@@ -136,6 +139,20 @@ def test_estimates_of_the_leaves_are_near_the_truth() -> None:
     shifted = PolicyTree(reward_range=(10, 20), random_state=0)
     shifted.fit(log.X, log.action, reward=10 + 10 * log.reward, propensity=log.propensity)
     np.testing.assert_allclose(next(shifted.root_.leaves()).values, 10 + 10 * mail.values)
+
+
+def test_what_rules_are_said_to_earn_is_within_the_range_of_rewards() -> None:
+    log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+    policy = PolicyTree(random_state=0).fit(**log.arrays())
+    assert max(leaf.values.max() for leaf in policy.root_.leaves()) > 1
+    said = [float(found) for found in re.findall(r"\(([\d.]+) per decision", policy.rules())]
+    assert len(said) == 3
+    assert max(said) == 1
+    assert max(leaf["value"] for leaf in _leaves(rule_facts(policy))) == 1
+
+
+def _leaves(rules: Any) -> list[dict[str, Any]]:
+    return [rules] if "action" in rules else [*_leaves(rules["then"]), *_leaves(rules["otherwise"])]
 
 
 def test_whether_a_value_is_missing_can_decide(tmp_path: Path) -> None:

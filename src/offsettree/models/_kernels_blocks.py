@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 
 from offsettree._jit import kernel, part
 from offsettree.models._kernels_rows import scan
+from offsettree.models.layout import HAS_NAN
 
 BLOCK = 128  # rows; what a tree needs of them stays in the first cache
 ROWS = 8
@@ -31,6 +32,7 @@ class SmallTrees(NamedTuple):
     root: Any  # the place where each tree begins
     column: Any  # that a split compares: one of X, or from their number on, a score of the tree
     threshold: Any
+    missing_right: Any  # whether a missing value goes right
     left: Any  # places
     right: Any
     first_score: Any  # of each tree, and where the last ends
@@ -85,7 +87,9 @@ def _weigh_eight(_: Any, weights: Any, first: Any, centred: Any, begin: Any, n_c
     return types.void(weights, types.int64, centred, types.int64, types.int64, out, types.int64), generate
 
 
-def _answer_eight(_: Any, table: Any, column: Any, threshold: Any, ends: Any, left: Any, right: Any, to: Any) -> Any:
+def _answer_eight(
+    missing_right: bool, table: Any, column: Any, threshold: Any, ends: Any, left: Any, right: Any, to: Any
+) -> Any:
     """Write for eight rows what is at `right` where their column is above a threshold, else what is at `left`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -94,7 +98,8 @@ def _answer_eight(_: Any, table: Any, column: Any, threshold: Any, ends: Any, le
         below, above, place = (
             _start(context, builder, kinds[3], arguments[3], arguments[each], NUMBERS) for each in (4, 5, 6)
         )
-        is_above = builder.fcmp_ordered(">", row, _eight_times(builder, arguments[2], FLOATS))
+        compare = builder.fcmp_unordered if missing_right else builder.fcmp_ordered
+        is_above = compare(">", row, _eight_times(builder, arguments[2], FLOATS))
         sides = builder.load(above, align=ALIGNMENT), builder.load(below, align=ALIGNMENT)
         builder.store(builder.select(is_above, *sides), place, align=ALIGNMENT)
         return context.get_dummy_value()
@@ -104,7 +109,18 @@ def _answer_eight(_: Any, table: Any, column: Any, threshold: Any, ends: Any, le
 
 
 _weigh: Any = intrinsic(_weigh_eight)
-_answer: Any = intrinsic(_answer_eight)
+
+
+@intrinsic
+def _answer(_: Any, table: Any, column: Any, threshold: Any, ends: Any, left: Any, right: Any, to: Any) -> Any:
+    return _answer_eight(False, table, column, threshold, ends, left, right, to)
+
+
+@intrinsic
+def _answer_missing_right(
+    _: Any, table: Any, column: Any, threshold: Any, ends: Any, left: Any, right: Any, to: Any
+) -> Any:
+    return _answer_eight(True, table, column, threshold, ends, left, right, to)
 
 
 @part
@@ -120,7 +136,7 @@ def _turn(values: Any, first: Any, n_rows: Any, width: Any, centre: Any, table: 
 
 
 @part
-def _find_ends(trees: Any, tree: Any, n_rows: Any, n_actions: Any, rows: Any, ends: Any) -> Any:
+def _find_ends(trees: Any, tree: Any, n_rows: Any, n_actions: Any, rows: Any, has_missing: Any, ends: Any) -> Any:
     """Find where the rows of a block end in one tree; return where in `ends` that is written."""
     width, table, centred = rows
     n_columns, weights = np.int64(trees.centre.shape[0]), trees.weights
@@ -135,14 +151,18 @@ def _find_ends(trees: Any, tree: Any, n_rows: Any, n_actions: Any, rows: Any, en
         place -= 1
         column, threshold = np.int64(trees.column[split]) * BLOCK, trees.threshold[split]
         left, right = np.int64(trees.left[split]) * BLOCK, np.int64(trees.right[split]) * BLOCK
+        if has_missing and trees.missing_right[split]:
+            for i in range(0, n_rows, ROWS):
+                _answer_missing_right(table, column + i, threshold, ends, left + i, right + i, place * BLOCK + i)
+            continue
         for i in range(0, n_rows, ROWS):
             _answer(table, column + i, threshold, ends, left + i, right + i, place * BLOCK + i)
     return np.int64(trees.root[tree]) * BLOCK
 
 
 @kernel
-def vote_blocks(trees: Any, values: Any, out: Any, votes: Any, n_actions: Any) -> Any:
-    """Do as `_kernels_forest.vote_rows`; return 1 where something is not finite, and then the answers do not count."""
+def vote_blocks(trees: Any, values: Any, out: Any, votes: Any, n_actions: Any, refused: Any) -> Any:
+    """Do as `_kernels_forest.vote_rows`. Where `votes`, one long array, has entries, nothing is written to `out`."""
     width = values.shape[0] // out.shape[0]
     n_trees = trees.root.shape[0]
     most_splits, most_scores = 0, 0
@@ -156,16 +176,19 @@ def vote_blocks(trees: Any, values: Any, out: Any, votes: Any, n_actions: Any) -
         for i in range(BLOCK):
             ends[action * BLOCK + i] = action
     own = np.empty(BLOCK * n_actions if votes.shape[0] == 0 else 0, np.int32)
+    found = 0
     for first in range(0, out.shape[0], BLOCK):
         n_rows = min(BLOCK, out.shape[0] - first)
-        if scan(values[first * width : (first + n_rows) * width]):
-            return 1
+        here = scan(values[first * width : (first + n_rows) * width])
+        found |= here
+        if found & refused:
+            return found
         _turn(values, first, n_rows, width, trees.centre, table, centred)
         counts, begin = (own, 0) if votes.shape[0] == 0 else (votes, first * n_actions)
         for i in range(own.shape[0]):
             own[i] = 0
         for tree in range(n_trees):
-            at = _find_ends(trees, tree, n_rows, n_actions, (width, table, centred), ends)
+            at = _find_ends(trees, tree, n_rows, n_actions, (width, table, centred), here & HAS_NAN, ends)
             for i in range(n_rows):
                 counts[begin + i * n_actions + ends[at + i]] += 1
         if votes.shape[0] > 0:
@@ -176,4 +199,4 @@ def vote_blocks(trees: Any, values: Any, out: Any, votes: Any, n_actions: Any) -
                 if own[i * n_actions + action] > own[i * n_actions + best]:
                     best = action
             out[first + i] = best
-    return 0
+    return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models.layout import BY_SCORE
+from offsettree.models.layout import BY_SCORE, MISSING_LEFT
 
 if TYPE_CHECKING:
     from offsettree.models.graph import SplitGraph
@@ -49,6 +49,7 @@ def small_trees(graph: SplitGraph, roots: NDArray[np.int32]) -> Any:
         np.where(roots < 0, ~roots.astype(np.int64), n_actions),
         column,
         nodes[first[0] :, 1].copy().view(np.float32),
+        (graph.flags[first[0] :] & MISSING_LEFT) == 0,
         places[:, 0].copy(),
         places[:, 1].copy(),
         first_score.astype(np.int64),

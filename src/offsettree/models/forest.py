@@ -138,9 +138,7 @@ class CompiledForest(CompiledTree):
             if small is not None and last - first >= FEW_ROWS:
                 from offsettree.models._kernels_blocks import vote_blocks
 
-                if vote_blocks(small, values, here, votes.reshape(-1), n_actions) == 0:
-                    return 0
-                votes[:] = 0
+                return int(vote_blocks(small, values, here, votes.reshape(-1), n_actions, refused))
             return kernels.vote_rows(  # type: ignore[no-any-return]
                 parts, lanes, roots, starts, values, here, votes, n_actions, refused
             )

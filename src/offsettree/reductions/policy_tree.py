@@ -142,9 +142,12 @@ class PolicyTree(BasePolicy):
         self.random_state = random_state
 
     def rules(self) -> str:
-        """Return the tree as text: a line per test and leaf, with column names and action labels."""
+        """Return the tree as text: a line per test and leaf, with column names and action labels.
+
+        Estimates are kept within `reward_range`.
+        """
         check_is_fitted(self)
-        return "\n".join(self.root_.lines())
+        return "\n".join(self.root_.lines(self.reward_range))
 
     def _fit(self, log: CheckedLog) -> None:
         self._check_parameters()

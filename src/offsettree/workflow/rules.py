@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from offsettree.encoding import TableEncoder
@@ -27,13 +28,13 @@ def rule_facts(policy: Any, encoder: TableEncoder | None = None) -> dict[str, An
     if root is None or not callable(getattr(policy, "rules", None)):
         return None
     meanings = [] if encoder is None else [each for column in encoder.columns for each in _meanings(column)]
-    return _facts(root, meanings)
+    return _facts(root, meanings, policy.reward_range)
 
 
-def _facts(rule: Any, meanings: list[tuple[str, ...]]) -> dict[str, Any]:
+def _facts(rule: Any, meanings: list[tuple[str, ...]], reward_range: Sequence[float]) -> dict[str, Any]:
     if rule.left is None or rule.right is None:
         action = rule.action.item() if hasattr(rule.action, "item") else rule.action
-        return {"action": action, "value": float(rule.values.max()), "rows": int(rule.n_rows)}
+        return {"action": action, "value": rule.estimate(reward_range), "rows": int(rule.n_rows)}
     meaning = meanings[rule.column] if rule.column < len(meanings) else None
     conditions = [rule.condition(left) for left in (True, False)]
     if meaning is not None and len(meaning) == 1:
@@ -42,9 +43,9 @@ def _facts(rule: Any, meanings: list[tuple[str, ...]]) -> dict[str, Any]:
         conditions = list(meaning)
     return {
         "if": conditions[0],
-        "then": _facts(rule.left, meanings),
+        "then": _facts(rule.left, meanings, reward_range),
         "else": conditions[1],
-        "otherwise": _facts(rule.right, meanings),
+        "otherwise": _facts(rule.right, meanings, reward_range),
     }
 
 

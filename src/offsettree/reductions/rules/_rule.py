@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ class Rule:
     action : int or str
         The action taken here; at a test, the action that would be best without it.
     values : ndarray of shape (n_actions,)
-        The estimated reward of each action in the rows that reach this node.
+        The estimated reward of each action in the rows that reach this node; few rows may lead it out of the range.
     n_rows : int
         Rows of the log that reach this node.
     column : int or None
@@ -89,12 +89,16 @@ class Rule:
         text = f"{self.name} {'<=' if left else '>'} {self.threshold:.6g}"
         return f"{text} or missing" if self.missing_seen and self.missing_left == left else text
 
-    def lines(self, indent: str = "") -> Iterator[str]:
+    def estimate(self, reward_range: Sequence[float]) -> float:
+        """Return what the action taken here is said to earn: kept within the range of the rewards."""
+        return float(np.clip(self.values.max(), *reward_range))
+
+    def lines(self, reward_range: Sequence[float], indent: str = "") -> Iterator[str]:
         """Yield the rules as indented lines of text."""
         if self.left is None or self.right is None:
-            best = float(self.values.max())
+            best = self.estimate(reward_range)
             yield f"{indent}take {self.action}  ({best:.4g} per decision estimated, {self.n_rows:,} rows)"
             return
         for side, rule in ((True, self.left), (False, self.right)):
             yield f"{indent}if {self.condition(side)}:" if side else f"{indent}else ({self.condition(side)}):"
-            yield from rule.lines(f"{indent}    ")
+            yield from rule.lines(reward_range, f"{indent}    ")
