@@ -16,8 +16,6 @@ from offsettree.actions.policy import ActionLog
 from offsettree.exceptions import ParameterError
 from offsettree.models import Part
 
-__all__ = ["RewardColumn", "learn_rewards", "offset_of"]
-
 N_FOLDS = 3
 FEWEST_ROWS = 50  # below, no rewards are predicted
 LARGE = 1e300

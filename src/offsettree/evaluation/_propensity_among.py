@@ -12,8 +12,6 @@ from offsettree._features import Features, take_rows
 from offsettree.actions import ConditionalLogit, log_shares
 from offsettree.logs import ActionSets
 
-__all__ = ["chances_among"]
-
 MOST_PAIRS = 500_000  # that one model learns from
 Column = NDArray[np.float64]
 

@@ -62,7 +62,8 @@ class ActionTable:
                 f"({counted(missing.sum(), 'row')} in all). Drop such rows, or name the action."
             )
         unnamed = [name for name in items.columns if not str(name).strip()]  # such as an index that pandas wrote
-        self.notes = (f"A column of {where} without a name, such as an index of rows, was left out.",) if unnamed else ()
+        note = f"A column of {where} without a name, such as an index of rows, was left out."
+        self.notes = (note,) if unnamed else ()
         features = items.drop(columns=[item_id, *([since] if since else []), *unnamed])
         self.ids: NDArray[Any] = items[item_id].to_numpy()
         self.features = features if len(features.columns) else None
