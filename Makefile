@@ -194,6 +194,8 @@ clean:
 .venv-vowpal/ready: .venv/bin/python
 	$(PYTHON) -m venv .venv-vowpal || $(PYTHON) -m virtualenv .venv-vowpal
 	.venv-vowpal/bin/python -m pip install --quiet --disable-pip-version-check vowpalwabbit
+	-.venv-vowpal/bin/python -m pip install --quiet --disable-pip-version-check azure-cognitiveservices-personalizer
+	-.venv-vowpal/bin/python -m pip install --quiet --disable-pip-version-check --no-deps obp
 	touch $@
 
 # Those that learn from actions with features.

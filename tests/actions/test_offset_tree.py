@@ -35,17 +35,22 @@ def test_it_decides_well_among_actions_half_of_which_are_new(tree: Any, heights:
     assert len(TRAIN.log) / 4 < policy.n_rows_[2] < len(TRAIN.log) / 2
 
 
+@pytest.mark.parametrize("predicted_rewards", [True, False])
 @pytest.mark.parametrize(
     "estimator",
     [
+        pytest.param(None, id="default"),
         pytest.param(ExtraTreesClassifier(n_estimators=10, min_samples_leaf=5), id="trees"),
         pytest.param(GaussianNB(), id="bayes"),
         pytest.param(KNeighborsClassifier(25), id="no weights"),
     ],
 )
-def test_swapping_the_sides_flips_the_answer_of_any_classifier(estimator: Any) -> None:
-    policy = ActionOffsetTree(estimator, inputs="both", random_state=0).fit(**TRAIN.log[:600].arrays())
-    x, a = policy.encoding_.tables(TEST.log.X, TEST.sets)
+def test_swapping_the_sides_flips_the_answer_of_any_classifier(estimator: Any, predicted_rewards: bool) -> None:
+    policy = ActionOffsetTree(estimator, predicted_rewards=predicted_rewards, inputs="both", random_state=0).fit(
+        **TRAIN.log[:600].arrays()
+    )
+    x, own = policy.encoding_.tables(TEST.log.X, TEST.sets)
+    a = policy.core_.inputs(x, own, TEST.sets)
     random = np.random.default_rng(0)
     row = np.arange(200)
     left = TEST.sets.starts[row] + random.integers(0, 3, 200)

@@ -45,9 +45,9 @@ def test_scores_of_one_decision_are_those_of_a_table(catalogue: Any) -> None:
 
 
 @pytest.mark.parametrize("tree", ["seeded", "similar", "given"])
-@pytest.mark.parametrize("heights", ["cumulative", "separate"])
-def test_the_winner_of_one_decision_is_that_of_a_table(catalogue: Any, tree: Any, heights: Any) -> None:
-    policy = ActionOffsetTree(tree=tree, heights=heights, random_state=0).fit(**without_ids(catalogue))
+@pytest.mark.parametrize("settings", [{}, {"heights": "separate"}, {"predicted_rewards": False}])
+def test_the_winner_of_one_decision_is_that_of_a_table(catalogue: Any, tree: Any, settings: dict[str, Any]) -> None:
+    policy = ActionOffsetTree(tree=tree, random_state=0, **settings).fit(**without_ids(catalogue))
     for row in range(20):
         x, features, sets = one_set(catalogue, row)
         assert policy.decide(x, features) == policy.predict(x[np.newaxis], sets)[0]

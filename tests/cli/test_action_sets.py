@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -100,6 +102,36 @@ def test_a_learner_over_labels_takes_the_sets_as_masks(logs: dict[str, list[str]
     assert json.loads(call("evaluate", tmp_path / "p.ot", *logs["ndjson"], "--json"))["constant"]["popular"] is True
 
 
+WITHOUT_PROPENSITY = {
+    "csv": lambda text: pd.read_csv(StringIO(text)).drop(columns="propensity").to_csv(index=False),
+    "ndjson": lambda text: re.sub(r', "propensity": [0-9.]+', "", text),
+    "vw": lambda text: re.sub(r"(?m)^(0:-?[0-9.]+):[0-9.]+ ", r"\1 ", text),
+    "dsjson": lambda text: re.sub(r', "_label_probability": [0-9.]+|, "p": \[[0-9.]+\]', "", text),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_PROPENSITY)
+def test_propensities_that_were_not_recorded_are_estimated(
+    name: str, logs: dict[str, list[str]], tmp_path: Path, call: Any
+) -> None:
+    text = WITHOUT_PROPENSITY[name](Path(logs[name][0]).read_text())
+    assert "propensity" not in text
+    log = [tmp_path / f"log.{name}", *logs[name][1:]]
+    log[0].write_text(text)
+    learn = ["learn", *log, "--learner", "online-action-regression", "--method", "snips", "-o", tmp_path / "p.ot"]
+    assert "propensity" in call(*learn, code=2) or name in ("vw", "dsjson")
+    facts = json.loads(call(*learn, "--propensity-estimated", "--report", tmp_path / "r.html", "--json"))
+    assert facts["propensity"]["estimated"] is True
+    assert facts["propensity"]["log_loss"] == pytest.approx(np.log(4), abs=0.05)  # the log is uniform
+    assert any("propensities were estimated" in text for text in facts["log"]["notes"])
+    assert "propensities were estimated" in (tmp_path / "r.html").read_text()
+    told = json.loads(call("evaluate", tmp_path / "p.ot", *log, "--propensity-estimated", "--json"))
+    truth = json.loads(call("evaluate", tmp_path / "p.ot", *logs[name], "--json"))
+    assert told["estimate"]["value"] == pytest.approx(truth["estimate"]["value"], abs=0.05)
+    compared = json.loads(call("compare", *log[:1], tmp_path / "p.ot", "--propensity-estimated", "--json", *log[1:]))
+    assert compared[0]["estimate"]["value"] == told["estimate"]["value"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -127,7 +159,7 @@ def test_wrong_rows_are_named(change: Any, message: str, logs: dict[str, list[st
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--learner", "action-regression", "--propensity-estimated"], "is for logs of labels"),
+        (["--propensity-estimated", "--propensity", "propensity"], "not both"),
         (["--learner", "action-regression", "--distill"], "leave it out for a log with action sets"),
         (["--learner", "online", "--eligible", "eligible"], "use online-action-regression"),
         (["--eligible", "nowhere"], "has no column 'nowhere'"),

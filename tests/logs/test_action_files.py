@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,20 @@ def test_decision_service_logs_have_the_features_of_their_actions(tmp_path: Path
     )
 
 
+def test_parts_of_one_action_have_names_that_do_not_depend_on_their_number(tmp_path: Path) -> None:
+    parts: Any = [{"price": 3}, {"new": 1}]
+    lines = [
+        ds_line(1, c={"User": {"age": 25}, "_multi": [{"_tag": "x", "j": parts}, {"_tag": "y", "j": parts[:1]}]}),
+        # Of two that have a feature of the same name, each keeps its place.
+        ds_line(2, c={"_multi": [{"_tag": "x", "j": [*parts, {"new": 2}]}, {"_tag": "y", "j": []}]}),
+    ]  # fmt: skip
+    log = LoggedData.read(write(tmp_path, "log.dsjson", "\n".join(map(json.dumps, lines))), action_sets=True)
+    assert log.action_sets is not None
+    pairs: Any = log.action_sets.pairs
+    assert list(pairs.columns) == ["j.price", "j.new", "j.0.price", "j.1.new", "j.2.new"]
+    assert pairs["j.price"].tolist()[:2] == [3, 3]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -203,6 +218,9 @@ def test_csv_comes_with_a_second_table_and_columns_of_pairs(tmp_path: Path) -> N
     assert pairs["near"].tolist() == [0.1, 0.2, 0.5, 0.6]
     assert list(log.action_sets.items.columns) == ["price", "kind"]  # type: ignore[union-attr]
     OnlineActionRegression().fit(**log.arrays())
+    indexed = read_csv(tmp_path, items=pd.read_csv(StringIO(ITEMS)).to_csv())  # pandas writes an index without a name
+    assert list(indexed.action_sets.items.columns) == ["price", "kind"]  # type: ignore[union-attr]
+    assert any("without a name" in note for note in indexed.notes)
     everything = read_csv(tmp_path, eligible=None, features=["age"])
     assert list(everything.action_sets or []) == [[1, 2, 3]] * 2
 

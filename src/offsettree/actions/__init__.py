@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
+    from offsettree.actions.conditional_logit import ConditionalLogit, log_shares
     from offsettree.actions.eligible import labels_of, without
     from offsettree.actions.labelled import LabelledActions
     from offsettree.actions.offset_tree import ActionOffsetTree
@@ -19,6 +20,7 @@ __all__ = [
     "ActionOffsetTree",
     "ActionPolicy",
     "ActionRegression",
+    "ConditionalLogit",
     "LabelledActions",
     "OnlineActionOffsetTree",
     "OnlineActionRegression",
@@ -27,6 +29,7 @@ __all__ = [
     "SavedActionRegression",
     "describe_core",
     "labels_of",
+    "log_shares",
     "read_core",
     "without",
 ]
@@ -34,6 +37,7 @@ __all__ = [
 __getattr__ = names_on_demand(
     __name__,
     {
+        "conditional_logit": ("ConditionalLogit", "log_shares"),
         "eligible": ("labels_of", "without"),
         "labelled": ("LabelledActions",),
         "offset_tree": ("ActionOffsetTree",),

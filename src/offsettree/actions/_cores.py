@@ -12,6 +12,7 @@ from offsettree.actions._contest_models import ContestModel, linear_of, read_con
 from offsettree.actions._encoding import LARGEST, ActionEncoding, n_products, row_blocks, some_rows
 from offsettree.actions._id_model import IdModel
 from offsettree.actions._pair_scores import BoostedPairs, PairScores, read_pair_scores, stack_products
+from offsettree.actions._reward_column import RewardColumn
 from offsettree.actions._tournament import Contests, leaves_in_order, play, seeded_of_one, seeded_order
 from offsettree.logs import ActionSets
 from offsettree.models import Part, must_hold
@@ -123,12 +124,21 @@ class TreeOrder:
 
 
 class PairTournament:
-    """A tree over each row's actions, and a model of contests per height above the leaves."""
+    """A tree over each row's actions, and a model of contests per height above the leaves.
+
+    With `rewards`, what these predict is a feature of actions in contests, beside their own.
+    """
 
     kind: ClassVar[str] = "action offset tree"
 
-    def __init__(self, encoding: ActionEncoding, order: TreeOrder, contests: list[ContestModel]) -> None:
-        self.encoding, self.order, self.contests = encoding, order, contests
+    def __init__(
+        self,
+        encoding: ActionEncoding,
+        order: TreeOrder,
+        contests: list[ContestModel],
+        rewards: RewardColumn | None = None,
+    ) -> None:
+        self.encoding, self.order, self.contests, self.rewards = encoding, order, contests, rewards
 
     def choose(self, X: Features, sets: ActionSets) -> NDArray[np.intp]:
         """Return the pair chosen for each row."""
@@ -148,21 +158,46 @@ class PairTournament:
             plain, scales = self.encoding.arrays_of_one(x, actions), self.encoding.scales
             row, a, labels = self.encoding.numbers_of_one(x, actions) if plain is None else (*plain, None)
             order = self.order.of_one(labels, a, scales)
+            if order is not None and self.rewards is not None:
+                a, scales = self._with_rewards(row, a, scales)
             if order is not None and (place := play_one(row, a, scales, LARGEST, stack, *order)) >= 0:
                 return place, labels
         row, a, labels = self.encoding.of_one(x, actions)
         sets = ActionSets([list(range(len(a))) if labels is None else labels])
         return int(self._winners(row, a, sets)[0]), labels
 
+    def inputs(self, x: Matrix, a: Matrix, sets: ActionSets) -> Matrix:
+        """Return what contests know of each pair: its features, and the predicted reward if that is one of them."""
+        if self.rewards is None:
+            return a
+        return self.rewards.add_to(x, a, np.repeat(np.arange(len(sets)), sets.sizes))
+
+    def _with_rewards(self, row: Matrix, a: Matrix, scales: Any) -> tuple[Matrix, Any]:
+        """Return one row's actions with the predicted rewards, and the scales of all; NaN where one must be refused."""
+        assert self.rewards is not None  # noqa: S101 - asked for only where there are some
+        if "_scales" not in self.__dict__:
+            ends = ([self.rewards.mean], [self.rewards.spread])
+            self._scales = *scales[:2], *map(np.append, scales[2:], ends)
+        found = self.rewards.scores.scores_of_one(row, a, scales, LARGEST)
+        wide = np.full((len(a), a.shape[1] + 1), np.nan)
+        wide[:, :-1] = a
+        if found is not None:
+            wide[:, -1] = found
+        return wide, self._scales
+
     def _stack(self) -> Any:
         """Return the weights of all heights as one, if contests are linear; made once."""
         if "_stacked" not in self.__dict__:
             linear = [linear_of(each) for each in self.contests]
-            self._stacked = stack_products(linear, self.encoding.x.n_columns, self.encoding.n_a)
+            self._stacked = stack_products(linear, self.encoding.x.n_columns, self._n_a)
         return self._stacked
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_stacked"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_stacked", "_scales")}
+
+    @property
+    def _n_a(self) -> int:
+        return self.encoding.n_a + (self.rewards is not None)
 
     def left_wins(self, height: int, x: Matrix, a: Matrix, ids: NDArray[Any], contests: Contests) -> NDArray[np.bool_]:
         """Return whether the left one wins, the smaller id at a tie; above the heights learned, by the last."""
@@ -173,14 +208,21 @@ class PairTournament:
         return np.where(margin == 0, tie, margin > 0)
 
     def _winners(self, x: Matrix, a: Matrix, sets: ActionSets) -> NDArray[np.intp]:
+        inputs = self.inputs(x, a, sets)
+
         def decide(height: int, contests: Contests) -> NDArray[np.bool_]:
-            return self.left_wins(height, x, a, sets.ids, contests)
+            return self.left_wins(height, x, inputs, sets.ids, contests)
 
         return play(self.order.leaves(sets, a), sets.starts, decide)
 
     def settings(self) -> dict[str, Any]:
         """Return what the manifest says of it, besides its kind."""
-        return {"tree": self.order.tree, "seed": self.order.seed, "heights": len(self.contests)}
+        return {
+            "tree": self.order.tree,
+            "seed": self.order.seed,
+            "heights": len(self.contests),
+            "of_rewards": self.rewards is not None,
+        }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what is written, by name."""
@@ -188,7 +230,9 @@ class PairTournament:
 
     def parts(self) -> dict[str, Any]:
         """Return what is within."""
-        return {"encoding": self.encoding, **({"contests": self.contests} if self.contests else {})}
+        parts: dict[str, Any] = {"encoding": self.encoding}
+        parts |= {"contests": self.contests} if self.contests else {}
+        return parts if self.rewards is None else parts | {"rewards": self.rewards}
 
     @classmethod
     def read(cls, part: Part) -> Self:
@@ -200,4 +244,6 @@ class PairTournament:
         )
         given = part.parts("contests") if part.integer("heights", 0, MOST_HEIGHTS) else []
         must_hold(len(given) <= MOST_HEIGHTS, f"{part.where}.contests", f"at most {MOST_HEIGHTS} heights")
-        return cls(encoding, order, [read_contest(each, n_x, n_a) for each in given])
+        rewards = RewardColumn.read(part.part("rewards"), n_x, n_a) if part.truth("of_rewards") else None
+        n_inputs = n_a + (rewards is not None)
+        return cls(encoding, order, [read_contest(each, n_x, n_inputs) for each in given], rewards)

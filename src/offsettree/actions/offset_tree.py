@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from offsettree._features import Features
 from offsettree._validation import as_random_state
 from offsettree.actions._contest import ContestLearner
-from offsettree.actions._contest_offsets import offset_of
 from offsettree.actions._cores import TREES, PairTournament, TreeOrder
 from offsettree.actions._encoding import ActionEncoding
+from offsettree.actions._reward_column import learn_rewards, offset_of
 from offsettree.actions._tournament import climb
 from offsettree.actions.base import BaseActionPolicy
 from offsettree.actions.policy import ActionLog, check_choice
@@ -34,6 +34,9 @@ class ActionOffsetTree(BaseActionPolicy):
     ----------
     estimator : classifier, optional
         Decides contests. By default logistic regression without an intercept on differences of products of features.
+    predicted_rewards : bool, default=True
+        Whether the reward that the default regression of `ActionRegression` predicts for an action is a feature of it
+        in contests, beside its own. In training it is predicted by models of other rows.
     inputs : {"difference", "both"}, default="difference"
         What a classifier sees: the features of the left action and their products with those of the context minus
         those of the right action; or the context and both actions as well, for learners that are not linear.
@@ -45,9 +48,8 @@ class ActionOffsetTree(BaseActionPolicy):
         halve in number with every height.
     offset : float, "mean" or "predicted", default="predicted"
         Rewards above it, on the scale of 0 to 1, speak for the action taken, those below for the other one. The paper's
-        is 0.5; "mean" is that of the log. "predicted" lies between the rewards of the two that meet, as a ridge
-        regression on other rows predicts them: what speaks for either side is then much the same, which leaves less to
-        chance.
+        is 0.5; "mean" is that of the log. "predicted" lies between the rewards of the two that meet, as a regression on
+        other rows predicts them: what speaks for either side is then much the same, which leaves less to chance.
     reward_range : (float, float), default=(0.0, 1.0)
         Smallest and largest possible reward.
     random_state : int, RandomState instance or None, default=None
@@ -80,6 +82,7 @@ class ActionOffsetTree(BaseActionPolicy):
         self,
         estimator: Any = None,
         *,
+        predicted_rewards: bool = True,
         inputs: Literal["difference", "both"] = "difference",
         tree: Literal["seeded", "similar", "given"] = "seeded",
         heights: Literal["cumulative", "separate"] = "cumulative",
@@ -88,6 +91,7 @@ class ActionOffsetTree(BaseActionPolicy):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
+        self.predicted_rewards = predicted_rewards
         self.inputs = inputs
         self.tree = tree
         self.heights = heights
@@ -103,9 +107,12 @@ class ActionOffsetTree(BaseActionPolicy):
         encoding = ActionEncoding.learn(log.X, log.sets, log.pair)
         x, a = encoding.tables(log.X, log.sets)
         order = TreeOrder(self.tree, seed, np.linalg.svd(a[log.pair], full_matrices=False)[2][0])
-        offset = offset_of(self.offset, log, x, a, seed)
+        is_asked = self.predicted_rewards or (isinstance(self.offset, str) and self.offset == "predicted")
+        column, predicted = (is_asked and learn_rewards(log, x, a, seed)) or (None, None)
+        offset = offset_of(self.offset, log, predicted)
         learner = ContestLearner(self.estimator, self.inputs, cumulative=cumulative, seed=seed)
-        core = PairTournament(encoding, order, learner.models)
+        core = PairTournament(encoding, order, learner.models, column if self.predicted_rewards else None)
+        inputs = a if core.rewards is None or predicted is None else core.rewards.beside(a, predicted)
         climb(
             order.leaves(log.sets, a),
             log.sets.starts,
@@ -113,8 +120,8 @@ class ActionOffsetTree(BaseActionPolicy):
             log.scaled,
             log.propensity,
             offset,
-            lambda height, contests, is_left, weight: learner.learn(x, a, contests, is_left, weight),
-            lambda height, contests: core.left_wins(height, x, a, log.sets.ids, contests),
+            lambda height, contests, is_left, weight: learner.learn(x, inputs, contests, is_left, weight),
+            lambda height, contests: core.left_wins(height, x, inputs, log.sets.ids, contests),
         )
         self.core_, self.encoding_ = core, encoding
         self.estimators_, self.n_rows_ = learner.estimators, learner.n_rows

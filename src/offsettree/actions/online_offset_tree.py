@@ -34,7 +34,7 @@ class OnlineActionOffsetTree(HashedActionPolicy):
 
     Parameters
     ----------
-    learning_rate : float, default=0.3
+    learning_rate : float, default=0.1
         The size of steps. Each weight's own rate falls with the sum of its squared gradients (AdaGrad).
     interactions : {"all", "context-action"}, default="all"
         Which products of two features are features: of context and action, or also of two of the action.
@@ -84,7 +84,7 @@ class OnlineActionOffsetTree(HashedActionPolicy):
     def __init__(
         self,
         *,
-        learning_rate: float = 0.3,
+        learning_rate: float = 0.1,
         interactions: Interactions = "all",
         heights: Literal["shared", "separate"] = "shared",
         id_effects: bool = True,

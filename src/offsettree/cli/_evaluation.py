@@ -21,7 +21,7 @@ from offsettree.cli._row_encoder import encoder_for
 from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate, estimate_propensity, evaluate
 from offsettree.evaluation.parts import MODEL_METHODS, diagnostics
-from offsettree.exceptions import ActionError, OffsetTreeWarning, ParameterError
+from offsettree.exceptions import ActionError, OffsetTreeWarning
 from offsettree.facts import Facts, SourceFacts
 from offsettree.learners import make_learner
 from offsettree.logs import LogColumns, LoggedData, read_columns
@@ -35,6 +35,7 @@ from offsettree.workflow.comparison import (
 from offsettree.workflow.facts import propensity_note
 from offsettree.workflow.holdout import group_codes
 from offsettree.workflow.leaks import find_leaks
+from offsettree.workflow.learning_over_sets import with_estimated_propensity
 from offsettree.workflow.set_facts import popular_of
 
 ROLES = ("action", "reward", "propensity")
@@ -129,8 +130,6 @@ def _among_sets(
     name: str, policy: Any, known: SourceFacts, sets: dict[str, Any], options: argparse.Namespace
 ) -> Contender:
     """Read a log with action sets, as the policy was learned from, and let the policy decide among them."""
-    if options.propensity_estimated:
-        raise ParameterError("--propensity-estimated is for logs of labels: leave it out for a log with action sets.")
     beside = [] if options.group is None else [options.group]
     over_sets = policy_takes_sets(policy)
     features = known.features if over_sets else policy.encoder.names_in if policy.encoder is not None else None
@@ -140,16 +139,22 @@ def _among_sets(
     more: dict[str, Any] = (
         {} if known.sets is None or not over_sets else {"action_features": known.sets.pair_features or None}
     )
-    scan = LoggedData.scan(options.log, action_sets=True, **columns, **sets, beside=beside, **more)
-    found = scan.columns()
+    if options.propensity_estimated:
+        columns["propensity"] = None
+        more["without_propensity"] = True
+    found = LoggedData.scan(options.log, action_sets=True, **columns, **sets, beside=beside, **more).columns()
+    log, notes, warned = found.log, [], []
+    if options.propensity_estimated:
+        log, estimated = with_estimated_propensity(found.log, options.seed)
+        notes, warned = [propensity_note(estimated)], [*estimated.warnings]
     decider: Any = policy if over_sets else LabelledActions.of(policy)
     group = None
     if options.group is not None:
-        group = group_codes(found.beside[options.group], len(found.log), f"column {options.group!r}")
-    doubts = find_leaks(found.log.X, found.log.action, found.log.reward)
-    decisions = decider.predict(found.log.X, found.log.action_sets)
-    doubts += diagnostics.of_training_rows(policy, found.log.X, found.log.reward) or _same_rows(found.log, known)
-    return Contender(name, policy, decisions, found.log, [], doubts, group)
+        group = group_codes(found.beside[options.group], len(log), f"column {options.group!r}")
+    doubts = find_leaks(log.X, log.action, log.reward)
+    decisions = decider.predict(log.X, log.action_sets)
+    doubts += diagnostics.of_training_rows(policy, log.X, log.reward) or _same_rows(log, known)
+    return Contender(name, policy, decisions, log, notes, [*doubts, *warned], group)
 
 
 def _same_rows(log: LoggedData, known: SourceFacts) -> list[str]:

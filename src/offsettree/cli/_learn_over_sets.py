@@ -20,15 +20,11 @@ def learn_over_sets(
     from offsettree.workflow import facts_over_sets
     from offsettree.workflow import learn_over_sets as learn
 
-    if options.propensity_estimated:
-        raise ParameterError(
-            "--propensity-estimated is for logs of labels: here the propensity of the action taken, among those that "
-            "were eligible, must be in the log. Where each was equally likely it is 1 / their number."
-        )
     if options.distill:
         raise ParameterError("--distill makes a tree over labels: leave it out for a log with action sets.")
     beside = [name for name in (options.split_by_time, options.group) if name is not None]
-    found = read_sets(options.log, arguments, options, beside=beside)
+    estimated = options.propensity_estimated
+    found = read_sets(options.log, arguments, options, beside=beside, without_propensity=estimated)
     learned = learn(
         found.log,
         learner=options.learner,
@@ -39,6 +35,7 @@ def learn_over_sets(
         split_by_time=found.beside.get(options.split_by_time),
         group=found.beside.get(options.group),
         refit=options.refit,
+        estimated_propensity=estimated,
         reward_range=None if options.reward_range is None else tuple(options.reward_range),
         method=options.method,
         interval=options.interval,

@@ -19,9 +19,11 @@ from offsettree._labels import check_actions, encode_actions, find_actions
 from offsettree._sparse import as_csr
 from offsettree._traits import check_learner
 from offsettree._validation import as_random_state, is_number
+from offsettree.actions.policy import check_sets
+from offsettree.evaluation._propensity_among import chances_among
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import NominalEncoder
-from offsettree.logs import Columns, judge_columns
+from offsettree.logs import ActionSets, Columns, judge_columns
 
 __all__ = ["PropensityEstimate", "estimate_propensity"]
 
@@ -89,6 +91,7 @@ def estimate_propensity(
     calibrate: bool = True,
     clip: float | None = None,
     actions: ArrayLike | None = None,
+    action_sets: ActionSets | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> PropensityEstimate:
     """Estimate the probability with which the logging policy took each row's action.
@@ -100,16 +103,20 @@ def estimate_propensity(
     action : array of shape (n_rows,)
         The logged actions.
     estimator : classifier with predict_proba, optional
-        Predicts actions. By default logistic regression on standardised features.
+        Predicts actions. By default logistic regression on standardised features. With action sets it must be left
+        out: the model is a conditional logit over the features of context and action.
     n_folds : int, default=5
         Cross-fitting: no row's propensity comes from a model that learned from the row.
     calibrate : bool, default=True
-        Calibrate the probabilities by vector scaling of their logarithms, fitted out of fold.
+        Calibrate the probabilities by vector scaling of their logarithms, fitted out of fold; with action sets by one
+        scale, and a share of uniform choice.
     clip : float, optional
-        The smallest propensity, at most 1 / n_actions. By default 5 / (sqrt(n_rows) log(n_rows)) (Gruber and others,
-        2022), and at most half of 1 / n_actions.
+        The smallest propensity, at most 1 / n_actions, with action sets the size of the largest. By default
+        5 / (sqrt(n_rows) log(n_rows)) (Gruber and others, 2022), and at most half of 1 / n_actions.
     actions : array of shape (n_actions,), optional
         All action labels; by default those of the log.
+    action_sets : ActionSets, optional
+        The eligible actions of each row, where they differ or have features.
     random_state : int, RandomState instance or None, default=None
         Draws the folds.
 
@@ -136,12 +143,13 @@ def estimate_propensity(
     n_rows = count_rows(X)
     if n_rows == 0:
         raise LogError("the log is empty: X has no rows to estimate propensities from.")
+    if action_sets is not None:
+        return _estimate_among(X, action, estimator, n_folds, calibrate, clip, actions, action_sets, random_state)
     judged = isinstance(action, Columns)
     labels = judge_columns(n_rows, action, None, None).action if judged else check_actions(action, n_rows)
     space = find_actions(labels, actions)
     logged = encode_actions(labels, space)
-    if not (isinstance(n_folds, int | np.integer) and 2 <= n_folds <= n_rows):
-        raise ParameterError(f"n_folds must be a whole number from 2 to the number of rows; got {n_folds!r}.")
+    _check_folds(n_folds, n_rows)
     least = _least(clip, n_rows, len(space))
     model = _default_classifier(X) if estimator is None else estimator
     check_learner(model, "classifier", "estimator")
@@ -153,13 +161,52 @@ def estimate_propensity(
     logs = np.log(_out_of_fold(model, X, logged, frequency, n_folds, random))
     if calibrate:
         logs = _calibrated(logs, logged, random)
-    chance = np.exp(logs)
-    raw = chance[np.arange(n_rows), logged]
+    constant = float(-(frequency[count > 0] * np.log(frequency[count > 0])).sum())
+    taken = np.arange(n_rows) * len(space) + logged
+    return _estimated(np.exp(logs).ravel(), taken, space, least, constant)
+
+
+def _estimate_among(
+    X: Features,
+    action: Any,
+    estimator: Any,
+    n_folds: Any,
+    calibrate: bool,
+    clip: float | None,
+    actions: Any,
+    action_sets: Any,
+    random_state: Any,
+) -> PropensityEstimate:
+    """Estimate the probability with which each row's action was taken among its eligible ones."""
+    n_rows = check_sets(X, action_sets)
+    for name, value in (("estimator", estimator), ("actions", actions)):
+        if value is not None:
+            raise ParameterError(
+                f"{name} must be left out with action_sets, whose actions are predicted by a conditional logit over "
+                f"their features; got {value!r:.60}."
+            )
+    pair = action_sets.find(action.action if isinstance(action, Columns) else action)
+    _check_folds(n_folds, n_rows)
+    least = _least(clip, n_rows, int(action_sets.sizes.max()))
+    random = as_random_state(random_state)
+    chance, frequency = chances_among(X, action_sets, pair, int(n_folds), random, calibrate=calibrate)
+    return _estimated(chance, pair, np.unique(action_sets.ids), least, float(-np.log(frequency).mean()))
+
+
+def _check_folds(n_folds: Any, n_rows: int) -> None:
+    if not (isinstance(n_folds, int | np.integer) and 2 <= n_folds <= n_rows):
+        raise ParameterError(f"n_folds must be a whole number from 2 to the number of rows; got {n_folds!r}.")
+
+
+def _estimated(
+    chance: NDArray[np.float64], taken: NDArray[np.intp], space: NDArray[Any], least: float, constant: float
+) -> PropensityEstimate:
+    """Return the propensities of the actions taken, out of the probabilities of all, with the report."""
+    raw = chance[taken]
     propensity = np.maximum(raw, least)
     n_clipped = int((raw < least).sum())
     loss = float(-np.log(raw).mean())
-    constant = float(-(frequency[count > 0] * np.log(frequency[count > 0])).sum())
-    table = _calibration(chance, logged)
+    table = _calibration(chance, taken)
     found = _warnings(propensity, n_clipped, least, loss, constant)
     return PropensityEstimate(propensity, space, least, n_clipped, loss, constant, table, found)
 
@@ -240,13 +287,12 @@ def _calibrated(
     return np.asarray(log_softmax(best.x[0] * logs + best.x[1:], axis=1))
 
 
-def _calibration(chance: NDArray[np.float64], logged: NDArray[np.intp]) -> NDArray[np.float64]:
+def _calibration(chance: NDArray[np.float64], taken: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return mean prediction, share taken and number of predictions, by deciles of all predictions."""
-    taken = np.zeros(chance.shape, dtype=bool)
-    taken[np.arange(len(logged)), logged] = True
-    order = np.argsort(chance, axis=None)
-    groups = [group for group in np.array_split(order, N_BINS) if len(group)]
-    return np.array([(chance.ravel()[g].mean(), taken.ravel()[g].mean(), len(g)) for g in groups])
+    is_taken = np.zeros(len(chance), dtype=bool)
+    is_taken[taken] = True
+    groups = [group for group in np.array_split(np.argsort(chance), N_BINS) if len(group)]
+    return np.array([(chance[g].mean(), is_taken[g].mean(), len(g)) for g in groups])
 
 
 def _warnings(

@@ -33,10 +33,13 @@ class Decision:
     propensity: float
 
 
-def vw_decisions(source: Source, encoding: str, *, labelled: bool = True) -> Iterator[Decision]:
+def vw_decisions(
+    source: Source, encoding: str, *, labelled: bool = True, with_propensity: bool = True
+) -> Iterator[Decision]:
     """Read lines as ``vw --cb_adf`` does: an optional shared line, a line per action, an empty line at the end.
 
-    Unless `labelled`, decisions are to be taken: labels that are there are passed over.
+    Unless `labelled`, decisions are to be taken: labels that are there are passed over. Unless `with_propensity`, the
+    probabilities of actions taken are passed over, and need not be there.
     """
     lines: list[str] = []
     row, first = 0, 1
@@ -56,13 +59,13 @@ def vw_decisions(source: Source, encoding: str, *, labelled: bool = True) -> Ite
                 first = row if not lines else first
                 lines.append(line)
             elif lines:
-                yield _vw_decision(lines, first, source, labelled=labelled)
+                yield _vw_decision(lines, first, source, labelled=labelled, with_propensity=with_propensity)
                 lines = []
     if lines:
-        yield _vw_decision(lines, first, source, labelled=labelled)
+        yield _vw_decision(lines, first, source, labelled=labelled, with_propensity=with_propensity)
 
 
-def _vw_decision(lines: list[str], first: int, source: Source, *, labelled: bool) -> Decision:
+def _vw_decision(lines: list[str], first: int, source: Source, *, labelled: bool, with_propensity: bool) -> Decision:
     try:
         context: Features = {}
         if lines[0].split("|", 1)[0].split()[:1] == ["shared"]:
@@ -70,7 +73,7 @@ def _vw_decision(lines: list[str], first: int, source: Source, *, labelled: bool
         if not lines:
             raise ValueError("it has a shared line but no action")  # noqa: TRY301 - one way for all that is wrong
         actions = [features_in(_after_bar(line)) for line in lines]
-        labels = [_vw_label(line) for line in lines]
+        labels = [_vw_label(line, with_propensity=with_propensity) for line in lines]
         tags = [tag for _, tag in labels]
         ids = _different(tags, "tag") if all(tags) else None
         taken = [place for place, (label, _) in enumerate(labels) if label is not None]
@@ -105,7 +108,7 @@ def _after_bar(line: str) -> str:
     return rest
 
 
-def _vw_label(line: str) -> tuple[tuple[float, float] | None, str]:
+def _vw_label(line: str, *, with_propensity: bool) -> tuple[tuple[float, float] | None, str]:
     """Return cost and propensity, if the line has them, and the tag."""
     head = line.partition("|")[0]
     words = head.split()
@@ -117,15 +120,18 @@ def _vw_label(line: str) -> tuple[tuple[float, float] | None, str]:
     if words[0] == "shared":
         raise ValueError("a shared line is not the first")
     parts = words[0].split(":")
-    if len(words) > 1 or len(parts) != 3:
+    if len(words) > 1 or len(parts) not in ((3,) if with_propensity else (2, 3)):
         raise ValueError(f"a label must be action:cost:probability; it is {' '.join(words)!r:.60}")
-    return (number_in(parts[1]), number_in(parts[2])), tag
+    return (number_in(parts[1]), number_in(parts[2]) if with_propensity else 1.0), tag
 
 
-def dsjson_decisions(source: Source, encoding: str, *, labelled: bool = True) -> Iterator[Decision]:
+def dsjson_decisions(
+    source: Source, encoding: str, *, labelled: bool = True, with_propensity: bool = True
+) -> Iterator[Decision]:
     """Read decision service logs; lines without a decision are skipped, and those not to be learned from.
 
-    Unless `labelled`, decisions are to be taken: labels that are there are passed over.
+    Unless `labelled`, decisions are to be taken: labels that are there are passed over. Unless `with_propensity`, the
+    probabilities of actions taken are passed over, and need not be there.
     """
     row = 0
     for block in line_blocks(source, encoding):
@@ -134,14 +140,14 @@ def dsjson_decisions(source: Source, encoding: str, *, labelled: bool = True) ->
             if not isinstance(line.get("c"), dict) or (labelled and line.get("_skipLearn") is True):
                 continue
             try:
-                yield _ds_decision(line, row, labelled=labelled)
+                yield _ds_decision(line, row, labelled=labelled, with_propensity=with_propensity)
             except ValueError as error:
                 raise LogError(
                     f"a decision must be as decision services log it; row {row} of {source}: {error}"
                 ) from None
 
 
-def _ds_decision(line: dict[str, Any], row: int, *, labelled: bool) -> Decision:
+def _ds_decision(line: dict[str, Any], row: int, *, labelled: bool, with_propensity: bool) -> Decision:
     context, listed = line["c"], line["c"].get("_multi")
     if not isinstance(listed, list) or not listed or not all(isinstance(each, dict) for each in listed):
         raise ValueError("c._multi must list the features of every eligible action; it has none.")
@@ -156,7 +162,11 @@ def _ds_decision(line: dict[str, Any], row: int, *, labelled: bool) -> Decision:
     if type(number) is not int or not 1 <= number <= len(listed):
         raise ValueError(f"_label_Action must be one of the {len(listed)} actions in c._multi; it is {number!r:.60}.")
     cost = number_of(line.get("_label_cost"), "_label_cost")
-    propensity = number_of(line.get("_label_probability", first_of(line.get("p"))), "_label_probability")
+    propensity = 1.0 if not with_propensity else _probability_of(line)
     if cost is None or propensity is None:
         raise ValueError(f"{'_label_cost' if cost is None else '_label_probability'} is missing.")
     return Decision(row, *features, known, number - 1, cost, propensity)
+
+
+def _probability_of(line: dict[str, Any]) -> float | None:
+    return number_of(line.get("_label_probability", first_of(line.get("p"))), "_label_probability")

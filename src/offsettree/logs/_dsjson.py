@@ -113,13 +113,22 @@ def _walk(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
             if not key.startswith("_"):
                 yield from _walk(inner, (*keys, key))
     elif isinstance(value, list):
+        is_one = len(value) == 1 or _has_parts_of_one(value)
         for place, inner in enumerate(value):
             if isinstance(inner, str):  # a list of words becomes one-hot features
                 yield (*keys[:-1], f"{keys[-1]}={inner}"), 1.0
             else:
-                yield from _walk(inner, keys if len(value) == 1 else (*keys, str(place)))
+                yield from _walk(inner, keys if is_one else (*keys, str(place)))
     elif isinstance(value, str):
         if value:
             yield keys, value
     elif value is not None:
         yield keys, _finite(value, ".".join(keys))
+
+
+def _has_parts_of_one(listed: list[Any]) -> bool:
+    """Return whether a list has objects of different names: Personalizer's features of one action, in several parts."""
+    if not all(isinstance(each, dict) for each in listed):
+        return False
+    names = [name for each in listed for name in each]
+    return len(set(names)) == len(names)

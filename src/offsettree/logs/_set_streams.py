@@ -35,6 +35,8 @@ class SetStream:
         The columns to make of contexts and of actions; by default all names of a block.
     labelled : bool, default=True
         Whether decisions were taken; else they are to be.
+    with_propensity : bool, default=True
+        Whether the probabilities of the actions taken are read; else all are 1, until they are estimated.
     """
 
     def __init__(
@@ -44,8 +46,9 @@ class SetStream:
         features: Sequence[str] | None = None,
         action_features: Sequence[str] | None = None,
         labelled: bool = True,
+        with_propensity: bool = True,
     ) -> None:
-        self.reader, self.labelled = reader, labelled
+        self.reader, self.labelled, self.with_propensity = reader, labelled, with_propensity
         self.is_vw = isinstance(reader, VwReader)
         self.features, self.action_features = features, action_features
         self.has_ids: bool | None = None  # of the first decision; all must be alike
@@ -66,7 +69,8 @@ class SetStream:
     def _decisions(self) -> Iterator[tuple[str, Decision]]:
         read = vw_decisions if self.is_vw else dsjson_decisions
         for source in self.reader.sources:
-            for each in read(source, self.reader.options.encoding, labelled=self.labelled):
+            options = {"labelled": self.labelled, "with_propensity": self.with_propensity}
+            for each in read(source, self.reader.options.encoding, **options):
                 yield str(source), each
 
     def _block(self, block: list[tuple[str, Decision]]) -> SetBlock:

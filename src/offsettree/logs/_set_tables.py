@@ -61,7 +61,10 @@ class ActionTable:
                 f"every row of {where} must have its {item_id!r}; row {int(missing.argmax()) + 1} has none "
                 f"({counted(missing.sum(), 'row')} in all). Drop such rows, or name the action."
             )
-        features = items.drop(columns=[item_id, *([since] if since else [])])
+        unnamed = [name for name in items.columns if not str(name).strip()]  # such as an index that pandas wrote
+        note = f"A column of {where} without a name, such as an index of rows, was left out."
+        self.notes = (note,) if unnamed else ()
+        features = items.drop(columns=[item_id, *([since] if since else []), *unnamed])
         self.ids: NDArray[Any] = items[item_id].to_numpy()
         self.features = features if len(features.columns) else None
         self.since = None if since is None else _times(items[since], since, lambda row: f"row {row + 1} of {where}")
@@ -141,7 +144,8 @@ class SetTables:
     @property
     def notes(self) -> tuple[str, ...]:
         """Guesses and columns left out."""
-        return () if self.file is None else self.file.notes
+        own = () if self.table is None else self.table.notes
+        return own if self.file is None else (*self.file.notes, *own)
 
     def blocks(self, n_rows: int | None) -> Iterator[SetBlock]:
         """Yield blocks of so many rows; None is one block of all."""

@@ -67,7 +67,8 @@ class ActionLogScan:
     of : type
         The class of the chunks; `LoggedData.scan` gives its own.
     **arguments : Any
-        As `LoggedData.read` takes them: action, reward, propensity, features, format, cost and options of reading.
+        As `LoggedData.read` takes them: action, reward, propensity, features, format, cost and options of reading. With
+        ``without_propensity=True`` propensities are not read and all are 1, until they are estimated.
 
     Attributes
     ----------
@@ -180,7 +181,13 @@ def _open(
                 Parameter("items", option="actions"), " and ", Parameter("pair_columns"), ".",
             )  # fmt: skip
         refuse_beside([name for name in (*beside, time) if name], reader)
-        return SetStream(reader, features=features, action_features=action_features, labelled=labelled)
+        return SetStream(
+            reader,
+            features=features,
+            action_features=action_features,
+            labelled=labelled,
+            with_propensity=not arguments.get("without_propensity", False),
+        )
     from offsettree.logs._set_tables import ActionTable, SetTables, needs_eligible
 
     if eligible is None and items is None:

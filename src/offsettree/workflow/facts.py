@@ -49,6 +49,7 @@ __all__ = [
     "learned_facts",
     "outcome_facts",
     "policy_facts",
+    "propensity_facts",
     "propensity_note",
     "tree_facts",
     "versions",
@@ -105,7 +106,7 @@ def learned_facts(
             features=_feature_names(learned),
             actions=_action_facts(learned),
         ),
-        propensity=None if learned.propensity is None else _propensity_facts(learned.propensity),
+        propensity=None if learned.propensity is None else propensity_facts(learned.propensity),
         policy=policy_facts(
             policy,
             name=name if learned.teacher is None else f"offset tree distilled from {name}",
@@ -201,7 +202,8 @@ def propensity_note(found: PropensityEstimate) -> str:
     )
 
 
-def _propensity_facts(found: PropensityEstimate) -> PropensityFacts:
+def propensity_facts(found: PropensityEstimate) -> PropensityFacts:
+    """Return the report on estimated propensities as a record."""
     return PropensityFacts(
         estimated=True,
         log_loss=found.log_loss,

@@ -10,7 +10,9 @@ from sklearn.base import clone
 
 from offsettree._features import is_sparse
 from offsettree._messages import Parameter
+from offsettree._progress import Progress
 from offsettree.actions import ActionPolicy, LabelledActions, PopularAction
+from offsettree.evaluation import PropensityEstimate, estimate_propensity
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.logs import ActionSets, LoggedData
 from offsettree.registry import POLICIES
@@ -22,7 +24,7 @@ from offsettree.workflow.learned import Learned
 from offsettree.workflow.learners import make_policy
 from offsettree.workflow.learning import check_settings, fit_policy, range_of
 
-__all__ = ["has_features", "is_stable", "learn_over_sets"]
+__all__ = ["has_features", "is_stable", "learn_over_sets", "with_estimated_propensity"]
 
 MOST_PAIRS_FOR_MODELS = 2_000_000  # beyond so many held-out pairs, reward models cost much time
 MOST_LABELS = 200
@@ -43,6 +45,7 @@ def learn_over_sets(
     split_by_time: Any = None,
     group: Any = None,
     refit: bool = True,
+    estimated_propensity: bool = False,
     reward_range: tuple[float, float] | None = None,
     method: str | None = None,
     interval: str | None = None,
@@ -65,6 +68,8 @@ def learn_over_sets(
         Let "auto" try policies over labels only.
     base, offset
         As in `make_policy`.
+    estimated_propensity : bool, default=False
+        Estimate the propensities from the features and the eligible actions, in the place of those of the log.
     test_size, split_by_time, group, refit, reward_range, interval, level, time_budget, n_jobs, random_state
         As in `learn_policy`; `split_by_time` and `group` have a value per row.
     method : str, optional
@@ -87,8 +92,11 @@ def learn_over_sets(
     given = {"base": base, "offset": offset, "time_budget": time_budget}
     policy = _policy_for(learner, log, given, shared, labels=labels)
     held = hold_out(log, test_size, split_by_time, group, random_state)
+    estimated = None
+    if estimated_propensity:
+        log, estimated = with_estimated_propensity(log, random_state)
     train, test = log[held.train], log[held.test]
-    doubts = find_leaks(log.X, log.action, log.reward)
+    doubts = [*find_leaks(log.X, log.action, log.reward), *(() if estimated is None else estimated.warnings)]
     started = time.perf_counter()
     warnings = fit_policy(policy, train, held)
     seconds = time.perf_counter() - started
@@ -120,12 +128,29 @@ def learn_over_sets(
         held_out=test.X,
         reward_range=used_range,
         known_range=known_range,
-        propensity=None,
+        propensity=estimated,
         seconds=seconds,
         refit=refit,
         notes=notes,
         warnings=[*doubts, *warnings],
     )
+
+
+def with_estimated_propensity(log: LoggedData, random_state: int | None) -> tuple[LoggedData, PropensityEstimate]:
+    """Return a log with action sets and estimated propensities, and what is known of these.
+
+    Parameters
+    ----------
+    log : LoggedData
+        The log; its own propensities are not looked at.
+    random_state : int or None
+        Draws the folds.
+    """
+    with Progress(1.0) as progress:
+        progress.begin("estimating propensities")
+        found = estimate_propensity(log.X, log.action, action_sets=log.action_sets, random_state=random_state)
+    made = LoggedData(log.X, log.columns._replace(propensity=found.propensity), action_sets=log.action_sets)
+    return made, found
 
 
 def has_features(sets: ActionSets) -> bool:

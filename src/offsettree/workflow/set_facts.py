@@ -20,6 +20,8 @@ from offsettree.workflow.facts import (
     earned_facts,
     outcome_facts,
     policy_facts,
+    propensity_facts,
+    propensity_note,
     versions,
     weight_facts,
     whole_log,
@@ -69,6 +71,9 @@ def facts_over_sets(
     inner = policy.policy_ if isinstance(policy, LabelledActions) else policy
     name = getattr(search, "best_name_", type(inner).__name__)
     actions, n_actions = action_facts(learned)
+    notes = [*notes, *learned.notes]
+    if learned.propensity is not None:
+        notes.append(propensity_note(learned.propensity))
     return outcome_facts(
         learned.compared,
         "training rows",
@@ -81,7 +86,7 @@ def facts_over_sets(
             columns=columns,
             reward=RewardFacts(min=rewards.min().item(), max=rewards.max().item(), mean=rewards.mean().item()),
             reward_range=list(learned.reward_range),
-            notes=list(dict.fromkeys([*notes, *learned.notes])),
+            notes=list(dict.fromkeys(notes)),
             features=feature_names(train.X, "x"),
             actions=actions,
             n_actions=n_actions,
@@ -91,6 +96,7 @@ def facts_over_sets(
                 PopularAction(reward_range=learned.reward_range).fit(**train.arrays()),
             ),
         ),
+        propensity=None if learned.propensity is None else propensity_facts(learned.propensity),
         policy=policy_facts(
             inner,
             name=name,
