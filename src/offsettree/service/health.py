@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
-from offsettree.service.features import walk
+from offsettree.service.features import pairs
 from offsettree.service.rows import MaturedRow
 
 __all__ = ["Health", "Rates"]
@@ -78,7 +78,7 @@ class Health:
 
     def _count_context(self, row: MaturedRow) -> None:
         values = []
-        for name, value in walk(row.context, 16):
+        for name, value in pairs(row.context, 16):
             text = (
                 value
                 if isinstance(value, str)

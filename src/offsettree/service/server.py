@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import json
 import logging
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,7 @@ def serve(settings: Settings, folder: str | Path, *, visitors: bool = False) -> 
     sys.setswitchinterval(SWITCH_INTERVAL)
     Path(folder).mkdir(parents=True, exist_ok=True)
     engine = Engine(settings, GroupWriter(_store(settings, Path(folder))))
+    gc.freeze()  # what is here to stay is not looked at again
     app = make_app(engine, keys, beside=(lambda: visit(engine)) if visitors else None)
     sys.stderr.write(f"offsettree: http://{server.host}:{server.port}/ (stop with Ctrl-C)\n")
     sys.stderr.flush()
@@ -104,7 +107,7 @@ def serve(settings: Settings, folder: str | Path, *, visitors: bool = False) -> 
         server_header=False,
         date_header=False,
         proxy_headers=False,  # nothing depends on the caller's address
-        http=Connection,
+        http=partial(Connection, at_once=app.at_once),  # type: ignore[arg-type]
         ws="none",
         timeout_keep_alive=75,
         timeout_graceful_shutdown=10,
