@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from offsettree.service.http import DirectHandler, Reply
 
-__all__ = ["Connection", "JoinedWrites"]
+__all__ = ["Connection", "JoinedWrites", "protocol_of"]
 
 LARGEST = 1 << 16  # bytes of a body that is taken at once; uvicorn stops reading above
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
@@ -134,6 +135,11 @@ class Connection(HttpToolsProtocol):
         if not call.keep_alive:
             self.transport.close()
         self.on_response_complete()
+
+
+def protocol_of(at_once: Mapping[bytes, DirectHandler]) -> Any:
+    """Return what makes connections, as uvicorn's setting `http` takes it."""
+    return partial(Connection, at_once=at_once)
 
 
 class _Call:

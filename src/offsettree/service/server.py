@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import uvicorn
 
 from offsettree.exceptions import ParameterError
 from offsettree.service.app import make_app
-from offsettree.service.connections import Connection
+from offsettree.service.connections import protocol_of
 from offsettree.service.demo import demo_settings
 from offsettree.service.engine import Engine
 from offsettree.service.keys import Keys
@@ -107,7 +106,7 @@ def serve(settings: Settings, folder: str | Path, *, visitors: bool = False) -> 
         server_header=False,
         date_header=False,
         proxy_headers=False,  # nothing depends on the caller's address
-        http=partial(Connection, at_once=app.at_once),  # type: ignore[arg-type]
+        http=protocol_of(app.at_once),
         ws="none",
         timeout_keep_alive=75,
         timeout_graceful_shutdown=10,
