@@ -9,7 +9,7 @@ import msgspec
 
 from offsettree.service.engine import Engine
 from offsettree.service.facts import loop_facts, version_facts
-from offsettree.service.http import Handler, Reply, Request, Streamed
+from offsettree.service.http import Done, Handler, Reply, Request, Start, Streamed
 from offsettree.service.requests import (
     LONGEST_ID,
     Answer,
@@ -119,6 +119,21 @@ class Api:
         body = await request.body(self.limits.max_body)
         answer = await self.engine.decide_soon(request.path["loop"], _DECIDE.decode(body or b"{}"))
         return Reply(encode(answer))
+
+    def decide_at_once(self, loop: str) -> Start:
+        """Return what decides for a loop without a task per call."""
+        engine, most = self.engine, self.limits.max_body
+
+        def start(body: bytes, done: Done) -> None:
+            if len(body) > most:
+                raise RequestError(413, f"a body must have at most {most:,} bytes; got {len(body):,}")
+
+            def told(answer: Answer | Exception) -> None:
+                done(answer if isinstance(answer, Exception) else Reply(encode(answer)))
+
+            engine.decide_then(loop, _DECIDE.decode(body or b"{}"), told)
+
+        return start
 
     async def decide_batch(self, request: Request) -> Reply:
         """Decide for many."""

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from offsettree.service.admin import Admin
 from offsettree.service.api import Api, Operation
 from offsettree.service.engine import Engine
-from offsettree.service.http import Application, Gate, Receive, Reply, Request, Scope, Send
+from offsettree.service.http import Application, DirectHandler, Gate, Receive, Reply, Request, Scope, Send
 from offsettree.service.keys import Keys
 from offsettree.service.metrics import Metrics
 from offsettree.service.openapi import document
@@ -75,13 +75,21 @@ class Service(Starlette):
     ----------
     direct : mapping
         Handlers by the whole path, for POST, with the parameters of the path.
+    at_once : mapping
+        Handlers of whole requests by their path, for a server that can call them without ASGI.
     **options
         Of Starlette.
     """
 
-    def __init__(self, direct: Mapping[str, tuple[Application, dict[str, str]]], **options: Any) -> None:
+    def __init__(
+        self,
+        direct: Mapping[str, tuple[Application, dict[str, str]]],
+        at_once: Mapping[bytes, DirectHandler],
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         self._direct = dict(direct)
+        self.at_once = dict(at_once)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -148,7 +156,12 @@ def make_app(engine: Engine, keys: Keys, *, beside: Callable[[], Any] | None = N
     middleware = [_cors(engine.settings.server.allow_origins)] if engine.settings.server.allow_origins else []
     for layer in middleware:
         direct = {path: (layer.cls(app, *layer.args, **layer.kwargs), names) for path, (app, names) in direct.items()}
-    app = Service(direct, routes=routes, lifespan=lifespan, middleware=middleware)
+    api = Api(engine)
+    at_once = {
+        f"/v1/loops/{name}/decide".encode(): gate.guard_direct(api.decide_at_once(name), "decide", DIRECT[0])
+        for name in engine.loops
+    }
+    app = Service(direct, at_once, routes=routes, lifespan=lifespan, middleware=middleware)
     app.router.default = gate.guard(nowhere, None, "nowhere")
     app.router.redirect_slashes = False
     return app

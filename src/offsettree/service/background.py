@@ -10,6 +10,7 @@ from typing import Any, Self
 import uvicorn
 
 from offsettree.service.app import make_app
+from offsettree.service.connections import protocol_of
 from offsettree.service.engine import Engine
 from offsettree.service.keys import Keys
 from offsettree.service.settings import KeySettings, Settings
@@ -51,7 +52,15 @@ class BackgroundServer:
     def __init__(self, settings: Settings, folder: str | Path) -> None:
         self.engine = Engine(settings, GroupWriter(SqliteStore(Path(folder) / "decisions.db")))
         app = make_app(self.engine, Keys(KeySettings()))
-        config = uvicorn.Config(app, host="127.0.0.1", port=0, access_log=False, log_config=None, loop="asyncio")
+        config = uvicorn.Config(
+            app,
+            host="127.0.0.1",
+            port=0,
+            access_log=False,
+            log_config=None,
+            loop="asyncio",
+            http=protocol_of(app.at_once),
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, name="offsettree-server", daemon=True)
         self.address = ""

@@ -13,7 +13,7 @@ from offsettree.facts import Facts, SetFacts
 from offsettree.policy_file import load_any
 from offsettree.service.features import Hashed, hashed
 from offsettree.service.flat import flat, flat_context
-from offsettree.service.learner import HashedLearner, Learner
+from offsettree.service.learner import HashedLearner, Joined, Learner, joined
 from offsettree.service.requests import Action
 
 __all__ = ["WARM_UP", "Decider", "FileDecider", "OnlineDecider", "hashed_action", "hashed_context", "make_decider"]
@@ -62,13 +62,16 @@ class OnlineDecider:
 
     def __init__(self, learner: Learner) -> None:
         self.learner = learner
+        self._last: tuple[list[Action], Joined] | None = None
 
     def choose(self, context: dict[str, Any], actions: list[Action]) -> tuple[int, list[float] | None]:
         """Return the action of the largest score; none before the first row was learned from."""
         if self.learner.n_rows == 0:
             return -1, None
-        found = self.learner.scores(hashed_context(context), [hashed_action(action) for action in actions])
-        scores: list[float] = found.tolist()
+        last = self._last
+        if last is None or actions is not last[0]:  # those of the settings are the same list in every call
+            last = self._last = actions, joined([hashed_action(action) for action in actions])
+        scores: list[float] = self.learner.scores_joined(hashed_context(context), last[1]).tolist()
         return scores.index(max(scores)), scores
 
 

@@ -20,7 +20,7 @@ from offsettree.service.writer import GroupWriter
 
 __all__ = ["Engine"]
 
-ROWS_AT_ONCE = 8  # learned from between two requests
+ROWS_AT_ONCE = 32  # learned from between two requests
 
 
 class Engine:
@@ -60,6 +60,7 @@ class Engine:
         self.started = clock()
         self.loops: dict[str, Loop] = {}
         self._learning = threading.Lock()
+        self._tasks: set[asyncio.Future[Any]] = set()
         HashedLearner.warm_up()
         for name, each in settings.loops.items():
             record = writer.write(EnsureLoop(name, secrets.token_bytes(32), self.started))
@@ -125,6 +126,22 @@ class Engine:
         choice = await loop.choose_soon(question)
         rows: list[Decision] = await self.writer.submit(loop.rows(question, choice, self.clock()))
         return loop.answer(rows, question.digest)
+
+    def decide_then(self, name: str, request: DecideRequest, told: Callable[[Answer | Exception], None]) -> None:
+        """Decide in an event loop, in which `told` is called with the answer: no task for each decision."""
+        loop = self.loop(name)
+        question = loop.question(request)
+        if not question.running.decider.is_bounded:
+            task = asyncio.ensure_future(self.decide_soon(name, request))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(lambda done: told(done.exception() or done.result()))  # type: ignore[arg-type]
+            return
+
+        def stored(rows: list[Decision] | Exception) -> None:
+            told(rows if isinstance(rows, Exception) else _or_error(loop.answer, rows, question.digest))
+
+        self.writer.submit_then(loop.rows(question, loop.choose(question), self.clock()), stored)
 
     def reward(self, name: str, event_id: str, request: RewardRequest) -> str:
         """Keep a reward; return kept, late, unknown or repeated."""
@@ -238,3 +255,10 @@ def _or_problem(function: Callable[[Any], Any], given: Any) -> Any:
         return function(given)
     except RequestError as problem:
         return problem
+
+
+def _or_error(function: Callable[..., Any], *given: Any) -> Any:
+    try:
+        return function(*given)
+    except Exception as error:
+        return error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FeatureValueError", "check_features", "hashed", "token", "walk"]
+__all__ = ["FeatureValueError", "check_features", "hashed", "pairs", "token", "walk"]
 
 MOST_FEATURES = 5000
 LARGEST = 1e15
+PLAIN = frozenset((str, float, int))
 
 Hashed = tuple[NDArray[np.uint64], NDArray[np.float32]]
 
@@ -59,10 +60,17 @@ def walk(value: Any, deepest: int, name: str = "", *, refuse: bool = False) -> I
         yield name, value
 
 
+def pairs(value: Any, deepest: int, *, refuse: bool = False) -> Iterable[tuple[str, float | str]]:
+    """Return the features as `walk` does: at once where all are words and numbers by their names."""
+    if deepest > 0 and type(value) is dict and PLAIN.issuperset(map(type, value.values())):
+        return value.items()
+    return walk(value, deepest, refuse=refuse)
+
+
 def check_features(value: Any, deepest: int) -> int:
     """Return how many features there are; refuse what is nested too deep, too wide, or too large to learn from."""
     n_features = 0
-    for name, each in walk(value, deepest, refuse=True):
+    for name, each in pairs(value, deepest, refuse=True):
         n_features += 1
         if not isinstance(each, str) and not -LARGEST <= each <= LARGEST:
             raise FeatureValueError(f"numbers must be between -1e15 and 1e15; {name!r:.60} is not")
@@ -81,7 +89,7 @@ def hashed(value: Any, deepest: int = 16, first: str | None = None) -> Hashed:
     ([1.0, 3.0, 1.0], True)
     """
     hashes, values = ([token(first)], [1.0]) if first is not None else ([], [])
-    for name, each in walk(value, deepest):
+    for name, each in pairs(value, deepest):
         if type(each) is str:
             if each:
                 hashes.append(token(f"{name}={each}"))

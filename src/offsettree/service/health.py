@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
-from offsettree.service.features import walk
+import numpy as np
+
+from offsettree.service.features import pairs
+from offsettree.service.requests import Action
 from offsettree.service.rows import MaturedRow
 
 __all__ = ["Health", "Rates"]
@@ -18,6 +22,7 @@ MOST_ACTIONS = 500
 LARGE_DRIFT = 0.25  # of the population stability index, by custom
 LARGE_SCORE = 4.5
 MANY_ELIGIBLE = 50
+WAITING = 256
 
 
 class Rates:
@@ -53,51 +58,54 @@ class Health:
     def __init__(self) -> None:
         self._actions: dict[str, list[float]] = {}  # times eligible and taken; sums of taken - p and of p (1 - p)
         self._reference: dict[str, Counter[str]] = {}
-        self._now: deque[list[tuple[str, str]]] = deque(maxlen=WINDOW)
+        self._now: deque[dict[str, Any]] = deque(maxlen=WINDOW)  # the latest contexts
         self._n_reference = 0
+        # Rows over the same actions that are yet to be counted: many at once are counted faster.
+        self._waiting: list[tuple[int, list[Any]]] = []
+        self._waiting_of: list[Action] = []
 
     def add(self, rows: Sequence[MaturedRow]) -> None:
         """Count matured rows."""
         for row in rows:
             if row.is_complete and not row.is_fault:
-                self._count_actions(row)
-            self._count_context(row)
+                if row.actions is not self._waiting_of or len(self._waiting) >= WAITING:
+                    self._count_actions()
+                    self._waiting_of = row.actions
+                self._waiting.append((row.position, row.probabilities))
+            if self._n_reference < WINDOW:
+                self._count_reference(row.context)
+            else:
+                self._now.append(row.context)
 
-    def _count_actions(self, row: MaturedRow) -> None:
-        for i, (action, probability) in enumerate(zip(row.actions, row.probabilities, strict=True)):
+    def _count_actions(self) -> None:
+        if not self._waiting:
+            return
+        positions, vectors = zip(*self._waiting, strict=True)
+        shares = np.array(vectors, dtype=np.float64)
+        taken = np.bincount(positions, minlength=shares.shape[1])
+        sums = np.column_stack([taken, taken - shares.sum(axis=0), (shares * (1 - shares)).sum(axis=0)]).tolist()
+        for action, (times, surplus, variance) in zip(self._waiting_of, sums, strict=True):
             counts = self._actions.get(action.id)
             if counts is None:
                 if len(self._actions) >= MOST_ACTIONS:
                     continue
                 counts = self._actions[action.id] = [0.0, 0.0, 0.0, 0.0]
-            share = probability or 0.0
-            counts[0] += 1
-            counts[1] += i == row.position
-            counts[2] += (i == row.position) - share
-            counts[3] += share * (1 - share)
+            counts[0] += len(vectors)
+            counts[1] += times
+            counts[2] += surplus
+            counts[3] += variance
+        self._waiting = []
 
-    def _count_context(self, row: MaturedRow) -> None:
-        values = []
-        for name, value in walk(row.context, 16):
-            text = (
-                value
-                if isinstance(value, str)
-                else "0"
-                if value == 0
-                else f"{math.copysign(1, value):+.0f}e{_size(value)}"
-            )
-            values.append((name, text))
-        if self._n_reference < WINDOW:
-            self._n_reference += 1
-            for name, text in values[:MOST_FIELDS]:
-                if name in self._reference or len(self._reference) < MOST_FIELDS:
-                    counts = self._reference.setdefault(name, Counter())
-                    counts[text if text in counts or len(counts) < MOST_VALUES else "(others)"] += 1
-        else:
-            self._now.append(values)
+    def _count_reference(self, context: dict[str, Any]) -> None:
+        self._n_reference += 1
+        for name, text in islice(_words(context), MOST_FIELDS):
+            if name in self._reference or len(self._reference) < MOST_FIELDS:
+                counts = self._reference.setdefault(name, Counter())
+                counts[text if text in counts or len(counts) < MOST_VALUES else "(others)"] += 1
 
     def mismatches(self) -> list[dict[str, Any]]:
         """Return actions taken much more or less often than their probabilities say."""
+        self._count_actions()
         found = []
         for name, (eligible, taken, surplus, variance) in self._actions.items():
             score = surplus / math.sqrt(variance) if variance > 1 else 0.0
@@ -107,10 +115,12 @@ class Health:
 
     def never_taken(self) -> list[str]:
         """Return actions that were eligible often, and never taken."""
+        self._count_actions()
         return [name for name, counts in self._actions.items() if counts[0] >= MANY_ELIGIBLE and counts[1] == 0]
 
     def actions(self) -> dict[str, dict[str, float]]:
         """Return how often each action was eligible and taken."""
+        self._count_actions()
         return {name: {"eligible": counts[0], "taken": counts[1]} for name, counts in self._actions.items()}
 
     def drift(self) -> dict[str, float]:
@@ -118,8 +128,8 @@ class Health:
         if len(self._now) < WINDOW // 2:
             return {}
         present: dict[str, Counter[str]] = {name: Counter() for name in self._reference}
-        for values in self._now:
-            for name, text in values:
+        for context in self._now:
+            for name, text in _words(context):
                 if name in present:
                     present[name][text if text in self._reference[name] else "(others)"] += 1
         return {name: _stability(counts, present[name]) for name, counts in self._reference.items()}
@@ -139,6 +149,15 @@ class Health:
         if never := self.never_taken():
             texts.append(f"Never taken, though often eligible: {', '.join(map(repr, never[:10]))}.")
         return texts
+
+
+def _words(context: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a context, numbers as their size."""
+    for name, value in pairs(context, 16):
+        if isinstance(value, str):
+            yield name, value
+        else:
+            yield name, "0" if value == 0 else f"{math.copysign(1, value):+.0f}e{_size(value)}"
 
 
 def _size(value: float) -> int:

@@ -15,7 +15,20 @@ from offsettree.service.requests import RequestError, encode
 from offsettree.service.settings import ServerSettings
 from offsettree.service.store import StoreError
 
-__all__ = ["Application", "Gate", "Handler", "Receive", "Reply", "Request", "Scope", "Send", "Streamed"]
+__all__ = [
+    "Application",
+    "DirectHandler",
+    "Done",
+    "Gate",
+    "Handler",
+    "Receive",
+    "Reply",
+    "Request",
+    "Scope",
+    "Send",
+    "Start",
+    "Streamed",
+]
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -82,6 +95,9 @@ class Streamed(msgspec.Struct):
 
 
 Handler = Callable[[Request], Awaitable[Reply | Streamed]]
+Done = Callable[[Reply | Exception], None]
+Start = Callable[[bytes, Done], None]  # takes a body; calls the other once, unless it raises
+DirectHandler = Callable[[dict[bytes, bytes], bytes, Callable[[Reply], None]], None]
 
 
 class Gate:
@@ -118,6 +134,25 @@ class Gate:
             await _send(send, answer)
 
         return _Application(application)
+
+    def guard_direct(self, start: Start, role: str | None, name: str) -> DirectHandler:
+        """Return the handler of whole requests, without a task for each: it calls back with the answer."""
+
+        def handle(headers: dict[bytes, bytes], body: bytes, send: Callable[[Reply], None]) -> None:
+            def done(answer: Reply | Exception) -> None:
+                self.n_open -= 1
+                reply = answer if isinstance(answer, Reply) else _as_reply(answer, name)
+                self.observe(name, reply.status)
+                send(reply)
+
+            self.n_open += 1
+            try:
+                self._check(headers, role)
+                start(body, done)
+            except Exception as error:  # whatever it is, the caller gets a clear answer
+                done(error)
+
+        return handle
 
     def _check(self, headers: dict[bytes, bytes], role: str | None) -> None:
         if role is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from itertools import accumulate
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,35 @@ from numpy.typing import NDArray
 from offsettree.service._kernels_hashed import learn_row, score_actions
 from offsettree.service.features import Hashed
 
-__all__ = ["HashedLearner", "Learner"]
+__all__ = ["HashedLearner", "Joined", "Learner", "joined"]
 
 SHARED = np.array([0x5851F42D4C957F2D], dtype=np.uint64)  # the part of a reward that every action shares
 ONE = np.ones(1, dtype=np.float32)
+
+
+class Joined(NamedTuple):
+    """The hashed features of several actions, one after another, and where those of each begin."""
+
+    features: NDArray[np.uint64]
+    values: NDArray[np.float32]
+    starts: NDArray[np.int64]
+
+
+def joined(actions: list[Hashed]) -> Joined:
+    """Join the features of actions."""
+    features, values = map(np.concatenate, zip(*actions, strict=True))
+    starts = np.fromiter(accumulate((len(each) for each, _ in actions), initial=0), np.int64, len(actions) + 1)
+    return Joined(features, values, starts)
 
 
 class Learner(Protocol):
     """What a loop asks of a learner. Actions are hashed features, of which the id is the first."""
 
     n_rows: int
+
+    def scores_joined(self, context: Hashed, actions: Joined) -> NDArray[np.float32]:
+        """Return the predicted reward of each action, as `scores` does."""
+        ...
 
     def scores(self, context: Hashed, actions: list[Hashed]) -> NDArray[np.float32]:
         """Return the predicted reward of each action, as a share of the range, up to a constant."""
@@ -72,14 +91,12 @@ class HashedLearner:
 
     def scores(self, context: Hashed, actions: list[Hashed]) -> NDArray[np.float32]:
         """Return the predicted reward of each action, without the part that all actions share."""
-        if len(actions) == 1:
-            features, values = actions[0]
-        else:
-            features = np.concatenate([action[0] for action in actions])
-            values = np.concatenate([action[1] for action in actions])
-        starts = np.fromiter(accumulate((len(action[0]) for action in actions), initial=0), np.int64, len(actions) + 1)
-        scores = np.empty(len(actions), np.float32)
-        score_actions(self._weights, self._scales, self._shift, *context, features, values, starts, scores)
+        return self.scores_joined(context, joined(actions))
+
+    def scores_joined(self, context: Hashed, actions: Joined) -> NDArray[np.float32]:
+        """Return the same of actions that were joined beforehand."""
+        scores = np.empty(len(actions.starts) - 1, np.float32)
+        score_actions(self._weights, self._scales, self._shift, *context, *actions, scores)
         return scores
 
     def learn(self, context: Hashed, action: Hashed, reward: float, probability: float) -> None:

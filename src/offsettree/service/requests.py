@@ -107,6 +107,9 @@ _CONTEXT = msgspec.json.Decoder(dict[str, Any])
 _IDS = msgspec.json.Decoder(list[ActionId])
 _OBJECTS = msgspec.json.Decoder(list[Action])
 _ENCODER = msgspec.json.Encoder()
+_SORTED = msgspec.json.Encoder(order="deterministic")
+# What a float without a fraction looks like; a word may look like it, too.
+_MAYBE_WHOLE = re.compile(rb"\d(?:\.0(?!\d)|e\+?\d)")
 
 
 def decode_context(text: bytes | str | msgspec.Raw) -> dict[str, Any]:
@@ -143,12 +146,15 @@ def digest_of(value: Any) -> bytes:
     >>> digest_of({"a": 1, "b": [2.5]}) == digest_of({"b": [2.5], "a": 1.0}), digest_of([1]) == digest_of([True])
     (True, False)
     """
-    return blake2b(encode(_plainest(value)), digest_size=8).digest()
+    text = _SORTED.encode(value)
+    if _MAYBE_WHOLE.search(text):
+        text = _SORTED.encode(_plainest(value))
+    return blake2b(text, digest_size=8).digest()
 
 
 def _plainest(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plainest(value[name]) for name in sorted(value)}
+        return {name: _plainest(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_plainest(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import json
 import logging
@@ -15,7 +16,7 @@ import uvicorn
 
 from offsettree.exceptions import ParameterError
 from offsettree.service.app import make_app
-from offsettree.service.connections import Connection
+from offsettree.service.connections import protocol_of
 from offsettree.service.demo import demo_settings
 from offsettree.service.engine import Engine
 from offsettree.service.keys import Keys
@@ -92,6 +93,7 @@ def serve(settings: Settings, folder: str | Path, *, visitors: bool = False) -> 
     sys.setswitchinterval(SWITCH_INTERVAL)
     Path(folder).mkdir(parents=True, exist_ok=True)
     engine = Engine(settings, GroupWriter(_store(settings, Path(folder))))
+    gc.freeze()  # what is here to stay is not looked at again
     app = make_app(engine, keys, beside=(lambda: visit(engine)) if visitors else None)
     sys.stderr.write(f"offsettree: http://{server.host}:{server.port}/ (stop with Ctrl-C)\n")
     sys.stderr.flush()
@@ -104,7 +106,7 @@ def serve(settings: Settings, folder: str | Path, *, visitors: bool = False) -> 
         server_header=False,
         date_header=False,
         proxy_headers=False,  # nothing depends on the caller's address
-        http=Connection,
+        http=protocol_of(app.at_once),
         ws="none",
         timeout_keep_alive=75,
         timeout_graceful_shutdown=10,

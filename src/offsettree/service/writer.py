@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from functools import partial
 from typing import Any
 
 from offsettree.service.store import Store, StoreError
@@ -14,7 +16,9 @@ from offsettree.service.store import Store, StoreError
 __all__ = ["GroupWriter"]
 
 MOST_AT_ONCE = 256
-Handed = tuple[Any, Any, asyncio.AbstractEventLoop | None]  # a change, whose answer a future waits for, and where
+Told = Callable[[Any], None]  # called with the answer, which may be an exception
+Handed = tuple[Any, Told, asyncio.AbstractEventLoop | None]  # a change, who is told, and in which event loop
+log = logging.getLogger("offsettree.service")
 
 
 class GroupWriter:
@@ -49,37 +53,43 @@ class GroupWriter:
         self._thread.start()
 
     def submit(self, change: Any) -> asyncio.Future[Any]:
-        """Hand over a change from an event loop; await the result.
+        """Hand over a change from an event loop; await the result."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.submit_then(change, partial(_resolve, future))
+        return future
+
+    def submit_then(self, change: Any, told: Told) -> None:
+        """Hand over a change from an event loop, in which `told` is called with the answer, or with an exception.
 
         Changes of one turn of the loop are handed over together: the thread that writes is woken up once for all.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
         handed = self._handed.get(loop)
         if handed is None:
             handed = self._handed[loop] = []
             loop.call_soon(self._hand_over, loop)
-        handed.append((change, future, loop))
-        return future
+        handed.append((change, told, loop))
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         handed = self._handed.pop(loop)
         try:
             self._put(handed)
         except StoreError as error:
-            _resolve([(future, error) for _, future, _ in handed])
+            _tell([(told, error) for _, told, _ in handed])
 
     def write(self, change: Any, timeout: float | None = 60.0) -> Any:
         """Hand over a change from any other thread, and wait for its answer."""
         future: Future[Any] = Future()
-        self._put([(change, future, None)])
+        self._put([(change, partial(_resolve, future), None)])
         return future.result(timeout)
 
     def write_all(self, changes: Sequence[Any], timeout: float | None = 60.0) -> list[Any]:
         """Hand over several changes at once, and wait for all answers; an error is among them, not raised."""
         futures: list[Future[Any]] = [Future() for _ in changes]
         if changes:
-            self._put([(change, future, None) for change, future in zip(changes, futures, strict=True)])
+            self._put(
+                [(change, partial(_resolve, future), None) for change, future in zip(changes, futures, strict=True)]
+            )
         wait(futures, timeout)
         return [future.exception(0) or future.result(0) for future in futures]
 
@@ -118,15 +128,15 @@ class GroupWriter:
 
     def _commit(self, batch: list[Handed]) -> None:
         answers = self._answers([change for change, _, _ in batch])
-        for_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
-        for (_, future, loop), answer in zip(batch, answers, strict=True):
+        for_loop: dict[asyncio.AbstractEventLoop, list[tuple[Told, Any]]] = {}
+        for (_, told, loop), answer in zip(batch, answers, strict=True):
             if loop is None:
-                _resolve([(future, answer)])
+                _tell([(told, answer)])
             else:
-                for_loop.setdefault(loop, []).append((future, answer))
+                for_loop.setdefault(loop, []).append((told, answer))
         for loop, answered in for_loop.items():
             if not loop.is_closed():
-                loop.call_soon_threadsafe(_resolve, answered)
+                loop.call_soon_threadsafe(_tell, answered)
 
     def _answers(self, changes: list[Any]) -> list[Any]:
         try:
@@ -143,11 +153,18 @@ class GroupWriter:
         return answers
 
 
-def _resolve(answered: list[tuple[Any, Any]]) -> None:
-    for future, answer in answered:
-        if future.done():  # whoever waited has gone
-            continue
-        if isinstance(answer, BaseException):
-            future.set_exception(answer)
-        else:
-            future.set_result(answer)
+def _tell(answered: list[tuple[Told, Any]]) -> None:
+    for told, answer in answered:
+        try:
+            told(answer)
+        except Exception:  # the others must hear of theirs
+            log.exception("an answer of the store could not be passed on")
+
+
+def _resolve(future: Any, answer: Any) -> None:
+    if future.done():  # whoever waited has gone
+        return
+    if isinstance(answer, BaseException):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)
