@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,15 @@ def test_tasks_return_results_errors_and_the_loss_of_a_worker(client: Any) -> No
                 wait_for(engine, engine.submit(die))
         assert wait_for(engine, engine.submit(mul, 2, 3)) == 6
         engine.cancel([engine.submit(mul, 1, 1)])
+
+
+def test_tasks_of_a_number_go_to_the_same_worker(client: Any) -> None:
+    with connected(client) as engine:
+        places = {
+            number: {wait_for(engine, engine.submit(os.getpid, near=number)) for _ in range(3)} for number in (0, 1)
+        }
+    assert all(len(found) == 1 for found in places.values())
+    assert places[0] != places[1]
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)

@@ -146,7 +146,7 @@ def boost_on_parts(
     while course.goes_on():
         columns, share = course.draw()
         grown = yield from fit.grown(len(trees) + 1, trees, (columns, share, grown.units))
-        trees = (*trees, grown.tree)
+        trees += () if grown.tree is None else (grown.tree,)
         course.improves(grown.loss)
     return (yield from fit.finished(trees[: course.n_kept]))
 
@@ -184,15 +184,16 @@ class _Fit:
         return grown
 
     def _tree(self, key: str, trees: tuple[Blob, ...], drawn: Any) -> Generator[list[Task], Results, Blob]:
-        growth, above = begin_growth(*drawn, self._laid.settings.depth), None
+        columns, share, units = drawn
+        growth, above = begin_growth(columns, share, units, self._laid.settings.depth), None
         while len(growth.nodes) and growth.level < self._laid.settings.depth:
             given = self._laid.settings, self._laid.is_category, growth, above
             chosen = yield from self._from_sums(f"{key}-{growth.level}", sum_level, (trees, growth), choose, given)
             self._runner.store.discard([above])
             growth, above = chosen.growth, chosen.sums
         self._runner.store.discard([above])
-        given = self._laid.settings, growth
-        tree: Blob = yield from self._from_sums(f"{key}-leaves", sum_leaves, (trees, growth), set_values, given)
+        last = self._laid.settings, growth
+        tree: Blob = yield from self._from_sums(f"{key}-leaves", sum_leaves, (trees, growth), set_values, last)
         return tree
 
     def _on_shares(self, key: str, function: Any, *given: Any) -> Generator[list[Task], Results, list[Any]]:
@@ -345,7 +346,8 @@ def _at_hand(store: Store, share: Share, trees: tuple[Blob, ...]) -> Iterator[_K
     place = store.url, share.name
     kept = _kept.pop(place, None)
     if kept is None or kept.n_trees > len(trees):
-        kept = _Kept(GrowingRows(*_rows_of(store, share), share.settings))
+        learned, out, score, outside = _rows_of(store, share)
+        kept = _Kept(GrowingRows(learned, out, score, outside, share.settings))
     for tree in trees[kept.n_trees :]:
         kept.rows.add(store.get(tree))
         kept.n_trees += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -19,6 +21,8 @@ class DaskEngine:
         self._distributed = require("distributed", extra="dask")
         self._client = client
         self._owned = owned
+        self._places: list[str] = []  # of the workers
+        self._asked = -math.inf
         try:
             client.wait_for_workers(1, timeout=SECONDS)
         except self._distributed.TimeoutError:
@@ -55,8 +59,9 @@ class DaskEngine:
         """Submit a task of its own."""
         if near is None:
             return self._client.submit(function, *arguments, pure=False)
-        places = sorted(self._client.nthreads())
-        place = places[near % len(places)] if places else None
+        if time.monotonic() - self._asked > 1:
+            self._places, self._asked = sorted(self._client.nthreads()), time.monotonic()
+        place = self._places[near % len(self._places)] if self._places else None
         return self._client.submit(function, *arguments, pure=False, workers=place, allow_other_workers=True)
 
     def wait(self, tasks: Collection[Any]) -> list[Any]:

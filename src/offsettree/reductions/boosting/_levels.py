@@ -27,7 +27,9 @@ class Growth(NamedTuple):
     def copy(self) -> Growth:
         """Return a copy that can be written to, as kernels are compiled for: what came to a worker may not be."""
         tree = self.tree._replace(**{name: np.array(each) for name, each in self.tree._asdict().items()})
-        arrays = {name: np.array(each) for name, each in self._asdict().items() if isinstance(each, np.ndarray)}
+        arrays: dict[str, Any] = {
+            name: np.array(each) for name, each in self._asdict().items() if isinstance(each, np.ndarray)
+        }
         return self._replace(tree=tree, **arrays)
 
 
@@ -70,7 +72,9 @@ def choose_tests(
     )  # fmt: skip
     split = np.flatnonzero(tree.feature[first + growth.nodes] >= 0)
     parents = growth.nodes[split]
-    is_right = np.array([_is_lighter_right(whole[each], growth, tree, n_shares, each) for each in split], dtype=np.intp)
+    is_right = np.array(
+        [_is_lighter_right(whole[each], growth, tree, n_shares, int(each)) for each in split], dtype=np.intp
+    )
     nodes = (2 * parents[:, np.newaxis] + np.arange(2)).ravel()
     summed = 2 * parents + is_right.reshape(len(parents))
     return growth._replace(level=growth.level + 1, nodes=nodes, summed=summed, above=split), whole
