@@ -17,6 +17,7 @@ from _boosting_logs import make_log
 from numpy.typing import NDArray
 
 from offsettree import OffsetForest, RewardBoosting
+from offsettree.logs import CheckedLog
 from offsettree.reductions._cross_fit import CrossFit
 
 LOGS = (
@@ -33,15 +34,8 @@ SHARES = (0.1, 0.2, 0.4)
 def held_out_predictions(task: Task) -> NDArray[np.float64]:
     """Return the reward of every action as predicted by models that did not see the row."""
     actions = np.arange(task.n_actions)
-    fitted = CrossFit.make(
-        "boosting",
-        task.numbers,
-        task.action.astype(np.intp),
-        task.reward,
-        task.propensity,
-        task.n_actions,
-        np.random.RandomState(0),
-    )
+    log = CheckedLog(task.numbers, task.action.astype(np.intp), task.reward, task.propensity, actions)
+    fitted = CrossFit.make("boosting", log, np.random.RandomState(0))
     predicted = np.empty((len(task.action), task.n_actions))
     for fold, model in enumerate(fitted.models):
         rows = np.flatnonzero(fitted.folds == fold)

@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from offsettree import OffsetTree, simulate_log
 from offsettree.exceptions import FeatureError, JavaError, MissingExtraError, ParameterError
 from offsettree.learners import J48, M5P, REPTree, REPTreeClassifier, _jvm
-from offsettree.learners._columns import Columns
+from offsettree.learners._columns import WekaColumns
 from offsettree.learners._jvm import java_class
 from offsettree.learners._weka_model import WekaModel
 
@@ -546,7 +546,7 @@ def test_frames_that_cannot_be_read_are_refused() -> None:
 
 def test_what_weka_refuses_is_told_in_its_words() -> None:
     with pytest.raises(FeatureError, match=r"training M5P failed; Weka says: .*instance weights are not equal to 1"):
-        WekaModel.train("M5P", [], Columns(["x"], [None]), None, np.eye(2), np.array([1.0, 2.0]))
+        WekaModel.train("M5P", [], WekaColumns(["x"], [None]), None, np.eye(2), np.array([1.0, 2.0]))
     with pytest.raises(JavaError, match="more memory than Java has"), _jvm.explained("training J48"):
         raise java_class("java.lang.OutOfMemoryError")("Java heap space")
 

@@ -51,7 +51,8 @@ def value(policy: Any, k: int = 5) -> float:
 
 
 def cross_fit(log: dict[str, Any], model: Any = "linear", k: int = 5) -> CrossFit:
-    return CrossFit.make(model, CheckedLog(*log.values(), np.arange(k)), np.random.RandomState(0))
+    X, action, reward, propensity = log.values()
+    return CrossFit.make(model, CheckedLog(X, action, reward, propensity, np.arange(k)), np.random.RandomState(0))
 
 
 @settings(deadline=None, max_examples=25)
