@@ -11,6 +11,7 @@ from offsettree.online._kernels_explore import explore, propensity_of, reward_of
 from offsettree.online._kernels_rows import add_row, is_plain_row, product, read_row
 from offsettree.online._layout import N_MODELS, BanditronModel, KernelRows
 
+ToChoose = BanditronModel
 MOST = 1e15  # largest reward / propensity: larger steps would swamp all other weights in float32
 
 

@@ -27,7 +27,8 @@ from offsettree.online._kernels_rows import (
     read_to_choose,
     square,
 )
-from offsettree.online._layout import KernelRows, RegressionModel, RegressionToChoose
+from offsettree.online._layout import KernelRows, RegressionModel
+from offsettree.online._layout import RegressionToChoose as ToChoose
 
 N_ROWS, SQUARES, REWARDS = 0, 1, 2  # places in `totals`
 
@@ -56,7 +57,7 @@ def learn_one(action: Any, reward: Any, propensity: Any, *model_and_row: Any) ->
 @kernel
 def choose_rows(model: Any, table: Any, out: Any) -> Any:
     """Choose for each row."""
-    entries = choosing_buffers(table.size)
+    entries = choosing_buffers(table.size, table.keys)
     for i in range(out.shape[0]):
         n = read_to_choose(model, table, i, entries)
         out[i] = choose_row(model, entries, table.keys, n)
@@ -65,8 +66,8 @@ def choose_rows(model: Any, table: Any, out: Any) -> Any:
 @kernel
 def choose_within(mask: Any, out: Any, *model_and_rows: Any) -> Any:
     """Choose for each row among the actions that its mask allows."""
-    model, table = RegressionToChoose(*model_and_rows[:5]), KernelRows(*model_and_rows[5:])
-    entries = choosing_buffers(table.size)
+    model, table = ToChoose(*model_and_rows[:5]), KernelRows(*model_and_rows[5:])
+    entries = choosing_buffers(table.size, table.keys)
     mean = _mean(model.totals)
     for i in range(out.shape[0]):
         n = read_to_choose(model, table, i, entries)
@@ -82,7 +83,7 @@ def choose_within(mask: Any, out: Any, *model_and_rows: Any) -> Any:
 @kernel
 def choose_from_table(model: Any, folded: Any, table: Any, out: Any) -> Any:
     """Choose for each row of a CSR matrix by the table of weights times scales from `fold`."""
-    entries = choosing_buffers(table.size)
+    entries = choosing_buffers(table.size, table.keys)
     starts, data, indices, indptr = model.starts, table.data, table.indices, table.indptr
     mean = _mean(model.totals)
     for row in range(out.shape[0]):
@@ -106,7 +107,7 @@ def choose_from_table(model: Any, folded: Any, table: Any, out: Any) -> Any:
 @kernel
 def score_rows(model: Any, table: Any, out: Any) -> Any:
     """Write the predicted reward of each action in each row, on the scale of [-1, 1]."""
-    entries = choosing_buffers(table.size)
+    entries = choosing_buffers(table.size, table.keys)
     mean = _mean(model.totals)
     for i in range(out.shape[0]):
         n = read_to_choose(model, table, i, entries)
@@ -117,10 +118,10 @@ def score_rows(model: Any, table: Any, out: Any) -> Any:
 @kernel
 def choose_one(*model_and_row: Any) -> Any:
     """Choose for one row; -1 if it needs further checks."""
-    model, table = RegressionToChoose(*model_and_row[:5]), KernelRows(*model_and_row[5:])
+    model, table = ToChoose(*model_and_row[:5]), KernelRows(*model_and_row[5:])
     if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return -1
-    entries = choosing_buffers(table.size)
+    entries = choosing_buffers(table.size, table.keys)
     n = read_to_choose(model, table, 0, entries)
     return choose_row(model, entries, table.keys, n)
 

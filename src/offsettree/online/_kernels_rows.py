@@ -49,9 +49,10 @@ class RowToLearn(NamedTuple):
 
 
 @kernel
-def choosing_buffers(size: Any) -> Any:
-    """Return buffers for rows of that size."""
-    return RowToChoose(np.zeros(size, np.float32), np.empty(size, np.float32))
+def choosing_buffers(size: Any, keys: Any) -> Any:
+    """Return buffers for rows of that size; in the dense form there are no scales to be kept."""
+    values = np.zeros(size, np.float32)
+    return RowToChoose(values, values if keys is None else np.empty(size, np.float32))
 
 
 @kernel

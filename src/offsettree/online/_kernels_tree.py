@@ -27,7 +27,8 @@ from offsettree.online._kernels_rows import (
     read_to_choose,
     square,
 )
-from offsettree.online._layout import KernelRows, TreeModel, TreeToChoose
+from offsettree.online._layout import KernelRows, TreeModel
+from offsettree.online._layout import TreeToChoose as ToChoose
 
 # Indices into `settings`, into `totals`, and of the rows of `links`.
 LOSS, RATE, OFFSET, REALIZABLE, COSTING, SEED = 0, 1, 2, 3, 4, 5
@@ -72,7 +73,7 @@ def _choose_all(model: Any, table: Any, keys: Any, out: Any) -> Any:
         for first in range(0, out.shape[0], N_INTERLEAVED):
             _choose_interleaved(model, table, first, several, out)
     else:
-        entries = choosing_buffers(table.size)
+        entries = choosing_buffers(table.size, table.keys)
         for i in range(out.shape[0]):
             n = read_to_choose(model, table, i, entries)
             out[i] = choose_row(model, entries, keys, n)
@@ -81,8 +82,8 @@ def _choose_all(model: Any, table: Any, keys: Any, out: Any) -> Any:
 @kernel
 def choose_within(mask: Any, out: Any, *model_and_rows: Any) -> Any:
     """Choose for each row among the actions that its mask allows."""
-    model, table = TreeToChoose(*model_and_rows[:4]), KernelRows(*model_and_rows[4:])
-    entries, links = choosing_buffers(table.size), model.links
+    model, table = ToChoose(*model_and_rows[:4]), KernelRows(*model_and_rows[4:])
+    entries, links = choosing_buffers(table.size, table.keys), model.links
     available_below = np.empty(links.shape[1], np.bool_)
     for i in range(out.shape[0]):
         _mark_available(links, mask, i, available_below)
@@ -102,7 +103,7 @@ def choose_within(mask: Any, out: Any, *model_and_rows: Any) -> Any:
 @kernel
 def choose_from_table(model: Any, folded: Any, table: Any, out: Any) -> Any:
     """Choose for each row of a CSR matrix by the table of weights times scales from `fold`."""
-    entries, links = choosing_buffers(table.size), model.links
+    entries, links = choosing_buffers(table.size, table.keys), model.links
     data, indices, indptr = table.data, table.indices, table.indptr
     for row in range(out.shape[0]):
         begin = np.uint64(indptr[row])
@@ -121,10 +122,10 @@ def choose_from_table(model: Any, folded: Any, table: Any, out: Any) -> Any:
 @kernel
 def choose_one(*model_and_row: Any) -> Any:
     """Choose for one row; -1 if it needs further checks."""
-    model, table = TreeToChoose(*model_and_row[:4]), KernelRows(*model_and_row[4:])
+    model, table = ToChoose(*model_and_row[:4]), KernelRows(*model_and_row[4:])
     if not is_plain_row(model.layout, table.data, table.indices, table.indptr):
         return -1
-    entries = choosing_buffers(table.size)
+    entries = choosing_buffers(table.size, table.keys)
     n = read_to_choose(model, table, 0, entries)
     return choose_row(model, entries, table.keys, n)
 

@@ -21,10 +21,7 @@ from offsettree.online._layout import (
     SCALE_SHIFT,
     SPACING,
     WIDTH,
-    BanditronModel,
     KernelRows,
-    RegressionToChoose,
-    TreeToChoose,
     longest_row,
     make_layout,
     room_for,
@@ -87,8 +84,8 @@ class _Online(Model):
         """Load the kernels that decide."""
 
     @abstractmethod
-    def _for_choosing(self) -> Any:
-        """Return the model as they take it."""
+    def _for_choosing(self) -> tuple[Any, ...]:
+        """Return the arrays that they take."""
 
 
 class OnlineTree(_Online):
@@ -128,8 +125,8 @@ class OnlineTree(_Online):
 
         return _kernels_tree
 
-    def _for_choosing(self) -> TreeToChoose:
-        return TreeToChoose(self.layout, self.weights, self.scales, self._links)
+    def _for_choosing(self) -> tuple[Any, ...]:
+        return self.layout, self.weights, self.scales, self._links
 
 
 class OnlineBanditron(_Online):
@@ -166,8 +163,8 @@ class OnlineBanditron(_Online):
 
         return _kernels_banditron
 
-    def _for_choosing(self) -> BanditronModel:
-        return BanditronModel(self.layout, self.weights)
+    def _for_choosing(self) -> tuple[Any, ...]:
+        return self.layout, self.weights
 
 
 class OnlineRegression(_Online):
@@ -214,15 +211,16 @@ class OnlineRegression(_Online):
 
         return _kernels_regression
 
-    def _for_choosing(self) -> RegressionToChoose:
+    def _for_choosing(self) -> tuple[Any, ...]:
         # With the totals of one row that earned the mean.
-        totals = np.array([1.0, 1.0, self.mean])
-        return RegressionToChoose(self.layout, self.weights, self.scales, self.starts, totals)
+        return self.layout, self.weights, self.scales, self.starts, np.array([1.0, 1.0, self.mean])
 
 
-def choose_all(kernels: Any, model: Any, X: Any, folded: NDArray[np.float32] | None = None) -> NDArray[np.intp]:
+def choose_all(
+    kernels: Any, arrays: tuple[Any, ...], X: Any, folded: NDArray[np.float32] | None = None
+) -> NDArray[np.intp]:
     """Choose for every row; of a CSR matrix by the table of weights times scales, where there is one."""
-    layout = model.layout
+    model, layout = kernels.ToChoose(*arrays), arrays[0]
     n_features = int(layout[N_FEATURES])
     out = np.empty(X.shape[0], dtype=np.intp)
 
@@ -246,10 +244,10 @@ def choose_all(kernels: Any, model: Any, X: Any, folded: NDArray[np.float32] | N
     return out
 
 
-def choose_all_within(kernels: Any, model: Any, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+def choose_all_within(kernels: Any, arrays: tuple[Any, ...], X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Choose for every row among the actions that its mask allows."""
     out = np.empty(len(mask), dtype=np.intp)
-    kernels.choose_within(np.ascontiguousarray(mask), out, *model, *table_of(model.layout, X))
+    kernels.choose_within(np.ascontiguousarray(mask), out, *arrays, *table_of(arrays[0], X))
     return out
 
 

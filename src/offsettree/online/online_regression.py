@@ -110,7 +110,8 @@ class OnlineRewardRegression(OnlinePolicy):
         X = self._checked(X)
         check_is_fitted(self, "_model")
         score = np.empty((count_rows(X), len(self.actions_)))
-        self._kernels.score_rows(self._model.for_choosing(), table_of(self._model.layout, X), score)
+        model = self._kernels.ToChoose(*self._model.for_choosing())
+        self._kernels.score_rows(model, table_of(model.layout, X), score)
         low, high = self._range
         return np.asarray(low + (score + 1) / 2 * (high - low))
 
