@@ -79,7 +79,8 @@ def follow(make_policy: Callable[[], Any]) -> dict[str, list[Function]]:
     with tempfile.TemporaryDirectory() as name:
         write_log(Path(name) / "log.csv")
         before = stages(make_policy, Path(name))
-        for call in (*before.values(), *[before["decide"]] * FIRST_DECISIONS):
+        first = [before["decide"]] * FIRST_DECISIONS
+        for call in (*before.values(), *first, before["load"], before["decide"]):
             call()  # before: what is imported or compiled on the way is not the row's
         profile = sys.getprofile()
         for stage, call in stages(make_policy, Path(name)).items():
