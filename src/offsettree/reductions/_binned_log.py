@@ -89,18 +89,14 @@ class BinnedLog:
 
     def contests(self, tree: ActionTree) -> Any:
         """Return what the contests of a tree are trained from, as kernels take it."""
-        from offsettree.reductions._contest_room import Contests
+        from offsettree.reductions._contest_room import Contests, Open
 
-        return Contests(
-            self.codes, *self.columns(), self.own_vote, self.climb(tree), self.scores(tree), self.choice(tree)
-        )
-
-    def columns(self) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-        """Return which columns are categories, and the edges of bins; with scores, those of one more column."""
-        extra = int(self.linear is not None)
-        edges = np.full((len(self.bins.edges) + extra, self.bins.edges.shape[1]), np.inf, dtype=np.float32)
-        edges[: len(self.bins.edges)] = self.bins.edges
-        return np.append(self.bins.is_category, np.zeros(extra, dtype=bool)), edges
+        extra = int(self.linear is not None)  # a column of scores
+        is_category = np.append(self.bins.is_category, np.zeros(extra, dtype=bool))
+        edges = np.pad(self.bins.edges, ((0, extra), (0, 0)), constant_values=np.inf)
+        mask = np.empty((0, 0), dtype=bool) if self.mask is None else self.mask
+        choice = Open(mask, tree.leaves.astype(np.int32), *tree.leaf_ranges)
+        return Contests(self.codes, is_category, edges, self.own_vote, self.climb(tree), self.scores(tree), choice)
 
     def scores(self, tree: ActionTree) -> Any:
         """Return what it takes to give every contest its own column; nothing where there are no models."""
@@ -115,13 +111,6 @@ class BinnedLog:
         numbers = self.linear.numbers
         by_kind = (numbers, WIDE) if numbers.dtype == np.float32 else (NARROW, numbers)
         return Scores(*by_kind, weights.reshape(-1), self.linear.centre)
-
-    def choice(self, tree: ActionTree) -> Any:
-        """Return what it takes to tell who has a choice in a contest; nothing where everyone has."""
-        from offsettree.reductions._contest_room import Open
-
-        mask = np.empty((0, 0), dtype=bool) if self.mask is None else self.mask
-        return Open(mask, tree.leaves.astype(np.int32), *tree.leaf_ranges)
 
     def climb(self, tree: ActionTree) -> Any:
         """Place the rows at the leaves of a tree."""
