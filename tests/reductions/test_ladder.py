@@ -32,7 +32,7 @@ def test_contests_hear_the_rows_that_won_below_in_the_order_of_the_log(
     n_actions: int, n_rows: int, seed: int, share: float
 ) -> None:
     random = np.random.RandomState(seed)
-    tree, action, audible = (
+    tree, action, weighted = (
         random_tree(n_actions, random),
         random.randint(n_actions, size=n_rows),
         random.random_sample(n_rows) < 0.8,
@@ -44,7 +44,7 @@ def test_contests_hear_the_rows_that_won_below_in_the_order_of_the_log(
         nonlocal seen
         seen += 1
         left, right = tree.actions_below(contest.node)
-        below = audible & np.isin(action, np.concatenate([left, right]))
+        below = weighted & np.isin(action, np.concatenate([left, right]))
         np.testing.assert_array_equal(contest.rows, np.flatnonzero(below & ((n_lost == 0) | (share > 0))))
         np.testing.assert_array_equal(contest.from_left, np.isin(action[contest.rows], left))
         if share:
@@ -54,7 +54,7 @@ def test_contests_hear_the_rows_that_won_below_in_the_order_of_the_log(
         n_lost[contest.rows[sent_left != contest.from_left]] += 1
         return sent_left
 
-    climb(Ladder.at_leaves(tree, action, audible, share), hold)
+    climb(Ladder.at_leaves(tree, action, weighted, share), hold)
     assert seen == tree.n_nodes
 
 
@@ -64,8 +64,8 @@ def test_subtrees_climbed_apart_bring_the_same_rows_to_the_nodes_above(
 ) -> None:
     random = np.random.RandomState(seed)
     tree = random_tree(n_actions, random)
-    action, audible = random.randint(n_actions, size=200), np.ones(200, dtype=bool)
-    whole, apart = (Ladder.at_leaves(tree, action, audible, share) for _ in range(2))
+    action, weighted = random.randint(n_actions, size=200), np.ones(200, dtype=bool)
+    whole, apart = (Ladder.at_leaves(tree, action, weighted, share) for _ in range(2))
     climb(whole, lambda contest: chance(contest, seed))
     subtrees, levels = share_out(tree, apart.n_rows_below, n_parts)
     done = []
@@ -87,10 +87,10 @@ def test_subtrees_climbed_apart_bring_the_same_rows_to_the_nodes_above(
 def test_a_long_log_is_sorted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.RandomState(0)
     tree, action = random_tree(9, random), random.randint(9, size=500)
-    audible = random.random_sample(500) < 0.8
-    whole = Ladder.at_leaves(tree, action, audible)
+    weighted = random.random_sample(500) < 0.8
+    whole = Ladder.at_leaves(tree, action, weighted)
     monkeypatch.setattr("offsettree.reductions._ladder.PIECE", 32)
-    pieces = Ladder.at_leaves(tree, action, audible)
+    pieces = Ladder.at_leaves(tree, action, weighted)
     for one, two in zip((whole.rows, whole.begin, whole.count), (pieces.rows, pieces.begin, pieces.count), strict=True):
         np.testing.assert_array_equal(one, two)
 

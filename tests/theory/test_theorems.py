@@ -333,7 +333,7 @@ def test_theorem_a_1_covers_all_classifiers_at_once_at_least_as_often_as_promise
         action = random.random_sample(n_rows) < 0.5
         votes = Votes.cast((action == right).astype(float), np.full(n_rows, 0.5), 0.5 if with_offset else 0.0)
         # All weights are equal, so that Costing keeps every row that has any.
-        kept = votes.audible()
+        kept = votes.weighted()
         label = votes.for_left(kept, action[kept])
         estimate = (classifiers[:, x[kept]] == label).mean(axis=1)
         n_failed += np.abs(estimate - truth).max() > bound

@@ -1,4 +1,4 @@
-"""Answers that need no learning: a contest that heard one side only, an action that was never tried."""
+"""Answers that need no learning: a contest with votes for one side only, an action that was never tried."""
 
 from __future__ import annotations
 

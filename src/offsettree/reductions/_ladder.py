@@ -23,7 +23,7 @@ class Contest:
     """A node, the rows that reached it (in the order of the log), and whether each came from the left.
 
     `standing` is what the contests below have left of each row's weight; None where all rows here have won them all.
-    `passing` rows find nothing available on the other side: they are not heard here, and climb on as they are.
+    `passing` rows find nothing available on the other side: they do not count here, and climb on as they are.
     """
 
     node: int
@@ -57,14 +57,14 @@ class Ladder:
         cls,
         tree: ActionTree,
         action: NDArray[np.intp],
-        audible: NDArray[np.bool_],
+        weighted: NDArray[np.bool_],
         share: float = 0.0,
         available: Available | None = None,
     ) -> Self:
-        """Place the audible rows of a log at their actions."""
+        """Place the weighted rows of a log at their actions."""
         place = np.empty(tree.n_actions, dtype=np.uint16 if tree.n_actions < 1 << 16 else np.int64)
         place[tree.leaves] = np.arange(tree.n_actions)
-        rows, ends = _sorted_by_leaf(place, action, audible)
+        rows, ends = _sorted_by_leaf(place, action, weighted)
         count = np.zeros(tree.n_nodes + tree.n_actions, dtype=np.intp)
         begin = np.zeros_like(count)
         count[~tree.leaves] = np.diff(ends, prepend=0)
@@ -149,15 +149,15 @@ class Ladder:
 
 
 def _sorted_by_leaf(
-    place: NDArray[Any], action: NDArray[np.intp], audible: NDArray[np.bool_]
+    place: NDArray[Any], action: NDArray[np.intp], weighted: NDArray[np.bool_]
 ) -> tuple[NDArray[np.signedinteger], NDArray[np.intp]]:
-    """Return the audible rows by the place of their leaf, in the order of the log within each, and where each ends.
+    """Return the weighted rows by the place of their leaf, in the order of the log within each, and where each ends.
 
     Piece by piece: to sort all at once takes 16 bytes a row beside the result.
     """
     n_rows, n_places = len(action), len(place)
     key = place[action]
-    key[~audible] = n_places  # behind all leaves, to be cut off
+    key[~weighted] = n_places  # behind all leaves, to be cut off
     step = PIECE if n_rows > 2 * PIECE else max(1, n_rows)
     pieces = [slice(first, first + step) for first in range(0, max(1, n_rows), step)]
     counts = [np.bincount(key[piece], minlength=n_places)[:n_places] for piece in pieces]

@@ -80,32 +80,28 @@ class Grown:
 
         Return also how many rows reached each node.
         """
-        tables, start = _join(self.parts, len(self.reached))
+        start = np.zeros(len(self.reached) + 1, dtype=np.int64)
+        for nodes, (_, begin, _, _) in self.parts:
+            start[nodes + 1] = np.diff(begin)
+        np.cumsum(start, out=start)
+        table = self.parts[0][1][0]
+        joined = {field: np.empty(start[-1], dtype=getattr(table, field).dtype) for field in (*FIELDS, "value")}
+        words = []
+        n_sets_before = 0
+        self.parts.reverse()
+        while self.parts:
+            nodes, (table, begin, _, n_sets) = self.parts.pop()
+            place = np.repeat(start[nodes] - begin[:-1], np.diff(begin))
+            place += np.arange(len(place))
+            table.category_set[table.category_set >= 0] += n_sets_before
+            for field, values in joined.items():
+                values[place] = getattr(table, field)
+            words.append(table.sets)
+            n_sets_before += n_sets
+        # Sets in the order of the entries that have them, so that it does not show how the nodes were shared out.
+        has_set = np.flatnonzero(joined["category_set"] >= 0)
+        sets = sets_of_words(np.concatenate(words)[joined["category_set"][has_set]])
+        joined["category_set"][has_set] = np.arange(len(has_set))
+        tables = FlatTree(sets=sets, **joined)
         contests = NativeContests(tables, start, self.bins, self.learner, self.leaf_scale, self.scores)
         return contests, self.reached.astype(np.int64)
-
-
-def _join(parts: list[Any], n_nodes: int) -> tuple[FlatTree, NDArray[np.int64]]:
-    start = np.zeros(n_nodes + 1, dtype=np.int64)
-    for nodes, (_, begin, _, _) in parts:
-        start[nodes + 1] = np.diff(begin)
-    np.cumsum(start, out=start)
-    table = parts[0][1][0]
-    joined = {field: np.empty(start[-1], dtype=getattr(table, field).dtype) for field in (*FIELDS, "value")}
-    words = []
-    n_sets_before = 0
-    parts.reverse()
-    while parts:
-        nodes, (table, begin, _, n_sets) = parts.pop()
-        place = np.repeat(start[nodes] - begin[:-1], np.diff(begin))
-        place += np.arange(len(place))
-        table.category_set[table.category_set >= 0] += n_sets_before
-        for field, values in joined.items():
-            values[place] = getattr(table, field)
-        words.append(table.sets)
-        n_sets_before += n_sets
-    # Sets in the order of the entries that have them, so that it does not show how the nodes were shared out.
-    has_set = np.flatnonzero(joined["category_set"] >= 0)
-    sets = sets_of_words(np.concatenate(words)[joined["category_set"][has_set]])
-    joined["category_set"][has_set] = np.arange(len(has_set))
-    return FlatTree(sets=sets, **joined), start

@@ -58,7 +58,7 @@ class NodeLearner:
         self.parameters_checked = check_parameters(estimator)
 
     def fit(self, X: Features, label: NDArray[np.bool_], weight: NDArray[np.float64], seed: int) -> Any:
-        """Train one contest; one that heard one side only gets a constant, one that heard nothing goes left."""
+        """Train one contest; with votes for one side only it is a constant, without votes the left side wins."""
         n_left = int(np.count_nonzero(label))
         if n_left == len(label) or n_left == 0:
             return ConstantClassifier(LEFT if n_left == len(label) else 1 - LEFT)

@@ -1,4 +1,4 @@
-"""The offset trick: what a row says in a contest, and how loudly (section 3 of the paper)."""
+"""The offset trick: what a row says in a contest, and with what weight (section 3 of the paper)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from offsettree.reductions._weighted_median import weighted_median
 
 MEDIAN_GIVEN_X = "median_given_x"
 N_FOLDS = 5
-DROWNED = 1.5  # as many times their spread as the mean reward may be away from the offset
+MOST_SPREADS = 1.5  # as many times their spread as the mean reward may be away from the offset
 ROUNDING = 1e-12  # what scaling rewards to [0, 1] may leave of a reward that equals the offset
 
 
 @dataclass(frozen=True)
 class Votes:
-    """What the rows of a log have to say in any contest: for or against their own side, and how loudly."""
+    """What the rows of a log have to say in any contest: for or against their own side, and with what weight."""
 
     for_own_side: NDArray[np.bool_]
     weight: NDArray[np.float64]
@@ -48,9 +48,9 @@ class Votes:
 
     def tally(self) -> Tally:
         """Count the votes."""
-        heard = self.weight > 0
-        n_for_own_side = int(np.count_nonzero(self.for_own_side & heard))
-        return Tally(len(heard), int(np.count_nonzero(heard)), n_for_own_side, self.total, self.squares)
+        weighted = self.weight > 0
+        n_for_own_side = int(np.count_nonzero(self.for_own_side & weighted))
+        return Tally(len(weighted), int(np.count_nonzero(weighted)), n_for_own_side, self.total, self.squares)
 
     def for_left(self, rows: NDArray[np.intp], from_left: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Label the rows of a contest: true where the left side gets the vote."""
@@ -91,16 +91,16 @@ class Votes:
         np.maximum(own_vote, np.finfo(np.float32).tiny, out=own_vote, where=self.weight > 0)
         return np.negative(own_vote, out=own_vote, where=~self.for_own_side)
 
-    def audible(self) -> NDArray[np.intp]:
+    def weighted(self) -> NDArray[np.intp]:
         """Return the rows with any weight; a reward that equals the offset says nothing, in no contest."""
         return np.flatnonzero(self.weight)
 
 
 class Tally(NamedTuple):
-    """Votes counted: rows, those heard, those for their own side; sums of reward - offset and of its square."""
+    """Counts of rows, of votes with any weight, of those for their own side; sums of reward - offset and its square."""
 
     n_rows: int
-    n_heard: int
+    n_weighted: int
     n_for_own_side: int
     total: float
     squares: float
@@ -110,27 +110,27 @@ class Tally(NamedTuple):
         return Tally._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
 
     @property
-    def drowns(self) -> bool:
-        """Whether what all rows say alike drowns that in which they differ.
+    def hides_differences(self) -> bool:
+        """Whether what all rows say alike hides_differences that in which they differ.
 
         An offset at the mean reward never does, nor one that most rewards equal, so that they say nothing.
         """
         mean = self.total / self.n_rows
-        return mean * mean > DROWNED**2 * max(self.squares / self.n_rows - mean * mean, 0.0)
+        return mean * mean > MOST_SPREADS**2 * max(self.squares / self.n_rows - mean * mean, 0.0)
 
 
 def warn_if_one_sided(tally: Tally) -> None:
     """Tell when nearly all rewards are on one side of the offset, so that nearly all rows say the same."""
     if tally.n_rows < 100:
         return
-    if not tally.n_heard:
+    if not tally.n_weighted:
         warn_caller(
             "every reward equals the offset, so that no row says anything and nothing can be learned: all contests "
             "go to the left. Rewards that are all equal tell no action from another."
         )
         return
-    share = tally.n_for_own_side / tally.n_heard
-    if not 0.01 <= share <= 0.99 and tally.drowns:
+    share = tally.n_for_own_side / tally.n_weighted
+    if not 0.01 <= share <= 0.99 and tally.hides_differences:
         says, whom = ("above", "for") if share > 0.5 else ("below", "against")
         text = Message(
             f"{100 * max(share, 1 - share):.1f} % of the rewards are {says} the offset, so that nearly every row "

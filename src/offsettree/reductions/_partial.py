@@ -51,7 +51,7 @@ class Memory:
     ) -> Self:
         """Remember a fit, of which rows and weights may not be known.
 
-        Its constants are no learners to go on with, but what they have heard counts.
+        Its constants are no learners to go on with, but the votes they were given count.
         """
         n_nodes = len(seeds)
         by_side, taught = np.zeros((n_nodes, 2)), np.zeros((n_nodes, 2), dtype=bool)
@@ -60,8 +60,8 @@ class Memory:
             taught[node] = not is_constant
             if weight is not None:
                 by_side[node, classifier.label if is_constant else LEFT] = weight[node]
-        heard = np.zeros(n_nodes, dtype=np.int64) if n_rows is None else n_rows
-        return cls(seeds, heard, by_side, np.zeros(n_nodes), taught, {})
+        counted = np.zeros(n_nodes, dtype=np.int64) if n_rows is None else n_rows
+        return cls(seeds, counted, by_side, np.zeros(n_nodes), taught, {})
 
     def louder(self, node: int) -> int:
         """Return the label with more weight so far; the left side's where both weigh the same."""
@@ -150,7 +150,7 @@ def teach_chunk(
     """
     teacher = Teacher(estimator)
     after, memory = list(classifiers), memory.copy()
-    audible = votes.weight > 0
+    weighted = votes.weight > 0
 
     def hold(contest: Contest) -> NDArray[np.bool_]:
         node, rows = contest.node, contest.rows
@@ -175,7 +175,7 @@ def teach_chunk(
             raise
 
     with node_settings(assume_finite=may_assume_finite(estimator, X)):
-        climb(Ladder.at_leaves(tree, action, audible, share, available), hold, _nodes_above(tree, action[audible]))
+        climb(Ladder.at_leaves(tree, action, weighted, share, available), hold, _nodes_above(tree, action[weighted]))
     return after, memory
 
 

@@ -55,10 +55,10 @@ class RoutedContests:
         """Read the rows below a child and train all contests there, as one log of its own."""
         rows = self.log.rows_of(leaves_below(self.tree, child))
         votes = Votes.cast(rows.reward, rows.propensity, self.offset)
-        standing, audible = Standing(rows.number, rows.X, votes), votes.audible()
+        standing, weighted = Standing(rows.number, rows.X, votes), votes.weighted()
         if child < 0:  # in the order of the log already
-            return [], standing if len(audible) == len(rows.number) else standing.take(audible)
-        order = audible[np.argsort(rows.number[audible])]
+            return [], standing if len(weighted) == len(rows.number) else standing.take(weighted)
+        order = weighted[np.argsort(rows.number[weighted])]
         action, standing = rows.action[order], standing.take(order)
         del rows, votes
         ladder = Ladder.at_leaves(self.tree, action, np.ones(len(action), dtype=bool))

@@ -79,9 +79,9 @@ class RoutedNative:
         place = np.zeros(self.tree.n_actions, dtype=np.int32)
         place[leaves] = np.arange(len(leaves))
         own_vote = Votes.cast(rows.reward, rows.propensity, self.offset).signed(self.mean_weight)
-        heard = np.flatnonzero(own_vote).astype(np.int32)
+        weighted = np.flatnonzero(own_vote).astype(np.int32)
         linear = self._linear(rows.X)
-        return BinnedLog(self.bins.codes(rows.X), self.bins, place[rows.action], own_vote, heard, linear)
+        return BinnedLog(self.bins.codes(rows.X), self.bins, place[rows.action], own_vote, weighted, linear)
 
     def _linear(self, X: NDArray[np.float32]) -> Linear | None:
         if not _has_slopes(self.models):

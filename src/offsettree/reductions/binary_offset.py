@@ -97,7 +97,7 @@ class BinaryOffset(BasePolicy):
         votes = Votes.cast(reward, propensity, offset)
         warn_if_one_sided(votes.tally())
         warn_of_unlogged(action, self.actions_)
-        rows = votes.audible()
+        rows = votes.weighted()
         if available is not None:
             rows = rows[available.count()[rows] == 2]  # who has no choice says nothing of it
         label = votes.for_left(rows, action[rows] == 0)
