@@ -43,9 +43,8 @@ def _cell(found: list[dict[str, Any]]) -> str:
 def measured(found: dict[str, Any]) -> str:
     """Say of what the figures are: machine, seeds and versions."""
     machine = found["machine"]
-    others = {
-        library: each["version"] for library in LIBRARIES for each in found["figures"] if each["policy"].startswith(library)
-    }
+    of = {each["policy"]: each["version"] for each in found["figures"] if "version" in each}
+    others = {library: of[policy] for library in LIBRARIES for policy in of if policy.startswith(library)}
     versions = ", ".join(f"{name} {version}" for name, version in (machine["versions"] | others).items())
     seeds = ", ".join(map(str, found["seeds"]))
     return (
