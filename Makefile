@@ -36,7 +36,7 @@ test-engines: .venv/ready-engines
 	touch $@
 
 # The other library's half of each migrating page, in an environment of its own; one that cannot be installed is skipped.
-test-migrating: .venv/ready-dev $(PEERS:%=.venv-accuracy-%/tried)
+test-migrating: .venv/ready-dev $(PEERS:%=.venv-accuracy-%/tried) .venv-accuracy-causalml/tried
 	$(BIN)/python -m pytest -n 0 -rs tests/test_migrating_pages.py docs/migrating
 
 # The site, in build/site: examples run, every link inside checked, pages looked at in a browser
@@ -225,6 +225,7 @@ PEER_obp = $(PEER_PIP) scikit-learn pandas scipy tqdm pyyaml matplotlib \
 	&& $(PEER_PIP) --no-deps --ignore-requires-python obp==0.5.7
 PEER_econml = $(PEER_PIP) econml
 PEER_lightgbm = $(PEER_PIP) lightgbm
+PEER_causalml = $(PEER_PIP) causalml
 
 .venv-accuracy-%/tried:
 	$(PYTHON) -m venv .venv-accuracy-$* || $(PYTHON) -m virtualenv .venv-accuracy-$*
