@@ -2,8 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+# Other libraries, each in an environment of its own.
+PEERS := rivals obp econml lightgbm
 
-.PHONY: demo test test-service test-engines test-oldest test-python docs pictures dist kernels coverage fuzz lint bench bench-rivals bench-accuracy bench-beside reproduce clean
+.PHONY: demo test test-service test-engines test-migrating test-oldest test-python docs pictures dist kernels coverage fuzz lint bench bench-rivals bench-accuracy bench-beside reproduce clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -32,6 +34,10 @@ test-engines: .venv/ready-engines
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[dask,ray,spark,mlflow]" joblibspark
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
+
+# The other library's half of each migrating page, in an environment of its own; one that cannot be installed is skipped.
+test-migrating: .venv/ready-dev $(PEERS:%=.venv-accuracy-%/tried) .venv-accuracy-causalml/tried
+	$(BIN)/python -m pytest -n 0 -rs tests/test_migrating_pages.py docs/migrating
 
 # The site, in build/site: examples run, every link inside checked, pages looked at in a browser
 # where there is one. A warning of Sphinx is an error.
@@ -142,7 +148,6 @@ bench-rivals: .venv/ready-dev .venv-rivals/ready
 
 # What policies are worth, beside those of other libraries, each in an environment of its own. Interrupted, it goes on
 # where it was; without benchmarks/results/accuracy.records.jsonl it starts anew.
-PEERS := rivals obp econml lightgbm
 ACCURACY_PEERS := $(PEERS:%=.venv-accuracy-%/tried)
 
 bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS) .venv-actions/ready
@@ -220,6 +225,7 @@ PEER_obp = $(PEER_PIP) scikit-learn pandas scipy tqdm pyyaml matplotlib \
 	&& $(PEER_PIP) --no-deps --ignore-requires-python obp==0.5.7
 PEER_econml = $(PEER_PIP) econml
 PEER_lightgbm = $(PEER_PIP) lightgbm
+PEER_causalml = $(PEER_PIP) causalml
 
 .venv-accuracy-%/tried:
 	$(PYTHON) -m venv .venv-accuracy-$* || $(PYTHON) -m virtualenv .venv-accuracy-$*

@@ -1,6 +1,6 @@
 """The other library's half of a migrating page runs as it stands there, on the file that our half has written.
 
-Each library is in an environment of its own (``make .venv-accuracy-NAME/tried``); without it, the test is skipped.
+Each library is in an environment of its own (``make test-migrating`` makes them); without it, the test is skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from sklearn.preprocessing import StandardScaler
 from offsettree import simulate_log
 
 ROOT = Path(__file__).parent.parent
-PAGES = {"open-bandit-pipeline": "obp", "contextualbandits": "rivals", "econml": "econml"}
+# Page, environment, and the comment that the other library's blocks begin with.
+HALVES = [
+    ("open-bandit-pipeline", "obp", "obp"),
+    ("contextualbandits", "rivals", "contextualbandits"),
+    ("econml", "econml", "econml"),
+    ("econml", "causalml", "causalml"),
+]
 # What these versions need on a newer Python; benchmarks/_accuracy_peer.py says why.
 PRELUDE = """
 import sys, warnings
@@ -31,13 +37,13 @@ old_numpy()
 """
 
 
-def run_half(page: str, peer: str, folder: Path) -> list[str]:
-    """Run the blocks of a page that are the other library's; return the lines that they print."""
+def run_half(page: str, peer: str, library: str, folder: Path) -> list[str]:
+    """Run the blocks of a page that are another library's; return the lines that they print."""
     python = ROOT / f".venv-accuracy-{peer}" / "bin" / "python"
     if not python.exists() or (python.parent.parent / "failed").exists():
         pytest.skip(f"{peer} is not installed: make .venv-accuracy-{peer}/tried tries to")
     text = (ROOT / "docs" / "migrating" / f"{page}.md").read_text()
-    blocks = [block for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S) if block.startswith("# ")]
+    blocks = re.findall(rf"^```python\n(# {library}\n.*?)^```", text, re.M | re.S)
     assert blocks
     prelude = PRELUDE.format(benchmarks=str(ROOT / "benchmarks"))
     (folder / "half.py").write_text(prelude + "\n".join(blocks))
@@ -46,12 +52,12 @@ def run_half(page: str, peer: str, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_other_library_learns_from_the_same_file(page: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page", "peer", "library"), HALVES, ids=[library for _, _, library in HALVES])
+def test_the_other_library_learns_from_the_same_file(page: str, peer: str, library: str, tmp_path: Path) -> None:
     X, grower = load_wine(return_X_y=True)
     log = simulate_log(StandardScaler().fit_transform(X), grower, random_state=0)
     np.savez(tmp_path / "log.npz", X=log.X, action=log.action, reward=log.reward, propensity=log.propensity)
-    printed = run_half(page, PAGES[page], tmp_path)
+    printed = run_half(page, peer, library, tmp_path)
     assert np.mean(np.array(json.loads(printed[0])) == grower) > 0.6
 
 
@@ -63,4 +69,4 @@ def test_vowpal_wabbit_learns_from_the_same_file(tmp_path: Path) -> None:
         cost = -float(random.random() < (0.7 if action == 2 else 0.2))
         lines.append(f"{action}:{cost:g}:0.3333 | age:{age} hour:{random.integers(24)}")
     (tmp_path / "train.vw").write_text("\n".join(lines) + "\n")
-    assert json.loads(run_half("vowpal-wabbit", "rivals", tmp_path)[-1]) == [2, 2, 2]
+    assert json.loads(run_half("vowpal-wabbit", "rivals", "vowpal wabbit", tmp_path)[-1]) == [2, 2, 2]

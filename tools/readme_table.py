@@ -13,6 +13,7 @@ RECORD = ROOT / "benchmarks" / "results" / "beside.json"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks" / "index.md")
 BEGIN, END = "<!-- written by tools/readme_table.py -->", "<!-- end of the table -->"
 OURS = ("RewardBoosting", "OffsetForest")
+LIBRARIES = ("Vowpal Wabbit", "LightGBM", "Open Bandit Pipeline", "EconML")
 # What a log of the record is called in the table.
 LOGS = {
     "2,000 rows, k = 5, nonlinear, skewed": "generated, 2,000 rows, 5 actions",
@@ -42,7 +43,8 @@ def _cell(found: list[dict[str, Any]]) -> str:
 def measured(found: dict[str, Any]) -> str:
     """Say of what the figures are: machine, seeds and versions."""
     machine = found["machine"]
-    others = {each["policy"].split(" --")[0]: each["version"] for each in found["figures"] if "version" in each}
+    of = {each["policy"]: each["version"] for each in found["figures"] if "version" in each}
+    others = {library: of[policy] for library in LIBRARIES for policy in of if policy.startswith(library)}
     versions = ", ".join(f"{name} {version}" for name, version in (machine["versions"] | others).items())
     seeds = ", ".join(map(str, found["seeds"]))
     return (

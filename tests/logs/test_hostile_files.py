@@ -150,7 +150,10 @@ def _text_in_arrow(path: Path) -> None:
 def _views_in_arrow(path: Path) -> None:
     text = b"a" * 10**6
     view = np.tile(np.array([len(text), int.from_bytes(text[:4], "little"), 0, 0], dtype=np.int32), 100)
-    views = pa.Array.from_buffers(pa.string_view(), 100, [None, pa.py_buffer(view), pa.py_buffer(text)])
+    try:
+        views = pa.Array.from_buffers(pa.string_view(), 100, [None, pa.py_buffer(view), pa.py_buffer(text)])
+    except ValueError:
+        pytest.skip("pyarrow 18 makes no views of given buffers")
     table = pa.table(_one_text() | {"x": views})
     with pa.ipc.new_file(str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)
@@ -331,6 +334,7 @@ def test_types_that_nobody_counts_are_refused(column: Any, tmp_path: Path) -> No
             list(scan_tables(tmp_path / "log.arrow"))
 
 
+@pytest.mark.skipif(not hasattr(pa, "json_"), reason="pyarrow 18 has no such type")
 def test_types_of_applications_are_read_as_what_they_are_made_of(tmp_path: Path) -> None:
     words = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", "2"] * 50))
     table = pa.table(

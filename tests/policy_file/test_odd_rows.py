@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ def broken(**arrays: Callable[[Any], Any]) -> Any:
 
 ODD: dict[str, Any] = {
     "a sparse row of one dimension": sp.coo_array(X[0]),
-    "a CSR row of one dimension": sp.csr_array(X[0]),
     "too few rows": broken(indptr=lambda array: array[:3]),
     "too few numbers": broken(data=lambda array: array[:3]),
     "too few places": broken(indices=lambda array: array[:3]),
@@ -44,6 +44,8 @@ ODD: dict[str, Any] = {
     "rows of different lengths": [[1, 2, 3, 4], [1]],
     "nests": [[[1], 2, 3, 4]],
 }
+with suppress(ValueError):  # scipy 1.13 has none
+    ODD["a CSR row of one dimension"] = sp.csr_array(X[0])
 
 
 @pytest.fixture(scope="module", params=[OffsetTree(LogisticRegression()), OnlineOffsetTree(actions=range(4))])
