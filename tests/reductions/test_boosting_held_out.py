@@ -23,6 +23,7 @@ from offsettree.reductions.boosting._regressions import (
     Regressions,
     Scores,
     Source,
+    add_if_better,
     gain_of,
     nonnegative_sum,
     tells_apart,
@@ -139,6 +140,31 @@ def test_scores_tell_actions_apart_as_far_as_they_go_along_with_what_rewards_lea
     assert tells_apart(log._replace(weight=np.full(n, 3.0)), design, common, Source(slopes, own)) == pytest.approx(
         found
     )
+
+
+def test_other_scores_are_added_only_if_rewards_become_likelier_by_so_much() -> None:
+    log, _, _ = make_case(400, 4, "constant")
+    random = np.random.default_rng(1)
+    scores, source = (
+        each(np.eye(2), log.reward + random.normal(0, noise, 400)) for each, noise in ((Scores, 1.0), (Source, 2.0))
+    )
+
+    def likelihood(own: NDArray[np.float64]) -> float:
+        return float((log.reward * own - np.logaddexp(0, own)).sum())
+
+    alone = nonnegative_sum(log, [Source(*scores)])
+    both = nonnegative_sum(log, [Source(*scores), source])
+    gained = likelihood(both.own) - likelihood(alone.own)
+    assert gained > 2
+    np.testing.assert_array_equal(add_if_better(log, scores, source, gained - 0.01).left_out, both.own)
+    assert add_if_better(log, scores, source, gained + 0.01) is scores
+    # Of a normal distribution, with the variance that the scores leave over.
+    squared = log._replace(logistic=False)
+    alone, both = (nonnegative_sum(squared, parts) for parts in ([Source(*scores)], [Source(*scores), source]))
+    left = [((log.reward - each.own) ** 2).mean() for each in (alone, both)]
+    gained = 200 * np.log(left[0] / left[1])
+    np.testing.assert_array_equal(add_if_better(squared, scores, source, gained - 0.01).left_out, both.own)
+    assert add_if_better(squared, scores, source, gained + 0.01) is scores
 
 
 def test_scores_that_only_tell_actions_apart_count_on_short_logs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,14 @@ from offsettree.exceptions import ParameterError
 from offsettree.reductions import reward_boosting
 from offsettree.reductions.boosting import _kernels_grow as kernels
 from offsettree.reductions.boosting import _stacking
-from offsettree.reductions.boosting._boosting import new_work, units_of
+from offsettree.reductions.boosting._boosting import (
+    FEWEST_SHARES,
+    MOST_SHARES,
+    MOST_SUMS,
+    count_shares,
+    new_work,
+    units_of,
+)
 from offsettree.reductions.boosting._forest import _Rows
 from offsettree.reductions.boosting._kernels_random import grow_random
 
@@ -271,6 +278,17 @@ def test_rewards_of_any_range_are_predicted_in_it() -> None:
     rewards = policy.predict_rewards(log["X"])
     assert share_right(policy, log["X"], 2) > 0.9
     assert -10 <= rewards.min() <= rewards.max() <= 40
+
+
+def test_gains_are_summed_by_single_actions_as_long_as_there_is_room() -> None:
+    settings = RewardBoosting(max_features=1.0, max_depth=4)._settings(10_000)
+    assert count_shares(64, 10, settings) == 64
+    assert count_shares(400, 10, settings) == 400
+    assert count_shares(100_000, 10, settings) == MOST_SHARES
+    assert count_shares(100_000, 256, settings._replace(depth=7)) == FEWEST_SHARES
+    between = count_shares(100_000, 60, settings)
+    assert FEWEST_SHARES < between < MOST_SHARES
+    assert between * 8 * 60 * kernels.N_BINS <= MOST_SUMS < (between + 1) * 8 * 60 * kernels.N_BINS
 
 
 def test_many_actions_take_no_table_of_rows_by_actions() -> None:

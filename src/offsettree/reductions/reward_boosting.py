@@ -20,7 +20,7 @@ from offsettree.reading import CannotFlatten, ColumnSpace
 from offsettree.reductions._fold_forests import FoldForests
 from offsettree.reductions._mapped_log import mapped_log
 from offsettree.reductions._offset import warn_of_unlogged
-from offsettree.reductions.boosting._boosting import MOST_SHARES, BoostedLog, BoostingSettings
+from offsettree.reductions.boosting._boosting import BoostedLog, BoostingSettings
 from offsettree.reductions.boosting._columns import Columns
 from offsettree.reductions.boosting._final_regression import fit_constant
 from offsettree.reductions.boosting._flatten import flatten_stages, weight_of_votes
@@ -34,6 +34,7 @@ __all__ = ["RewardBoosting"]
 LOSSES = ("auto", "logistic", "squared")
 DEEPEST = 7
 SHORT = 1500  # with fewer rows, a forest is added
+MOST_IF_SHORT = 128  # with more actions, it is not
 FEWEST_ROWS = 8  # with fewer rows, only constants are learned
 DROPPED = 2.0  # a start that is so many standard errors worse in the first fold is dropped
 MOST_ROWS_WITHOUT_FOLDS = 10_000  # for held-out scores by a final regression without each fold
@@ -204,7 +205,7 @@ class RewardBoosting(BasePolicy):
         if len(action) < FEWEST_ROWS or is_constant:
             final, forests = fit_constant(boosted), None
         else:
-            is_short = len(action) < SHORT and len(self.actions_) <= MOST_SHARES
+            is_short = len(action) < SHORT and len(self.actions_) <= MOST_IF_SHORT
             settings = self._settings(len(action))
             n_folds = self._folds(len(action))
             forests = FoldForests(log, self.n_jobs, random) if is_short and self._with_votes else None

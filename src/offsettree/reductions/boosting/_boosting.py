@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from offsettree.reductions.boosting._room import IN_MEMORY, Room
 
 # Gains are summed by share: a share is one action or, with more actions than this, a random group drawn for each tree.
-MOST_SHARES = 128
+MOST_SHARES = 512
+FEWEST_SHARES = 128  # with many columns, groups are larger, so that sums stay small, but there are so many at least
+MOST_SUMS = 1 << 24  # of one level, by column, bin and share
 MOST_COLUMNS = 256  # tried by one tree
 SUMMED = 1 << 16  # rows whose numbers are added up one after the other: sums of such blocks are added up exactly
 
@@ -83,22 +85,36 @@ def loss_of(score: NDArray[Any], reward: NDArray[np.float64], logistic: bool) ->
     return np.asarray((reward - score) ** 2)
 
 
+def count_tried(n_columns: int, settings: BoostingSettings) -> int:
+    """Return how many columns one tree may split on."""
+    return max(1, min(MOST_COLUMNS, n_columns, round(settings.columns * n_columns)))
+
+
+def count_shares(n_actions: int, n_columns: int, settings: BoostingSettings) -> int:
+    """Return in how many groups actions are counted where gains are summed."""
+    from offsettree.reductions.boosting._kernels_grow import N_BINS
+
+    room = MOST_SUMS // (2 ** (settings.depth - 1) * count_tried(n_columns, settings) * N_BINS)
+    return min(n_actions, MOST_SHARES, max(room, FEWEST_SHARES))
+
+
 class Course:
     """The course of boosting: what each tree may split on, and when it is over."""
 
     def __init__(self, n_columns: int, n_actions: int, settings: BoostingSettings, seed: int) -> None:
         self._random = np.random.default_rng(seed)
         self._n_columns, self._n_actions, self._settings = n_columns, n_actions, settings
-        self._n_tried = max(1, min(MOST_COLUMNS, n_columns, round(settings.columns * n_columns)))
+        self._n_tried = count_tried(n_columns, settings)
+        self._n_shares = count_shares(n_actions, n_columns, settings)
         self._least = math.inf
         self.n_grown = self.n_kept = 0
 
     def draw(self) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
         """Draw the columns of the next tree, and the share of each action."""
         columns = np.sort(self._random.permutation(self._n_columns)[: self._n_tried])
-        if self._n_actions <= MOST_SHARES:
+        if self._n_actions <= self._n_shares:
             return columns, np.arange(self._n_actions, dtype=np.uint32)
-        return columns, self._random.permutation(self._n_actions).astype(np.uint32) % np.uint32(MOST_SHARES)
+        return columns, self._random.permutation(self._n_actions).astype(np.uint32) % np.uint32(self._n_shares)
 
     def improves(self, loss: float) -> bool:
         """Tell whether the held-out loss, after another tree, is less than ever."""
@@ -150,8 +166,11 @@ class GrowingRows:
         self._gradient, self._curvature = learned.room.empty((2, n_rows), np.float32)
         self._packed = learned.room.empty(n_rows, np.int64)
         self._share, self._bounds = np.empty(0, dtype=np.uint32), np.array([0, n_rows])
-        n_tried = max(1, min(MOST_COLUMNS, len(learned.codes), round(settings.columns * len(learned.codes))))
-        self._work = new_work(n_rows, n_actions, min(n_actions, MOST_SHARES), n_tried, settings.depth, learned.room)
+        n_tried, n_shares = (
+            count_tried(len(learned.codes), settings),
+            count_shares(n_actions, len(learned.codes), settings),
+        )
+        self._work = new_work(n_rows, n_actions, n_shares, n_tried, settings.depth, learned.room)
 
     def gradient_sums(self) -> NDArray[np.float64]:
         """Find gradients and curvatures at the current scores; return the sums of their sizes, by block."""

@@ -25,6 +25,7 @@ from offsettree.reductions.boosting._regressions import (
     Regressions,
     Scores,
     Source,
+    add_if_better,
     constant_models,
     fit_basic,
     fit_common,
@@ -39,6 +40,7 @@ TELLS_APART = 1.0  # standard errors, of scores and votes in the mean, which is 
 VOTES = "votes"  # of offset trees, on short logs: one direction per action
 FOREST = "forest"  # independent trees grown from the linear start, on short logs
 SHARE_IF_SHORT = 0.5  # of the unconstrained regression, with a forest
+MORE_VOTES = 2.0  # nats by which held-out rewards must be predicted better with more votes than the regressions use
 UNTRUSTED, TRUSTED = 5.0, 25.0  # gains at which the unconstrained regression has the share 0 and 1
 
 
@@ -137,8 +139,10 @@ def fit_final(
     if trust == 0:
         return FinalModel(stages, inputs, *basic, gain)
     unconstrained = _unconstrained(log, stages, inputs, sources, name, places, known, regressions)
-    mixed = [(1 - trust) * one + trust * other for one, other in zip(basic, unconstrained, strict=True)]
-    return FinalModel(stages, inputs, mixed[0], mixed[1], gain)
+    mixed = Scores(*((1 - trust) * one + trust * other for one, other in zip(basic, unconstrained, strict=True)))
+    for source, is_vote in zip(sources, votes, strict=True):
+        mixed = add_if_better(log, mixed, source, MORE_VOTES) if is_vote else mixed
+    return FinalModel(stages, inputs, *mixed, gain)
 
 
 def fit_final_without_folds(

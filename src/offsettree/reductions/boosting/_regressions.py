@@ -71,6 +71,19 @@ def fit_basic(log: BoostedLog, known: Source, regressions: Regressions) -> Score
     return _best(log, [_plus(known.slopes, models) for models in (level, of_x)])
 
 
+def add_if_better(log: BoostedLog, scores: Scores, source: Source, least: float) -> Scores:
+    """Add other scores, both with nonnegative weights, if the likelihood of held-out rewards grows by `least` nats.
+
+    That is the difference of the logarithms; 2 nats are 2 standard errors of the weight of what is added.
+    """
+    alone, both = (nonnegative_sum(log, parts) for parts in ([Source(*scores)], [Source(*scores), source]))
+    before, after = (
+        np.average(loss_of(each.own, log.reward, log.logistic), weights=log.weight) for each in (alone, both)
+    )
+    gained = before - after if log.logistic else np.log((before + 1e-300) / (after + 1e-300)) / 2
+    return Scores(*both) if gained * len(log.reward) >= least else scores
+
+
 def fit_common(log: BoostedLog, inputs: NDArray[np.float64], sources: list[Source]) -> Scores:
     """Fit one function of x for all actions (from the mean scores, and x if it helps), and a constant per action."""
     count = np.bincount(log.action, log.weight, minlength=log.n_actions)
