@@ -49,7 +49,7 @@ def decimals_for(values: Iterable[float], width: float | None = None) -> int:
     largest = max((abs(value) for value in values), default=0.0)
     if width is not None and width > 0:
         places = -math.floor(math.log10(width) - math.log10(4) + 1e-9)
-        if width <= 100 and 1 <= max(largest, width) and largest < 1000:
+        if width <= 100 and max(largest, width) >= 1 and largest < 1000:
             places = max(places, 2)
     else:
         places = 2 - math.floor(math.log10(largest)) if largest > 0 else 0
