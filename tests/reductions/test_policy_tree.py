@@ -142,7 +142,8 @@ def test_estimates_of_the_leaves_are_near_the_truth() -> None:
 
 
 def test_what_rules_are_said_to_earn_is_within_the_range_of_rewards() -> None:
-    log = simulate_log(*load_iris(return_X_y=True), random_state=0)
+    X, y = load_iris(return_X_y=True)
+    log = simulate_log(X, y, random_state=0)
     policy = PolicyTree(random_state=0).fit(**log.arrays())
     assert max(leaf.values.max() for leaf in policy.root_.leaves()) > 1
     said = [float(found) for found in re.findall(r"\(([\d.]+) per decision", policy.rules())]

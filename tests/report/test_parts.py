@@ -72,6 +72,10 @@ def test_decimals_follow_the_width_of_the_interval() -> None:
     assert decimals_for([0.147], 0.004) == 3
     assert decimals_for([0.18], 0.06) == 2
     assert decimals_for([1234.5], 300) == 0
+    assert decimals_for([350.0], 300) == 0
+    assert decimals_for([0.4, 1.1], 12.2) == 2  # dollars and cents, however wide the interval
+    assert decimals_for([6.0, 2.0, 0.4], 24.0) == 2
+    assert decimals_for([0.4], 0.5) == 1
 
 
 @given(FINITE, FINITE, st.integers(2, 8))

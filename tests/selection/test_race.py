@@ -417,3 +417,18 @@ def test_what_500_rows_took_does_not_stand_for_40_times_as_many() -> None:
     assert 1.0 < budget.expected(0, 20_000) < 15.0
     budget.note(0, 1.0, 2_000)
     assert budget.expected(0, 20_000) == pytest.approx(10 * _timing.SPARE)
+
+
+def test_a_candidate_stays_while_a_clear_lead_is_in_prospect() -> None:
+    rule, random = Rule(0.0, 0.75), np.random.RandomState(0)
+    for n_folds in (2, 4, 8):
+        needed = [rule.lead_to_stay(seen, n_folds) for seen in range(1, n_folds)]
+        assert needed == sorted(needed)
+        assert needed[0] >= 0.3
+        assert needed[-1] < 2
+        for seen, lead in enumerate(needed, start=1):
+            share = seen / n_folds
+            last = np.sqrt(share) * lead + np.sqrt(1 - share) * random.standard_normal(100_000)
+            assert (last > 2).mean() > 0.013  # that luck could still do
+    assert rule.lead_to_stay(5, 5) == 0.3
+    assert Rule(1.0, 0.75).lead_to_stay(4, 5) == 0.3

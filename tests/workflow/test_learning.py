@@ -118,7 +118,7 @@ def test_many_actions_share_a_reward_model(monkeypatch: pytest.MonkeyPatch) -> N
     chance = 1 / (1 + np.exp(-X[:, 0] - np.cos(action)))
     log = LoggedData(X, action, reward=(random.random_sample(600) < chance) * 1.0, propensity=1 / 20)
     decisions, fitted = np.arange(600) % 20, list[Any]()
-    predict = comparison.predict_rewards
+    predict = vars(comparison)["predict_rewards"]
 
     def noted(model: Any, *given: Any, **more: Any) -> Any:
         fitted.append(model)

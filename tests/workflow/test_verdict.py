@@ -9,7 +9,7 @@ import pytest
 from offsettree.evaluation import Estimate
 from offsettree.evaluation.estimate import Interval
 from offsettree.workflow import Comparison, advice, conclusion, verdict
-from offsettree.workflow.verdict import basis, number, with_interval
+from offsettree.workflow.verdict import basis, decimals, number, with_interval
 
 
 def around(value: float, half: float) -> Interval:
@@ -147,3 +147,11 @@ def test_values_are_said_with_what_they_are_compared_with() -> None:
 def test_zero_has_no_sign() -> None:
     assert number(-0.0001, 3) == "0.000"
     assert number(-1234.5, 1) == "-1,234.5"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "places"),
+    [(0.0, 12.2, 2), (0.5, 2.4, 3), (100.0, 300.0, 2), (1000.0, 3000.0, 0), (1000.0, 1001.0, 2)],
+)
+def test_money_is_told_with_its_cents(low: float, high: float, places: int) -> None:
+    assert decimals(Interval((low + high) / 2, (high - low) / 4, low, high)) == places

@@ -20,7 +20,7 @@ from offsettree.models.layout import HAS_NAN
 
 BLOCK = 128  # rows; what a tree needs of them stays in the first cache
 ROWS = 8
-FLOATS = ir.VectorType(ir.FloatType(), ROWS)  # type: ignore[no-untyped-call]
+FLOATS = ir.VectorType(ir.FloatType(), ROWS)
 NUMBERS = ir.VectorType(ir.IntType(32), ROWS)
 ALIGNMENT = 4  # in bytes
 
@@ -108,19 +108,17 @@ def _answer_eight(
     return types.void(table, *kinds), generate
 
 
-_weigh: Any = intrinsic(_weigh_eight)
-
-
-@intrinsic
-def _answer(_: Any, table: Any, column: Any, threshold: Any, ends: Any, left: Any, right: Any, to: Any) -> Any:
+def _answer_left(_: Any, table: Any, column: Any, threshold: Any, ends: Any, left: Any, right: Any, to: Any) -> Any:
     return _answer_eight(False, table, column, threshold, ends, left, right, to)
 
 
-@intrinsic
-def _answer_missing_right(
-    _: Any, table: Any, column: Any, threshold: Any, ends: Any, left: Any, right: Any, to: Any
-) -> Any:
+def _answer_right(_: Any, table: Any, column: Any, threshold: Any, ends: Any, left: Any, right: Any, to: Any) -> Any:
     return _answer_eight(True, table, column, threshold, ends, left, right, to)
+
+
+_weigh: Any = intrinsic(_weigh_eight)
+_answer: Any = intrinsic(_answer_left)
+_answer_missing_right: Any = intrinsic(_answer_right)
 
 
 @part

@@ -43,15 +43,15 @@ def decimals_for(values: Iterable[float], width: float | None = None) -> int:
     """Return the number of significant decimals.
 
     The last decimal is the first digit of a quarter of the interval's width, which is near the standard error.
-    Numbers between 1 and 1,000, such as money, get at least two decimals if the interval is no wider than ten.
+    Numbers between 1 and 1,000, such as money, get at least two decimals if the interval is no wider than a hundred.
     Without an interval, three digits of the largest number are shown.
     """
+    largest = max((abs(value) for value in values), default=0.0)
     if width is not None and width > 0:
         places = -math.floor(math.log10(width) - math.log10(4) + 1e-9)
-        if width <= 10 and 1 <= max((abs(value) for value in values), default=0.0) < 1000:
+        if width <= 100 and max(largest, width) >= 1 and largest < 1000:
             places = max(places, 2)
     else:
-        largest = max((abs(value) for value in values), default=0.0)
         places = 2 - math.floor(math.log10(largest)) if largest > 0 else 0
         if largest == round(largest):
             places = 0

@@ -18,7 +18,7 @@ from offsettree.reductions import ConstantPolicy, RewardBoosting
 from offsettree.selection._evidence import Evidence
 from offsettree.selection._nested import run_pair_trials
 from offsettree.selection._outcomes import gap_of
-from offsettree.selection._rule import AHEAD, BEHIND, Rule, Stack
+from offsettree.selection._rule import BEHIND, Rule, Stack
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
 from offsettree.selection._trials import Log, Part, Scoring, Spread, error_line, folds_of, run_trial, warning_texts
@@ -130,12 +130,14 @@ class Race:
         self.evidence = Evidence(is_constant, log, scoring.method)
         self.dropped: dict[int, BasePolicy] = {}
         self.folds: list[int] = []
+        self._n_folds = 0  # to be compared
         self._tried: dict[int, set[int]] = {place: set() for place in self.active}
         self.shared: SharedModel | None = None
         self.n_learned = 0
 
     def run(self, rungs: Sequence[Rung], progress: Progress) -> None:
         """Run the rungs until the best is known, or the rungs or the time are used up."""
+        self._n_folds = sum(rung.fold is not None for rung in rungs)
         for place, rung in enumerate(rungs):
             if place and not self._make_affordable(rung):
                 break
@@ -320,7 +322,7 @@ class Race:
         places = list(self.active)
         shared = self.scoring.shared(self.active)
         must_lead = bool(self.folds) and shared is not None
-        beyond = -AHEAD if must_lead else BEHIND
+        beyond = -self.rule.lead_to_stay(len(self.folds), self._n_folds) if must_lead else BEHIND
         far_behind = self.rule.far_behind(self.evidence.stack(places), self.evidence.counts, beyond)
         hopeless = [places[i] for i in np.flatnonzero(far_behind)]
         going = [place for place in hopeless if place != shared and not self.evidence.is_constant[place]]

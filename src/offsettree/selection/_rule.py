@@ -16,6 +16,7 @@ PROVEN, PROVEN_IF_RARE = 2.5, 5.0
 RARE = 20.0  # kurtosis of rewards from which they are rare; rewards of 0 and 1 have 18 if one in twenty is 1
 BEHIND = 1.0  # standard errors behind the one that would be chosen at which a candidate leaves the race
 AHEAD = 0.3  # and ahead of it, where it is a favourite, which must be beaten clearly, at which one stays in the race
+LUCK = 2.14  # and by which further rows may raise a lead: by more with a probability of 1.6 %
 FEWEST = 100  # with fewer rows, standard errors are too uncertain to drop a candidate
 
 
@@ -134,6 +135,16 @@ class Rule:
         is_behind = np.isfinite(gaps.value) & (gaps.behind > beyond * gaps.stderr)
         return np.asarray(is_behind & (weight.sum() >= FEWEST))
 
+    def lead_to_stay(self, n_seen: int, n_folds: int) -> float:
+        """Return the standard errors by which a candidate must be ahead of the favourite after some of the folds.
+
+        With less, luck in the folds to come would hardly raise its lead to that at which it is chosen.
+        """
+        if self.simpler_within or n_seen >= n_folds:
+            return AHEAD
+        share = n_seen / n_folds
+        return max(AHEAD, (FAVOURITE_LEAD - LUCK * float(np.sqrt(1 - share))) / float(np.sqrt(share)))
+
     def describe(self, favourite: str | None, *, by_predictions: bool = True) -> str:
         """Return the rule as text; `by_predictions`: the favourite was trained on all rows and may be proven."""
         first, otherwise = "The candidate of the highest value on the same rows is chosen", ""
@@ -150,7 +161,7 @@ class Rule:
             otherwise = by_predictions * f", unless x improves its reward predictions by {_errors(self.proven)}"
         dropped = f"A candidate leaves the race if it is {_errors(BEHIND)} behind the one that would be chosen"
         if favourite is not None:
-            dropped += f" or, once folds are compared, not {_errors(AHEAD)} ahead of it"
+            dropped += f" or, once folds are compared, not ahead of it by {_errors(AHEAD)}, later by more"
         return (
             f"{first}. To be preferred to the best constant action it must be ahead of it by {_errors(self.lead)}"
             f"{otherwise}. {dropped}."

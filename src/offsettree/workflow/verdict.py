@@ -245,9 +245,13 @@ def number(value: float, digits: int) -> str:
 
 
 def decimals(estimate: Interval) -> int:
-    """Return how many decimals to show: two digits of the interval's half width; at least three below 10."""
+    """Return how many decimals to show: two digits of the interval's half width.
+
+    At least three below 10, and two, as of money, below 1,000.
+    """
     half = (estimate.high - estimate.low) / 2
     if not (math.isfinite(half) and half > 0):
         return 3
-    most = 3 if max(abs(estimate.low), abs(estimate.high)) < 10 else 0
-    return max(most, min(8, 1 - math.floor(math.log10(half))))
+    largest = max(abs(estimate.low), abs(estimate.high))
+    least = 3 if largest < 10 else 2 if largest < 1000 else 0
+    return max(least, min(8, 1 - math.floor(math.log10(half))))

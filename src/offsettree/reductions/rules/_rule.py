@@ -91,7 +91,8 @@ class Rule:
 
     def estimate(self, reward_range: Sequence[float]) -> float:
         """Return what the action taken here is said to earn: kept within the range of the rewards."""
-        return float(np.clip(self.values.max(), *reward_range))
+        low, high = reward_range
+        return min(max(float(self.values.max()), low), high)
 
     def lines(self, reward_range: Sequence[float], indent: str = "") -> Iterator[str]:
         """Yield the rules as indented lines of text."""
