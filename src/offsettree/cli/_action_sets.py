@@ -81,9 +81,8 @@ def learning_sets(options: argparse.Namespace, path: Path) -> dict[str, Any] | N
                 "out the options on actions."
             )
         return arguments | {"eligible": arguments["eligible"] or _listed_in(path, options)}
-    found = recognise_action_sets(
-        path, action=options.action, item_id=arguments["item_id"], **reading_arguments(options)
-    )
+    reading = reading_arguments(options) | {"must": entry.over_sets}
+    found = recognise_action_sets(path, action=options.action, item_id=arguments["item_id"], **reading)
     if found is None:
         if entry.over_sets:
             raise LogError(
@@ -135,9 +134,9 @@ def policy_sets(options: argparse.Namespace, path: Path, known: SetFacts | None)
         )
     if known is not None and arguments["eligible"] is not None:
         return arguments
-    found = recognise_action_sets(
-        path, action=getattr(options, "action", None), item_id=arguments["item_id"], **reading_arguments(options)
-    )
+    reading = reading_arguments(options) | {"must": known is not None}
+    action = getattr(options, "action", None)
+    found = recognise_action_sets(path, action=action, item_id=arguments["item_id"], **reading)
     if found is None and known is not None:
         raise LogError(
             f"the policy chooses among the actions that each row lists, and {path} lists none: name the column that "

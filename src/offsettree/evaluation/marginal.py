@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from offsettree._labels import check_actions
 from offsettree._validation import counted, lengths_differ
-from offsettree.exceptions import LogError, PropensityError
+from offsettree.evaluation._targets import PairProbabilities
+from offsettree.exceptions import LogError, ParameterError, PropensityError
 from offsettree.logs import ActionSets, LoggedData
 
 __all__ = ["marginal_decisions", "marginalise"]
@@ -73,19 +74,33 @@ def marginalise(log: LoggedData, group: ArrayLike, *, logging: ArrayLike | str =
     )
 
 
-def marginal_decisions(policy: Any, log: LoggedData, group: ArrayLike) -> NDArray[Any]:
-    """Return the group of the action that a policy takes in each row.
+def marginal_decisions(policy: Any, log: LoggedData, group: ArrayLike) -> Any:
+    """Return the group of the action that a policy takes in each row; of one that draws, the chances of all groups.
+
+    The weight of a row is then what the paper defines: the probability with which the policy takes an action of the
+    logged one's group, divided by the probability with which the logging policy does.
 
     Parameters
     ----------
-    policy : policy over action sets, or array of shape (n_rows,)
-        The policy, or the ids that it takes.
+    policy : policy or explorer over action sets, array of shape (n_rows,), or of shape (n_pairs,)
+        The policy; or the ids that it takes; or, as floats, the probability with which it takes each eligible action.
     log : LoggedData
         A log with action sets.
     group : array of shape (n_pairs,)
         The group of each pair, as for `marginalise`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), or what `evaluate` takes as the probabilities of groups
     """
     sets, labels = _parts(log, group)
+    if getattr(policy, "takes_action_sets", False) and hasattr(policy, "choose"):  # an explorer
+        policy = policy.predict_proba(log.X, action_sets=sets)
+    if isinstance(policy, np.ndarray) and policy.dtype.kind == "f":
+        row = np.repeat(np.arange(len(sets)), sets.sizes)
+        _check_policy(policy, row)
+        starts, groups, code = _distinct(labels, row, len(sets))
+        return PairProbabilities(groups, starts, np.bincount(code, policy, minlength=len(groups)))
     chosen = policy.predict(log.X, sets) if hasattr(policy, "predict") else policy
     return np.asarray(labels[sets.find(chosen)])
 
@@ -105,6 +120,20 @@ def _distinct(
     found, code = np.unique(row * len(known) + place, return_inverse=True)
     starts = np.searchsorted(found // len(known), np.arange(n_rows + 1))
     return starts.astype(np.intp), known[found % len(known)], code
+
+
+def _check_policy(chance: NDArray[np.float64], row: NDArray[np.intp]) -> None:
+    if chance.shape != row.shape:
+        raise LogError(lengths_differ("policy", len(np.ravel(chance)), len(row)))
+    total = np.bincount(row, chance)
+    wrong = ~(np.abs(total - 1) <= TOLERANCE)
+    wrong[row[~(chance >= 0)]] = True
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise ParameterError(
+            "the probabilities with which the policy takes the actions of a row must be at least 0 and sum to 1; those "
+            f"of row {place} sum to {total[place]:g} ({counted(wrong.sum(), 'row')} in all)."
+        )
 
 
 def _check_chances(chance: NDArray[np.float64], row: NDArray[np.intp], pair: NDArray[np.intp], log: LoggedData) -> None:

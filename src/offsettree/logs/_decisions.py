@@ -97,7 +97,7 @@ def _different(ids: list[Any], what: str) -> list[Any]:
     words = [str(each) for each in ids]
     if len(set(words)) < len(words):
         twice = next(word for word in words if words.count(word) > 1)
-        raise ValueError(f"two of its actions have the {what} {twice!r}; give every action a {what} of its own.")
+        raise ValueError(f"two of its actions have the {what} {twice!r}; give every action its own.")
     return ids if len(set(map(type, ids))) == 1 else words
 
 

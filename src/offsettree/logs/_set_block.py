@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._features import Features
+from offsettree._features import Features, numeric_columns
+from offsettree.exceptions import FeatureError
 from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.checked_log import Columns
 
@@ -50,3 +52,25 @@ class FileRows:
     def __call__(self, row: int) -> str:
         """Return what to call a row."""
         return f"{self.unit} {int(self.number[row])} of {self.where[int(self.part[row])]}"
+
+
+def refuse_infinite(frame: Any, what: str, row_name: Callable[[int], str]) -> None:
+    """Refuse infinity among the numbers of a frame.
+
+    Parameters
+    ----------
+    frame : pandas frame
+        Features.
+    what : str
+        What they are.
+    row_name : function of a position
+        What to call a row of the frame.
+    """
+    for name in numeric_columns(frame):
+        values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        if (odd := np.isinf(values)).any():
+            row = int(odd.argmax())
+            raise FeatureError(
+                f"{what} must be finite; {name!r} of {row_name(row)} is {values[row]} ({int(odd.sum()):,} in all). "
+                "Leave missing values empty."
+            )

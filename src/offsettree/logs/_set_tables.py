@@ -18,7 +18,7 @@ from offsettree.exceptions import ActionError, LogError
 from offsettree.logs._limits import depth
 from offsettree.logs._log_columns import frame_of
 from offsettree.logs._reader import Chunk, Reader, check_columns
-from offsettree.logs._set_block import FileRows, SetBlock
+from offsettree.logs._set_block import FileRows, SetBlock, refuse_infinite
 from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.checked_log import Columns
 from offsettree.logs.log_file import LogFile
@@ -47,7 +47,7 @@ class ActionTable:
     def __init__(self, items: Any, item_id: str, since: str | None = None) -> None:
         where = "the table of actions"
         if not hasattr(items, "columns"):
-            where, reader = f"the table of actions, {items},", open_reader(items)
+            where, reader = f"the table of actions ({items})", open_reader(items)
             items = frame_of([chunk.table for chunk in reader.all_chunks(None)], categories=False)
         for name, meaning in ((item_id, "their ids"), (since, "the times from when on rows hold")):
             if name is not None and name not in items.columns:
@@ -66,6 +66,7 @@ class ActionTable:
         self.notes = (note,) if unnamed else ()
         features = items.drop(columns=[item_id, *([since] if since else []), *unnamed])
         self.ids: NDArray[Any] = items[item_id].to_numpy()
+        refuse_infinite(features, "features of actions", lambda row: f"row {row + 1} of {where}")
         self.features = features if len(features.columns) else None
         self.since = None if since is None else _times(items[since], since, lambda row: f"row {row + 1} of {where}")
         if since is None and len(set(self.ids.tolist())) < len(self.ids):
@@ -164,6 +165,7 @@ class SetTables:
         kind = (
             columns.action.dtype.kind if columns is not None else "O" if self.table is None else _kind(self.table.ids)
         )
+        refuse_infinite(X, "features of contexts", rows)
         listed, pairs = self._listed(chunks, kind, rows, len(X))
         if self.spread:
             wide = pd.concat([chunk.table.select(self.spread).to_pandas() for chunk in chunks], ignore_index=True)
@@ -175,6 +177,9 @@ class SetTables:
             name: pd.concat([chunk.table.column(name).to_pandas() for chunk in chunks], ignore_index=True)
             for name in (*self.beside, *([self.time] if self.time else []))
         }
+        if pairs is not None:
+            row_of = np.repeat(np.arange(len(listed)), [len(each) for each in listed])
+            refuse_infinite(pairs, "features of eligible actions", lambda pair: rows(int(row_of[pair])))
         more: dict[str, Any] = {}
         if self.table is not None and self.table.features is not None:
             more = {"items": self.table.features, "item_ids": _as_kind(self.table.ids, listed)}
@@ -193,6 +198,11 @@ class SetTables:
         for chunk in chunks:
             for each in chunk.table.column(self.eligible).to_pylist():
                 found, beside = ids_in(each, self.item_id, kind, Row(self.eligible, rows, len(ids)))
+                if found and ids and bool(beside) != bool(features) and any(ids):
+                    raise ActionError(
+                        f"{Row(self.eligible, rows, len(ids))} must list its actions as the rows before do, "
+                        f"{'as mappings with features' if features else 'by their ids alone'}; it is {each!r:.60}."
+                    )
                 ids.append(found)
                 features += beside
         if len({type(label) for each in ids for label in each}) > 1:

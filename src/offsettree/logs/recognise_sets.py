@@ -37,7 +37,13 @@ class RecognisedSets(NamedTuple):
 
 
 def recognise_action_sets(
-    path: Path, *, action: str | None = None, item_id: str = "id", eligible: str | None = None, **reading: Any
+    path: Path,
+    *,
+    action: str | None = None,
+    item_id: str = "id",
+    eligible: str | None = None,
+    must: bool = False,
+    **reading: Any,
 ) -> RecognisedSets | None:
     r"""Return how a log lists its eligible actions; None if it has labels only.
 
@@ -51,6 +57,8 @@ def recognise_action_sets(
         The name of the id in lists of mappings.
     eligible : str, optional
         The column that lists them, where it is known.
+    must : bool, default=False
+        Raise what is wrong with decisions that cannot be read; by default a log of such is one of labels.
     **reading : Any
         Options of `scan_tables`.
 
@@ -69,7 +77,7 @@ def recognise_action_sets(
 
         if isinstance(reader, VwReader):
             return RecognisedSets(None, has_features=True, varies=True) if _is_multi_line(reader) else None
-        return _of_decisions(reader) if isinstance(reader, DsjsonReader) else None
+        return _of_decisions(reader, must=must) if isinstance(reader, DsjsonReader) else None
     return _of_table(reader, action, item_id, eligible)
 
 
@@ -85,13 +93,15 @@ def _is_multi_line(reader: Any) -> bool:
     return len(there) < len(lines) - 1 and any(not VW_LABEL.match(line) for line in there)
 
 
-def _of_decisions(reader: Any) -> RecognisedSets | None:
+def _of_decisions(reader: Any, *, must: bool) -> RecognisedSets | None:
     from offsettree.logs._decisions import dsjson_decisions
 
     try:
         read: Iterator[Any] = dsjson_decisions(reader.sources[0], reader.options.encoding, labelled=False)
         decisions = list(islice(read, HEAD_ROWS))
     except LogError:
+        if must:
+            raise
         return None  # whoever reads it as labels says what is wrong, or needs no lists
     names = {name for each in decisions for one in each.actions for name in one}
     has_features = any(not name.endswith("constant") for name in names)  # which services add to every action

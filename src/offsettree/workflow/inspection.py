@@ -35,14 +35,14 @@ def inspect_log(path: Any, *, sets: dict[str, Any] | None = None, **arguments: A
         `notes` and `warnings`; JSON can hold them.
     """
     if sets is not None:
-        scan, has_propensity = LoggedData.scan(path, action_sets=True, **arguments, **sets), True
-    else:
-        scan, has_propensity = _open(path, arguments)
+        arguments = {**arguments, **sets, "action_sets": True}
+    scan, has_propensity = _open(path, arguments)
     sums, eligible = _LogSums(has_propensity), _SetSums()
     warnings: list[str] = []
+    refused: list[FeatureError] = []
 
     def tables() -> Iterator[Any]:
-        for log in scan:
+        for log in _read(scan, refused):
             if not sums.by_action:
                 warnings.extend(find_leaks(log.X, log.action, log.reward))
             sums.add(log)
@@ -57,6 +57,8 @@ def inspect_log(path: Any, *, sets: dict[str, Any] | None = None, **arguments: A
         notes += encoder.notes
         features, left_out = _feature_facts(encoder), encoder.left_out
     except FeatureError as error:
+        if refused:
+            raise
         notes.append(error.args[0])
         features = []
     notes += alike_but_for_blanks(sums.by_action)
@@ -64,7 +66,7 @@ def inspect_log(path: Any, *, sets: dict[str, Any] | None = None, **arguments: A
     if sets is not None:
         more = {"sets": eligible.facts(), "action_features": eligible.features()}
         sums.is_expected = False  # how often an action is expected depends on how often it is eligible
-        doubts = eligible.doubts()
+        doubts = eligible.doubts() if has_propensity else []
     return {
         "kind": "log",
         "path": str(path),
@@ -75,6 +77,15 @@ def inspect_log(path: Any, *, sets: dict[str, Any] | None = None, **arguments: A
         "notes": notes,
         "warnings": warnings + (sums.doubts() if sets is None else doubts),
     }
+
+
+def _read(scan: Any, refused: list[FeatureError]) -> Iterator[Any]:
+    """Yield the chunks of a log; a file that cannot be read is not one without features to show."""
+    try:
+        yield from scan
+    except FeatureError as error:
+        refused.append(error)
+        raise
 
 
 def _open(path: Any, arguments: dict[str, Any]) -> tuple[Any, bool]:
