@@ -279,8 +279,9 @@ class BasePolicy(BaseEstimator, Policy):
         rows = self._as_numbers(X) if is_frame(X) else X
         # A learner may let missing values pass, and refuse them further on: then it is the one to say so.
         is_taken = prepared.inputs.missing_in_sparse if is_sparse(rows) else prepared.inputs.missing
-        if not is_taken and takes_missing(self._learner(), sparse=is_sparse(rows)) and _has_missing(rows):
-            return None, X
+        values = rows.data if is_sparse(rows) else np.asarray(rows)
+        if not is_taken and values.dtype.kind == "f" and takes_missing(self._learner(), sparse=is_sparse(rows)):
+            return (None, X) if np.isnan(values).any() else (prepared.model, rows)
         return prepared.model, rows
 
     def _choose(self, X: Features) -> NDArray[np.intp]:
@@ -305,6 +306,8 @@ class BasePolicy(BaseEstimator, Policy):
 
     def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Do as `_ask`, each row among the actions that its mask leaves."""
+        if type(self)._ask_rank is not BasePolicy._ask_rank:
+            return self._ask_rank(X, 1, mask)[:, 0]
         raise ParameterError(
             f"available must be None for {type(self).__name__}, which does not support masks. "
             "Use OffsetTree, OffsetForest or another policy learned by fit."
@@ -393,8 +396,3 @@ def snips(matched: NDArray[np.bool_], reward: NDArray[np.float64], weight: NDArr
             "the policy would choose. Use a log with more rows or more exploration."
         )
     return float(np.average(reward[matched], weights=weight[matched]))
-
-
-def _has_missing(X: Features) -> bool:
-    values = X.data if is_sparse(X) else np.asarray(X)
-    return bool(values.dtype.kind == "f" and np.isnan(values).any())

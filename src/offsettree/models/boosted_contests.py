@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models.contests import Contests, read_constants
+from offsettree.models.contests import ContestsOrConstants, read_constants
 from offsettree.models.part import Part, must_hold
 from offsettree.models.tree_sums import TreeSums
 from offsettree.topology import ActionTree
@@ -17,7 +17,7 @@ __all__ = ["BoostedContests"]
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedContests(Contests):
+class BoostedContests(ContestsOrConstants):
     """The left side of contest c wins where ``base[c]`` and its trees sum to more than zero.
 
     Contest c owns the trees ``tree_start[c]`` to ``tree_start[c + 1] - 1``.
@@ -28,11 +28,6 @@ class BoostedContests(Contests):
     constant: NDArray[np.int8]
     tree_start: NDArray[np.int64]
     sums: TreeSums
-
-    @property
-    def n_contests(self) -> int:  # type: ignore[override]
-        """How many there are."""
-        return len(self.constant)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"constant": self.constant, "tree_start": self.tree_start, **self.sums.arrays()}
@@ -52,9 +47,7 @@ class BoostedContests(Contests):
         """See `Contests`: there is no such form."""
         return
 
-    def prefers_left(self, contest: int, X: Any) -> NDArray[np.bool_]:
-        if self.constant[contest] >= 0:
-            return np.full(X.shape[0], self.constant[contest] == 1)
+    def _ask(self, contest: int, X: Any) -> NDArray[np.bool_]:
         first, last = int(self.tree_start[contest]), int(self.tree_start[contest + 1])
         begin, end = int(self.sums.trees.start[first]), int(self.sums.trees.start[last])
         only = TreeSums(

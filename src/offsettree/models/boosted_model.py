@@ -76,9 +76,6 @@ class Boosted(Model):
     def choose(self, X: Any) -> NDArray[np.intp]:
         return self.flat.choose(X)
 
-    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self.flat.rank(X, 1, mask)[:, 0]
-
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return self.flat.rank(X, n, mask)
 

@@ -8,10 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.models._past_constants import way_past_constants
 from offsettree.models._tables import check_nodes
 from offsettree.models.committee import CommitteeTree
-from offsettree.models.contests import Contests, read_constants
+from offsettree.models.contests import ContestsOrConstants, read_constants
 from offsettree.models.layout import BY_LEAF, BY_LOGISTIC, BY_SPLITS
 from offsettree.models.part import Part, must_hold
 from offsettree.topology import ActionTree
@@ -37,18 +36,13 @@ NAMES = (
 
 
 @dataclass(frozen=True, eq=False)
-class CommitteeContests(Contests):
+class CommitteeContests(ContestsOrConstants):
     """The arrays of a `CommitteeTree`, of those contests that are no constants, one after the other."""
 
     kind = "committees"
 
     constant: NDArray[np.int8]
     parts: dict[str, NDArray[Any]]
-
-    @property
-    def n_contests(self) -> int:  # type: ignore[override]
-        """How many there are."""
-        return len(self.constant)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"constant": self.constant, **self.parts}
@@ -96,16 +90,12 @@ class CommitteeContests(Contests):
         return len(self.parts["bias"]) == 0
 
     def compile(self, tree: ActionTree, first: int) -> CommitteeTree:
-        here = slice(first, first + tree.n_nodes)
-        constant = [None if label < 0 else int(label) for label in self.constant[here].tolist()]
-        _, left, right, root = way_past_constants(tree, constant)
+        _, left, right, root = self._past_constants(tree, first)
         # The committees of this tree alone: contests are numbered by them.
         begin = int(np.count_nonzero(self.constant[:first] < 0))
         return self._tree(left, right, root, begin, tree.n_actions)
 
-    def prefers_left(self, contest: int, X: Any) -> NDArray[np.bool_]:
-        if self.constant[contest] >= 0:
-            return np.full(X.shape[0], self.constant[contest] == 1)
+    def _ask(self, contest: int, X: Any) -> NDArray[np.bool_]:
         begin = int(np.count_nonzero(self.constant[:contest] < 0))
         tree = self._tree(np.array([-1], np.int32), np.array([-2], np.int32), 0, begin, 2)
         return np.asarray(tree.choose(X) == 0)

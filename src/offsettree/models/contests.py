@@ -12,7 +12,7 @@ from offsettree.models.layout import CompiledTree
 from offsettree.models.part import Part, must_hold
 from offsettree.topology import ActionTree
 
-__all__ = ["CONSTANTS", "Contests", "read_constants"]
+__all__ = ["CONSTANTS", "Contests", "ContestsOrConstants", "read_constants"]
 
 # Of a contest: that it is a real one, or which label it always answers (1: the left side wins).
 CONSTANTS = (-1, 0, 1)
@@ -80,6 +80,49 @@ class Contests(ABC):
                 elif len(moved):
                     pending.append((int(child), moved))
         return action
+
+
+class ContestsOrConstants(Contests):
+    """Contests some of which have always the same answer."""
+
+    constant: NDArray[np.int8]  # of each contest, one of `CONSTANTS`
+
+    @property
+    def n_contests(self) -> int:  # type: ignore[override]
+        """How many there are."""
+        return len(self.constant)
+
+    def prefers_left(self, contest: int, X: Any) -> NDArray[np.bool_]:
+        if self.constant[contest] >= 0:
+            return np.full(X.shape[0], self.constant[contest] == 1)
+        return self._ask(contest, X)
+
+    @abstractmethod
+    def _ask(self, contest: int, X: Any) -> NDArray[np.bool_]:
+        """Do as `prefers_left` for a real contest."""
+
+    def _past_constants(
+        self, tree: ActionTree, first: int
+    ) -> tuple[list[int], NDArray[np.int32], NDArray[np.int32], int]:
+        """Return the real contests of a tree, of which the first is number `first`, and what comes next on each side.
+
+        Constants are walked past beforehand. Children are numbers among the contests returned, or ``~action``; the last
+        value is where the walk begins.
+        """
+        constant = self.constant[first : first + tree.n_nodes].tolist()
+        real = [node for node, label in enumerate(constant) if label < 0]
+        entry = np.empty(tree.n_nodes, dtype=np.int32)
+        entry[real] = np.arange(len(real))
+        children = tree.right.tolist(), tree.left.tolist()  # by label
+        for node in range(tree.n_nodes - 1, -1, -1):
+            if constant[node] >= 0:
+                child = children[constant[node]][node]
+                entry[node] = entry[child] if child >= 0 else child
+        right, left = (
+            np.array([entry[side[node]] if side[node] >= 0 else side[node] for node in real], dtype=np.int32)
+            for side in children
+        )
+        return real, left, right, int(entry[0])
 
 
 def read_constants(part: Part, n_contests: int) -> NDArray[np.int8]:

@@ -39,9 +39,9 @@ class Model(Stored):
     def choose(self, X: Any) -> NDArray[np.intp]:
         """Return the position of each row's action."""
 
-    @abstractmethod
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Return the position of each row's action, of those that its mask leaves."""
+        """Return the position of each row's action, of those that its mask leaves; a model has this or `rank`."""
+        return self.rank(X, 1, mask)[:, 0]
 
     def compiled(self) -> CompiledTree | None:
         """Return the same as one that decides on single rows at once, where there is such a form; made once."""
@@ -126,9 +126,6 @@ class Constant(Model):
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         return np.full(X.shape[0], self.answer, dtype=np.intp)
-
-    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self.rank(X, 1, mask)[:, 0]
 
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         if mask is None:

@@ -246,9 +246,6 @@ class Scores(Model):
             position[rows] = self.scores(X[rows]).argmax(axis=1)
         return position
 
-    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self.rank(X, 1, mask)[:, 0]
-
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return best_of(self.scores(X), n, mask)
 

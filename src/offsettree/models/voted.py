@@ -122,9 +122,6 @@ class BoostedWithVotes(Model):
     def choose(self, X: Any) -> NDArray[np.intp]:
         return self._voted().choose(X)
 
-    def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self.rank(X, 1, mask)[:, 0]
-
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return self._voted().rank(X, n, mask)
 

@@ -145,8 +145,5 @@ class DoublyRobust(BasePolicy):
             position[rows] = self._scaled_rewards(part).argmax(axis=1)
         return position
 
-    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self._ask_rank(X, 1, mask)[:, 0]
-
     def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return best_of(self._scaled_rewards(X), n, mask)

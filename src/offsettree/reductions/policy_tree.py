@@ -183,9 +183,6 @@ class PolicyTree(BasePolicy):
     def _ask(self, X: Features) -> NDArray[np.intp]:
         return self._ask_rank(X, 1, None)[:, 0]
 
-    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self._ask_rank(X, 1, mask)[:, 0]
-
     def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         numbers = self._bins.numbers(X)
         dense = np.asarray(numbers.toarray() if hasattr(numbers, "toarray") else numbers)

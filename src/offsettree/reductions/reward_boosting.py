@@ -313,9 +313,6 @@ class RewardBoosting(BasePolicy):
     def _ask(self, X: Features) -> NDArray[np.intp]:
         return self._scorer().choose(self._numbers(X))
 
-    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self._ask_rank(X, 1, mask)[:, 0]
-
     def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return self._scorer().rank(self._numbers(X), n, mask)
 

@@ -190,9 +190,6 @@ class RewardRegression(BasePolicy):
     def _ask(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self._scaled_rewards(X).argmax(axis=1))
 
-    def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return self._ask_rank(X, 1, mask)[:, 0]
-
     def _ask_rank(self, X: Features, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return best_of(self._scaled_rewards(X), n, mask)
 
