@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
 from offsettree._sparse import as_csr
-from offsettree.actions.eligible import labels_of
+from offsettree.actions.eligible import labels_in, labels_of
 from offsettree.encoding import TableEncoder
+from offsettree.encoding.plain_rows import PlainRows, plain_rows
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
 from offsettree.models import Part, must_hold, refusing
 
 MOST_COLUMNS = 1024
 BLOCK_NUMBERS = 1 << 22
+MOST_PLAIN = 1000  # actions; more are a table
 LARGEST = 1e100  # of a feature, in standard deviations
 Matrix = NDArray[np.float64]
 
@@ -69,9 +71,11 @@ class TablePart:
             must_hold(len(encoder.names_out) == n_columns, f"{part.where}.encoder", f"{n_columns} columns")
         return cls(what, n_columns, encoder)
 
-    def encode(self, table: Any) -> Matrix:
-        """Return the table as numbers."""
+    def encode(self, table: Any, plain: PlainRows | None = None) -> Matrix:
+        """Return the table as numbers; `plain` is the same table, if it was read at once."""
         if self.encoder is not None:
+            if (found := self.encoder.encode_plain(plain)) is not None:
+                return found.astype(np.float64)
             if not is_frame(table) and not isinstance(table, Mapping | list):
                 raise FeatureError(f"{self.what} must be a frame, as in fit; got a {type(table).__name__}.")
             return self.encoder.encode(table).astype(np.float64)
@@ -180,13 +184,14 @@ class ActionEncoding:
             if len(actions) != 1 or (not is_row and count_rows(row) != 1):
                 raise ActionError("decide takes one context and the action set of one row; use predict for several.")
             return *self._numbers(row, actions), actions[0]
-        labels = labels_of(actions)
+        plain = plain_rows(actions) if type(actions) is list and 0 < len(actions) <= MOST_PLAIN else None
+        labels = labels_of(actions) if plain is None else labels_in(plain)
         if not isinstance(actions, np.ndarray):
             actions = list(actions)
         encoded = self.x.encode(row)
         if len(encoded) != 1:  # kernels read the first row
             raise FeatureError(f"decide takes one context; x has {len(encoded)} rows. Use predict for several.")
-        return encoded, self._joined(actions), labels
+        return encoded, self._joined(actions, plain), labels
 
     def arrays_of_one(self, x: Any, actions: Any) -> tuple[Matrix, Matrix] | None:
         """Return one context and its actions if they are arrays of the right shape, unscaled and not looked at."""
@@ -215,10 +220,11 @@ class ActionEncoding:
         """Mean and spread of the features of contexts, then of those of actions."""
         return *self._center[0], *self._center[1]
 
-    def _joined(self, actions: Any) -> Matrix:
+    def _joined(self, actions: Any, plain: PlainRows | None) -> Matrix:
         parts = [part for part in (self.items, self.pairs) if part is not None]
         if all(part.encoder is not None for part in parts):
-            return np.hstack([part.encode(actions) for part in parts])
+            found = [part.encode(actions, plain) for part in parts]
+            return found[0] if len(found) == 1 else np.hstack(found)
         numbers = np.asarray(actions)
         widths = np.cumsum([part.n_columns for part in parts])
         if numbers.ndim != 2 or numbers.shape[1] != widths[-1] or any(part.encoder is not None for part in parts):

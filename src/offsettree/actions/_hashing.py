@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from array import array
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from offsettree._features import Features, as_floats, count_rows, is_frame, is_sparse, numeric_columns, refuse_dates
 from offsettree._sparse import as_csr
 from offsettree.actions.eligible import ID
+from offsettree.encoding.plain_rows import PlainRows
 from offsettree.exceptions import FeatureError
 
 MISSING = " is missing"
@@ -124,10 +126,7 @@ def hash_mapping(row: Mapping[str, Any], what: str) -> Hashed:
 
 
 def hash_mappings(rows: Sequence[Mapping[str, Any]], what: str) -> Hashed:
-    """Hash rows of features by name, all but their ids; fast where all have the same names and plain values."""
-    names = tuple(rows[0])
-    if all(tuple(row) == names for row in rows) and (made := _hash_alike(rows, names)) is not None:
-        return made
+    """Hash rows of features by name, all but their ids."""
     keys: list[int] = []
     values: list[float] = []
     starts = [0]
@@ -139,36 +138,38 @@ def hash_mappings(rows: Sequence[Mapping[str, Any]], what: str) -> Hashed:
     return Hashed(np.array(keys, np.uint64), np.array(values, np.float32), np.array(starts, np.int64))
 
 
-def _hash_alike(rows: Sequence[Mapping[str, Any]], names: tuple[str, ...]) -> Hashed | None:
-    """Hash mappings of the same names column by column; None if a value is neither a finite number nor a text."""
-    names = tuple(name for name in names if name != ID)
-    flat = [row[name] for row in rows for name in names]
+def hash_plain(rows: PlainRows) -> Hashed | None:
+    """Hash rows of the same names at once; None if a value is neither a finite number nor a text."""
+    names, flat = tuple(name for name in rows.names if name != ID), rows.rows_without(ID)
     if set(map(type, flat)) <= {float, int}:
         try:
-            numbers = np.array(flat, dtype=np.float32)
+            doubles = np.frombuffer(array("d", flat)) if flat else np.empty(0)
         except OverflowError:
             return None
-        if not math.isfinite(float(numbers.sum())):
+        if not np.abs(doubles).max(initial=0.0) <= LARGEST:
             return None
-        return Hashed(_keys_of_names(names, len(rows)), numbers, even_starts(len(rows), len(names)))
-    keys = np.empty((len(rows), len(names)), dtype=np.uint64)
-    values = np.ones((len(rows), len(names)), dtype=np.float32)
+        return Hashed(
+            _keys_of_names(names, rows.n_rows), doubles.astype(np.float32), even_starts(rows.n_rows, len(names))
+        )
+    keys = np.empty((rows.n_rows, len(names)), dtype=np.uint64)
+    values = np.ones((rows.n_rows, len(names)), dtype=np.float32)
     for place, name in enumerate(names):
-        column = [row[name] for row in rows]
+        column = rows.column(name)
         kinds = set(map(type, column))
         if kinds == {str}:
             keys[:, place] = [_word_key(name, word) for word in column]
         elif kinds <= {float, int}:
             try:
-                values[:, place] = column
+                doubles = np.array(column, dtype=np.float64)
             except OverflowError:
                 return None
+            if not np.abs(doubles).max(initial=0.0) <= LARGEST:
+                return None
+            values[:, place] = doubles
             keys[:, place] = key_of(name)
         else:
             return None
-    if not math.isfinite(float(values.sum())):
-        return None
-    return Hashed(keys.ravel(), values.ravel(), np.arange(len(rows) + 1, dtype=np.int64) * len(names))
+    return Hashed(keys.ravel(), values.ravel(), even_starts(rows.n_rows, len(names)))
 
 
 @lru_cache(256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,6 +30,8 @@ class IdModel:
 
     def of(self, ids: NDArray[Any], x: Matrix, row: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the effect of each pair's id; `row` is its context."""
+        if self._is_empty:
+            return np.zeros(len(ids))
         if ids.dtype.kind != self.labels.dtype.kind and "U" in ids.dtype.kind + self.labels.dtype.kind:
             return np.zeros(len(ids))
         place = np.minimum(np.searchsorted(self.labels, ids), len(self.labels) - 1)
@@ -37,15 +39,22 @@ class IdModel:
 
     def add_of_one(self, labels: list[Any], x: Matrix, found: NDArray[np.float64]) -> None:
         """Add the effects of the ids of one context's actions to their scores."""
+        if self._is_empty:
+            return
         if set(map(type, labels)) not in ({int}, {str}):
             found += self.of(np.asarray(labels), x, np.zeros(len(labels), dtype=np.intp))
             return
         if "_places" not in self.__dict__:
             self._places = {label: place for place, label in enumerate(self.labels.tolist())}
-        place = np.array([self._places.get(label, -1) for label in labels])
+        place = np.fromiter(map(self._places.get, labels, repeat(-1)), np.intp, len(labels))
         known = place >= 0
         if known.any():
             found += self._at(place, known, x, np.zeros(len(labels), dtype=np.intp))
+
+    @property
+    def _is_empty(self) -> bool:
+        """Whether no id has an effect."""
+        return self.trees is None and not np.isfinite(self.penalty)
 
     def _at(
         self, place: NDArray[np.intp], known: NDArray[np.bool_], x: Matrix, row: NDArray[np.intp]

@@ -19,10 +19,12 @@ from offsettree.actions._hashing import (
     even_starts,
     hash_mapping,
     hash_mappings,
+    hash_plain,
     hash_table,
     id_key,
 )
-from offsettree.actions.eligible import labels_of
+from offsettree.actions.eligible import labels_in, labels_of
+from offsettree.encoding.plain_rows import plain_rows
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
 
@@ -38,12 +40,16 @@ class OneDecision:
 
     def id_keys(self) -> NDArray[np.uint64]:
         """Return the keys of the ids; none where actions have no ids."""
-        return np.array([] if self.labels is None else [id_key(each) for each in self.labels], dtype=np.uint64)
+        labels = () if self.labels is None else self.labels
+        return np.fromiter(map(id_key, labels), np.uint64, len(labels))
 
 
 def one_decision(x: Any, actions: Any) -> OneDecision:
     """Return one decision from arrays or mappings."""
     context = hash_mapping(x, "x") if isinstance(x, Mapping) else _numbers(x)
+    plain = plain_rows(actions) if type(actions) is list and actions else None
+    if plain is not None and (pairs := hash_plain(plain)) is not None:
+        return OneDecision(context, pairs, labels_in(plain))
     labels = labels_of(actions)
     if isinstance(actions, ActionSets):
         return OneDecision(context, _of_sets(actions), labels)

@@ -9,10 +9,11 @@ import numpy as np
 
 from offsettree._features import is_frame, is_sparse
 from offsettree._validation import shown
+from offsettree.encoding.plain_rows import PlainRows
 from offsettree.exceptions import ActionError
 from offsettree.logs import ActionSets
 
-__all__ = ["ID", "labels_of", "without"]
+__all__ = ["ID", "labels_in", "labels_of", "without"]
 
 ID = "id"  # the name of the id in a mapping of an action
 
@@ -56,7 +57,21 @@ def labels_of(actions: Any) -> list[Any] | None:
         )
     if not with_ids:
         return None
-    labels = [each[ID] for each in rows]
+    return _checked([each[ID] for each in rows])
+
+
+def labels_in(rows: PlainRows) -> list[Any] | None:
+    """Return the ids of actions that were read at once, as `labels_of` does.
+
+    Parameters
+    ----------
+    rows : PlainRows
+        The eligible actions.
+    """
+    return _checked(rows.column(ID)) if ID in rows.names else None
+
+
+def _checked(labels: list[Any]) -> list[Any]:
     if not set(map(type, labels)) <= {int, str} and (odd := [each for each in labels if not _is_label(each)]):
         raise ActionError(f"the id of an action must be a whole number or a text; got {odd[0]!r:.60}.")
     if len(set(labels)) < len(labels):

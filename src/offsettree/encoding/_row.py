@@ -7,6 +7,7 @@ knows all types and all errors.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from types import NoneType
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from offsettree._validation import as_float
 from offsettree.encoding.encoded_column import LARGEST, EncodedColumn
+from offsettree.encoding.plain_rows import PlainRows
 from offsettree.encoding.raw_columns import from_values
 from offsettree.encoding.spellings import TRUTH, as_text, read_number
 
@@ -58,7 +60,7 @@ class RowEncoder:
 
 
 class PlainRowsEncoder:
-    """Encodes a short list of rows, all of which are dictionaries of plain values: numbers, words and None.
+    """Encodes a short list of rows, all of which have the same names and plain values: numbers, words and None.
 
     Parameters
     ----------
@@ -72,26 +74,32 @@ class PlainRowsEncoder:
         placed = list(zip(columns, starts[:-1], starts[1:], strict=True))
         self._n_columns = starts[-1]
         self._numbers = [each for each in placed if each[0].kind == "number"]
+        self._names = tuple(each[0].name for each in self._numbers)
+        # Where all numbers are columns, they are written at once.
+        self._places = _places_of([each[1] for each in self._numbers])
+        self._has_constants = any(each[0].constant for each in self._numbers)
         self._words = [(*each, _place_finder(each[0], each[1])) for each in placed if each[0].kind == "nominal"]
         self._knows_all = len(self._numbers) + len(self._words) == len(placed)
 
-    def __call__(self, rows: Sequence[Any]) -> Row | None:
+    def __call__(self, rows: PlainRows) -> Row | None:
         """Return the numbers; None where a value is not plain or not there, which tables know how to treat."""
-        if not self._knows_all or set(map(type, rows)) != {dict}:
+        if not self._knows_all:
             return None
-        out = np.zeros((len(rows), self._n_columns), dtype=np.float32)
+        out = np.zeros((rows.n_rows, self._n_columns), dtype=np.float32)
         try:
             done = self._write_numbers(rows, out) and all(self._write_words(rows, out, *each) for each in self._words)
         except (KeyError, OverflowError):
             return None
         return out if done else None
 
-    def _write_numbers(self, rows: Sequence[Any], out: Row) -> bool:
-        flat = [row[column.name] for column, _, _ in self._numbers for row in rows]
+    def _write_numbers(self, rows: PlainRows, out: Row) -> bool:
+        flat = rows.columns(self._names)
         kinds = set(map(type, flat))
         if not kinds <= {float, int, NoneType}:
             return False
-        table = np.array(flat, dtype=np.float64).reshape(len(self._numbers), len(rows))
+        # An array of doubles is filled in half the time that NumPy takes, but knows no gaps.
+        numbers = array("d", flat) if NoneType not in kinds else flat
+        table = np.array(numbers, dtype=np.float64).reshape(len(self._numbers), rows.n_rows)
         if not np.abs(table).max(initial=0.0) <= LARGEST:  # a gap, or too large
             if np.isinf(table).any() or np.nanmax(np.abs(table), initial=0.0) > LARGEST:
                 return False
@@ -100,15 +108,18 @@ class PlainRowsEncoder:
                 values[gaps] = min(max(column.fill, -LARGEST), LARGEST)
                 if column.marks_missing:
                     out[:, stop - 1] = gaps
+        if not self._has_constants:
+            out[:, self._places] = table.T
+            return True
         for (column, start, _), values in zip(self._numbers, table, strict=True):
             if not column.constant:
                 out[:, start] = values
         return True
 
     def _write_words(
-        self, rows: Sequence[Any], out: Row, column: EncodedColumn, start: int, stop: int, find: Callable[[str], int]
+        self, rows: PlainRows, out: Row, column: EncodedColumn, start: int, stop: int, find: Callable[[str], int]
     ) -> bool:
-        words = [row[column.name] for row in rows]
+        words = rows.column(column.name)
         if set(map(type, words)) != {str} or "" in words:
             return False
         for at, word in enumerate(words):
@@ -116,6 +127,13 @@ class PlainRowsEncoder:
             if place >= 0:
                 out[at, place] = 1.0
         return True
+
+
+def _places_of(starts: list[int]) -> Any:
+    """Return columns as a slice where they are neighbours, which is faster."""
+    if starts and starts == list(range(starts[0], starts[0] + len(starts))):
+        return slice(starts[0], starts[0] + len(starts))
+    return starts
 
 
 def _place_finder(column: EncodedColumn, start: int) -> Callable[[str], int]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from offsettree.encoding._column_summaries import Summary
 from offsettree.encoding._row import PlainRowsEncoder, RowEncoder
 from offsettree.encoding.encoded_column import DAYS, EncodedColumn, entry, read_encoded_column
+from offsettree.encoding.plain_rows import PlainRows, picked_rows, plain_rows
 from offsettree.encoding.raw_columns import RawTable, UselessColumnError, column_names, count_raw_rows, read_column
 from offsettree.exceptions import FeatureError, ParameterError
 
@@ -172,10 +173,20 @@ class TableEncoder:
         if isinstance(table, Mapping) and where is None and first_row == 1:
             return self.encode_row(table)[np.newaxis]
         if type(table) is list and len(table) <= MOST_PLAIN and where is None and first_row == 1:
-            plain = self._plain_rows_encoder(table)
-            if plain is not None:
-                return plain
+            found = self.encode_plain(plain_rows(table) or picked_rows(table, tuple(self.names_in)))
+            if found is not None:
+                return found
         return self._encode_table(table, at)
+
+    def encode_plain(self, rows: PlainRows | None) -> NDArray[np.float32] | None:
+        """Return rows that were read at once as `encode` does; None where that is left to `encode`.
+
+        Parameters
+        ----------
+        rows : PlainRows or None
+            What `plain_rows` has read.
+        """
+        return None if rows is None else self._plain_rows_encoder(rows)
 
     def encode_row(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
         """Return one row, a mapping of names to values, as `encode` does a table of that row, in microseconds.
