@@ -9,8 +9,9 @@ import numpy as np
 from offsettree._jit import brief_kernel, part
 
 MIX_CONTEXT, MIX_ACTION, MIX = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
-RATE = 0.1
 TINY = 1e-15
+PRIOR = 3.0  # inverse of a weight's variance before any row
+KEPT = 1 - 1 / 20000  # of the precision, at each row: after so many rows, the oldest are forgotten
 
 
 @part
@@ -63,9 +64,10 @@ def learn_row(
     values: Any,
     target: Any,
 ) -> Any:
-    """Move the prediction of one row's action towards its target, by a rate per weight that falls with its gradients.
+    """Move the prediction of one row's action towards its target: a Kalman filter of independent weights.
 
-    A step as a whole never goes beyond the target.
+    Each weight moves by its variance, which falls with every row that it was part of; `squares` are the inverses of the
+    variances, less the prior's. A step as a whole never goes beyond the target.
     """
     n_x = hashes.shape[0]
     scaled, mixed = np.empty(n_x, np.float32), np.empty(n_x, np.uint64)
@@ -76,7 +78,7 @@ def learn_row(
         scaled[i] = _scaled(hashes, x, scales, shift, i)
         mixed[i] = hashes[i] * np.uint64(MIX_CONTEXT)
     n = n_x * features.shape[0]
-    places, inputs, steps = np.empty(n, np.int64), np.empty(n, np.float32), np.empty(n, np.float32)
+    places, inputs, variances = np.empty(n, np.int64), np.empty(n, np.float32), np.empty(n, np.float32)
     predicted, k = np.float32(0), 0
     for entry in range(features.shape[0]):
         of_action = features[entry] * np.uint64(MIX_ACTION)
@@ -86,14 +88,12 @@ def learn_row(
             predicted += weights[places[k]] * inputs[k]
             k += 1
     error = np.float32(target) - predicted
-    moved = np.float32(0)
+    total = 1.0  # the variance of the noise, as the unit, and that of the prediction
     for k in range(n):
-        gradient = error * inputs[k]
-        squares[places[k]] += gradient * gradient
-        steps[k] = np.float32(RATE) * gradient / np.sqrt(max(squares[places[k]], np.float32(1e-12)))
-        moved += steps[k] * inputs[k]
-    share = np.float32(1)
-    if abs(moved) > abs(error) > 0:
-        share = abs(error) / abs(moved)
+        variances[k] = np.float32(1) / (np.float32(PRIOR) + squares[places[k]])
+        total += np.float64(variances[k]) * inputs[k] * inputs[k]
     for k in range(n):
-        weights[places[k]] += share * steps[k]
+        told = variances[k] * inputs[k] / total
+        weights[places[k]] += np.float32(told * error)
+        precision = np.float64(np.float32(PRIOR) + squares[places[k]]) / (1 - min(told * inputs[k], 1 - 1e-9))
+        squares[places[k]] = np.float32(max(precision - PRIOR, 0.0) * KEPT)

@@ -12,7 +12,7 @@ import numpy as np
 from offsettree.service.deciders import Decider
 from offsettree.service.requests import Action
 from offsettree.service.rows import MaturedRow
-from offsettree.service.values import Limits, gain
+from offsettree.service.values import Limits, Usual, gain
 from offsettree.service.wealth import GAINS, Wealth
 
 __all__ = ["Candidate", "spent"]
@@ -64,7 +64,7 @@ class Candidate:
         self.over_running = limits.wealth("any_action")
         self.over_constants: dict[str, Wealth] = {}
         self.fault: str | None = None
-        self._earned, self._n_earned = 0.0, 0  # rewards of the rows counted
+        self._usual = Usual()  # of the rows counted
 
     def add(self, rows: Sequence[MaturedRow], constants: Sequence[str], ask: Ask | None = None) -> None:
         """Value the candidate on matured rows; `constants` are the actions that any policy could always take.
@@ -76,7 +76,7 @@ class Candidate:
         for name in constants:
             if len(self.over_constants) < MOST_CONSTANTS and name not in self.over_constants:
                 self.over_constants[name] = self.limits.wealth("any_action")
-        usual = self._earned / self._n_earned if self._n_earned else 0.5
+        usual = self._usual.value
         running: list[float] = []
         against: dict[str, list[float]] = {name: [] for name in self.over_constants}
         for row in rows:
@@ -92,8 +92,7 @@ class Candidate:
                 self.fault = f"{type(error).__name__}: {error}"
                 return
             choice = max(choice, 0)
-            self._earned += row.share
-            self._n_earned += 1
+            self._usual.add(row.decision.probability, row.share)
             running.append(gain(row, choice, max(row.greedy, 0), usual))
             for name, terms in against.items():
                 terms.append(gain(row, choice, row.taken_by_constant(name), usual))
@@ -132,7 +131,7 @@ class Candidate:
                 "trained_to": self.trained_to,
                 "since": self.since,
                 "fault": self.fault,
-                "earned": [self._earned, self._n_earned],
+                "usual": [self._usual.weight, self._usual.total],
                 "running": self.over_running.state(),
                 "constants": {name: wealth.state() for name, wealth in self.over_constants.items()},
             }
@@ -142,7 +141,7 @@ class Candidate:
         """Take over the evidence of a decoded `state`."""
         self.fault, self.since = kept.get("fault"), kept.get("since", 0.0)
         self.over_running.restore(kept["running"])
-        self._earned, self._n_earned = kept["earned"]
+        self._usual = Usual(*kept.get("usual", ()))
         for name, state in kept["constants"].items():
             self.over_constants[name] = self.limits.wealth("any_action")
             self.over_constants[name].restore(state)

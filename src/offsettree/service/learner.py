@@ -60,7 +60,7 @@ class Learner(Protocol):
 
 
 class HashedLearner:
-    """Least squares with a rate per weight that falls with its gradients, over 2 ** bits weights.
+    """Least squares by a Kalman filter of independent weights, over 2 ** bits weights.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class HashedLearner:
         self._total = 0.0
         self._shift = np.uint64(64 - bits)
         self._weights = np.zeros(1 << bits, dtype=np.float32)
-        self._squares = np.zeros(1 << bits, dtype=np.float32)  # sums of squared gradients
+        self._squares = np.zeros(1 << bits, dtype=np.float32)  # inverses of variances, less that before any row
         self._scales = np.zeros(1 << bits, dtype=np.float32)  # the largest absolute value of each context feature
 
     def scores(self, context: Hashed, actions: list[Hashed]) -> NDArray[np.float32]:
@@ -120,7 +120,7 @@ class HashedLearner:
     def state(self) -> bytes:
         """Return the weights that are not 0, and the counts."""
         file = io.BytesIO()
-        used, seen = np.flatnonzero(self._squares), np.flatnonzero(self._scales)
+        used, seen = np.flatnonzero((self._squares != 0) | (self._weights != 0)), np.flatnonzero(self._scales)
         np.savez_compressed(
             file,
             counts=np.array([self.bits, self.n_rows, self._total]),

@@ -14,7 +14,7 @@ from offsettree.service.rows import MaturedRow
 from offsettree.service.settings import LoopSettings
 from offsettree.service.wealth import GAINS, VALUES, Wealth
 
-__all__ = ["Limits", "LoopValues", "gain"]
+__all__ = ["Limits", "LoopValues", "Usual", "gain"]
 
 LEVEL = 0.95
 MOST_ACTIONS = 200
@@ -68,6 +68,42 @@ class Limits(NamedTuple):
         return Wealth(GAINS, -most, most)
 
 
+class Usual:
+    """A usual reward, known before a row: the mean of earlier rewards, each by the square of its action's weight.
+
+    Any number that is known before a row may be taken off its reward without changing a mean gain, as the weights of
+    both policies have the mean 1. This one makes the variance about as small as one number can: rewards of actions
+    that are seldom taken have the largest weights, so that a mean of all rewards would be far from them.
+
+    Parameters
+    ----------
+    weight, total : float
+        Sums of squared weights, and of rewards times those, so far.
+
+    Examples
+    --------
+    >>> usual = Usual()
+    >>> usual.add(1.0, 1.0)
+    >>> usual.add(0.1, 0.0)
+    >>> round(usual.value, 3)
+    0.01
+    """
+
+    def __init__(self, weight: float = 0.0, total: float = 0.0) -> None:
+        self.weight, self.total = weight, total
+
+    @property
+    def value(self) -> float:
+        """The usual reward, as a share of the range."""
+        return self.total / self.weight if self.weight else 0.5
+
+    def add(self, probability: float, share: float) -> None:
+        """Count a row."""
+        squared = 1 / probability**2
+        self.weight += squared
+        self.total += squared * share
+
+
 class LoopValues:
     """Running estimates, by the logged probabilities alone; all rewards are shares of their range.
 
@@ -85,6 +121,7 @@ class LoopValues:
         self.last = 0  # the last matured row counted
         self.n_rows = 0
         self.served = 0.0
+        self.usual = Usual()
         self.policy = Wealth(VALUES, 0.0, limits.greedy)
         # Over the held-back share; in apprentice mode, over the caller.
         self.over_baseline = limits.wealth("held")
@@ -97,7 +134,7 @@ class LoopValues:
     def add(self, rows: Sequence[MaturedRow], now: float) -> None:
         """Count matured rows. The constant that leads is chosen before them: its gain stays a fair game."""
         leader = self.best_constant
-        usual = self.served / self.n_rows if self.n_rows else 0.5
+        usual = self.usual.value
         policy, over_baseline, over_leader = [], [], []
         for row in rows:
             self.last = max(self.last, row.decision.matured or 0)
@@ -119,6 +156,7 @@ class LoopValues:
             if allowed.greedy and allowed.held:
                 over_baseline.append((weight - row.held_back_weight()) * (row.share - usual))
             if allowed.any_action:
+                self.usual.add(row.decision.probability, row.share)
                 self.over_constants.add(row, usual)
                 if leader is not None:
                     over_leader.append(gain(row, row.greedy, row.taken_by_constant(leader), usual))
@@ -199,13 +237,14 @@ class LoopValues:
         """Return all that must survive a restart."""
         plain = {name: getattr(self, name) for name in ("last", "n_rows", "served", "baseline", "constants", "history")}
         wealth = {name: getattr(self, name).state() for name in WEALTH}
-        return msgspec.msgpack.encode(plain | wealth)
+        return msgspec.msgpack.encode(plain | wealth | {"usual": [self.usual.weight, self.usual.total]})
 
     def restore(self, data: bytes) -> None:
         """Take over what `state` gave."""
         kept = msgspec.msgpack.decode(data)
         for name in ("last", "n_rows", "served", "baseline", "constants", "history"):
             setattr(self, name, kept[name])
+        self.usual = Usual(*kept.get("usual", ()))
         for name in WEALTH:
             if name in kept:  # not all are in a state of an earlier release
                 getattr(self, name).restore(kept[name])
@@ -214,7 +253,6 @@ class LoopValues:
 def gain(row: MaturedRow, new: int, old: int, usual: float) -> float:
     """Return the gain of one choice over another in a row.
 
-    The mean reward of earlier rows is taken off: weights of both have the mean 1, so that the mean gain stays, and its
-    variance falls.
+    The usual reward is taken off: weights of both have the mean 1, so that the mean gain stays, and its variance falls.
     """
     return 0.0 if new == old else (row.weight(new) - row.weight(old)) * (row.share - usual)

@@ -40,6 +40,7 @@ def test_offline_learning_is_at_least_as_good_as_the_online_policy_that_made_the
         assert online[-1] > max(BEST_CONSTANT, UNIFORM) + 0.05
         facts = engine.loops["demo"].learning.values.facts()
         assert facts["gain_over_baseline"][0] > 0
+        assert facts["gain_over_constant"][0] > 0
         store = engine.store
         assert write_log(lambda store=store: store.scan(1), folder / "log.parquet", "parquet") == N_VISITORS  # type: ignore[misc]
         engine.close()
