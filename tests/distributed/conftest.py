@@ -44,6 +44,7 @@ def running(name: str, n_workers: int = 2) -> Iterator[Any]:
             pytest.skip("Ray takes long to start: make test-engines runs it")
         ray = pytest.importorskip("ray", reason="the extra ray is not installed")
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        os.environ.setdefault("RAY_worker_niceness", "0")  # else workers wait for whatever else runs on the machine
         settings: dict[str, Any] = {"include_dashboard": False, "log_to_driver": False, "object_store_memory": 80 << 20}
         ray.init(num_cpus=n_workers, runtime_env={"env_vars": {"PYTHONPATH": path}}, **settings)
         yield ray

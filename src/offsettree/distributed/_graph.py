@@ -99,7 +99,7 @@ class Runner:
             while ready or running:
                 while ready and len(running) < QUEUED * self.engine.n_workers:
                     task, batch = ready.popleft()
-                    running[self._submit(task, batch.results)] = task, batch, 1
+                    running[self._submit(task, batch.results, task.near)] = task, batch, 1
                 for handle in self.engine.wait(running):
                     task, batch, attempt = running.pop(handle)
                     try:
@@ -108,7 +108,7 @@ class Runner:
                         self.n_lost += 1
                         if attempt == ATTEMPTS:
                             raise dies_again(task.key, error) from error
-                        running[self._submit(task, batch.results)] = task, batch, attempt + 1
+                        running[self._submit(task, batch.results, near=None)] = task, batch, attempt + 1
                         continue
                     self.n_run += 1
                     kind = task.function.__name__
@@ -144,9 +144,9 @@ class Runner:
                 batch.waiting.setdefault(key, []).append(task)
         return batch
 
-    def _submit(self, task: Task, results: Results) -> Any:
+    def _submit(self, task: Task, results: Results, near: int | None) -> Any:
         given = self.store, task.key if task.is_recorded else None, task.function, task.arguments(results)
-        return self.engine.submit(perform, *given, near=task.near)
+        return self.engine.submit(perform, *given, near=near)
 
     def found(self, key: str) -> Any:
         """Return the recorded result of a task, if all that it wrote is still there."""

@@ -12,6 +12,7 @@ from offsettree.engines.engine import WorkerLostError
 from offsettree.exceptions import EngineError
 
 SECONDS = 10  # to reach the scheduler, or the first worker
+PATIENCE = 5  # seconds after which to ask whether workers are still there
 
 
 class DaskEngine:
@@ -23,6 +24,8 @@ class DaskEngine:
         self._owned = owned
         self._places: list[str] = []  # of the workers
         self._asked = -math.inf
+        self._place_of: dict[str, str | None] = {}  # of each task that is best run in one
+        self._stranded: set[str] = set()
         try:
             client.wait_for_workers(1, timeout=SECONDS)
         except self._distributed.TimeoutError:
@@ -62,14 +65,30 @@ class DaskEngine:
         if time.monotonic() - self._asked > 1:
             self._places, self._asked = sorted(self._client.nthreads()), time.monotonic()
         place = self._places[near % len(self._places)] if self._places else None
-        return self._client.submit(function, *arguments, pure=False, workers=place, allow_other_workers=True)
+        task = self._client.submit(function, *arguments, pure=False, workers=place, allow_other_workers=True)
+        self._place_of[task.key] = place
+        return task
 
     def wait(self, tasks: Collection[Any]) -> list[Any]:
-        """Wait for the first."""
-        return list(self._distributed.wait(list(tasks), return_when="FIRST_COMPLETED").done)
+        """Wait for the first. Dask never runs a task for a worker that died when there was no other: it is lost."""
+        while True:
+            try:
+                done = self._distributed.wait(list(tasks), timeout=PATIENCE, return_when="FIRST_COMPLETED").done
+                return list(done)
+            except self._distributed.TimeoutError:
+                alive = {None, *self._client.nthreads()}
+                gone = [task for task in tasks if self._place_of.get(task.key) not in alive]
+                self._stranded |= {task.key for task in gone}
+                if gone:
+                    return gone
 
     def gather(self, task: Any) -> Any:
         """Return the result."""
+        place = self._place_of.pop(task.key, None)
+        if task.key in self._stranded:
+            self._stranded.remove(task.key)
+            self._client.cancel([task])
+            raise WorkerLostError(f"Dask's worker at {place} is gone")
         try:
             return task.result()
         except self._distributed.KilledWorker as error:
