@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from offsettree._features import Features, take_rows
+from offsettree._workers import parallel
 from offsettree.exceptions import LogError
 from offsettree.reductions._fit_rewards import fit_rewards
 from offsettree.reductions._nodes import random_folds
@@ -51,7 +52,7 @@ class CrossFit:
         parts = [np.flatnonzero(folds == fold) for fold in range(min(int(folds.max()) + 1, len(action)))]
         others = [np.flatnonzero(folds != fold) for fold in range(len(parts))]
         seeds = random.randint(np.iinfo(np.int32).max, size=len(parts)).tolist()
-        models = Parallel(n_jobs=n_jobs)(
+        models = parallel(n_jobs=n_jobs)(
             delayed(fit_rewards)(
                 reward_model, take_rows(X, rows), action[rows], reward[rows], propensity[rows], n_actions, seed
             )

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
+from offsettree._workers import parallel
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, BoostingSettings, boost, loss_of
 from offsettree.reductions.boosting._final_regression import (
     FOREST,
@@ -101,7 +102,7 @@ def fit_stages(
 
 
 def _run_in_threads(n_jobs: int | None, fitted: Callable[[int, int], Any], jobs: list[tuple[int, int]]) -> list[Any]:
-    return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fitted)(*job) for job in jobs))
+    return list(parallel(n_jobs=n_jobs, prefer="threads")(delayed(fitted)(*job) for job in jobs))
 
 
 def _fit_fold(
