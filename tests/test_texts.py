@@ -40,6 +40,7 @@ def test_an_array_takes_at_most_four_times_its_texts() -> None:
         assert array.dtype == object
         assert array.nbytes < 10 * many
     assert take_texts(labels, np.ones(2000, dtype=int)).dtype == labels.dtype  # as long as they are
+    assert take_texts(labels, np.ones(many, dtype=int)).dtype == object  # 4 GB
 
 
 def test_numbers_are_left_alone() -> None:

@@ -13,6 +13,7 @@ __all__ = ["as_texts", "is_text", "join_texts", "repeat_texts", "take_texts"]
 SHORT = 16  # characters; up to here nobody asks
 FREE = 1 << 24  # characters; 64 MiB
 MOST_TIMES = 4  # as large as the texts themselves
+MOST = 1 << 28  # characters; 1 GiB
 
 
 def is_text(values: NDArray[Any]) -> bool:
@@ -66,4 +67,4 @@ def _may_pad(n: int, longest: int) -> bool:
 
 
 def _pads_too_much(n: int, longest: int, n_characters: int) -> bool:
-    return _may_pad(n, longest) and longest * n > MOST_TIMES * n_characters
+    return _may_pad(n, longest) and longest * n > min(MOST, MOST_TIMES * n_characters)

@@ -81,7 +81,7 @@ def test_one_long_label_in_a_file_is_read(tmp_path: Path) -> None:
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     log = LoggedData.read(file)
     assert log.action[6:9].tolist() == ["a", "x" * 10**5, "a"]
-    assert inspect_log(file)["n_rows"] == 1000
+    assert inspect_log(file)["rows"] == 1000
     assert LoggedData.scan(file).actions.tolist() == ["a", "b", "x" * 10**5]
 
 

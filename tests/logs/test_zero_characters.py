@@ -35,7 +35,8 @@ CUT = "a\0"
 N = 40
 X = np.random.RandomState(0).normal(size=(N, 2))
 GOOD = np.array(["a", "b"] * (N // 2), dtype=object)
-BAD = np.where(np.arange(N) == 2, CUT, GOOD).astype(object)
+BAD = GOOD.copy()
+BAD[2] = CUT
 LOG: dict[str, Any] = {"reward": np.arange(N) % 3 / 2, "propensity": 0.5}
 SETS = ActionSets([["a", "b"]] * N, items=[[1.0], [2.0]], item_ids=["a", "b"])
 

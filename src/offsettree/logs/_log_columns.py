@@ -14,7 +14,7 @@ from offsettree._messages import Message, Parameter
 from offsettree._validation import bad_propensities, bad_rewards, propensity_remedy, shown
 from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs._reader import Chunk
-from offsettree.logs._tables import as_numerals
+from offsettree.logs._tables import as_numerals, is_bytes
 
 MOST_ACTIONS = 100_000
 FEW_ROWS = 100  # below, half as many actions as rows may well be meant
@@ -144,7 +144,7 @@ def _for_frame(table: pa.Table, *, categories: bool) -> pa.Table:
             table = table.set_column(
                 place, name, text.dictionary_encode() if categories and pa.types.is_time(kind) else text
             )
-        elif pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        elif pa.types.is_nested(kind) or is_bytes(kind):
             raise LogError(
                 f"features must be numbers, text, truth values or dates; column {name!r} holds {kind}. Leave it out "
                 "by ",

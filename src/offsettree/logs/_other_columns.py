@@ -26,8 +26,10 @@ def useless(head: Any, names: Sequence[str]) -> list[str]:
     """List columns of lists, bytes and the like, which no features are made of."""
     import pyarrow as pa
 
+    from offsettree.logs._tables import is_bytes
+
     def has_use(kind: Any) -> bool:
-        return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+        return not (pa.types.is_nested(kind) or is_bytes(kind))
 
     there = set(head.column_names)
     return [name for name in names if name in there and not has_use(head.schema.field(name).type)]
