@@ -102,11 +102,15 @@ coverage: .venv/ready-dev
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= 0
 
+# Whatever reaches a kernel; not scikit-learn's checks of learners, and not those in Java.
+KERNEL_TESTS := tests/models tests/online tests/actions tests/policy_file tests/reductions tests/learners \
+	tests/evaluation/test_intervals.py tests/service/test_engine.py tests/suites/test_available_contract.py \
+	--ignore=tests/learners/test_weka.py --ignore=tests/learners/test_costing.py -k "not scikit_learns_own_checks"
+
 fuzz: .venv/ready-dev
 	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 	mkdir -p -m 700 .fuzz/kernels
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.fuzz/kernels $(BIN)/python -m pytest -n 0 tests/models tests/online \
-		tests/learners tests/policy_file tests/reductions tests/suites/test_available_contract.py
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.fuzz/kernels $(BIN)/python -m pytest -n 0 $(KERNEL_TESTS)
 
 lint: .venv/ready-dev
 	$(BIN)/ruff check .

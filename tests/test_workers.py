@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -43,15 +44,38 @@ Parallel(n_jobs=2)(delayed(len)(b"." * 50_000_000) for i in range(2))
 """
 
 
+# The same in a process of the user's own: no command has prepared it.
+FITTING = """
+import numpy as np
+from sklearn.linear_model import Ridge
+from offsettree import RewardRegression
+
+class Heavy(Ridge):
+    def __init__(self, ballast=b""):
+        super().__init__()
+        self.ballast = ballast
+
+X, action = np.arange(40.0).reshape(20, 2), ["a", "b"] * 10
+RewardRegression(Heavy(b"." * 50_000_000), n_jobs=2).fit(X, action, reward=X[:, 0] / 40, propensity=0.5)
+"""
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children of a process are listed there")
-def test_workers_of_a_command_end_when_it_is_killed_while_it_sends_their_first_task() -> None:
-    with subprocess.Popen([sys.executable, "-c", SENDING], stderr=subprocess.DEVNULL) as parent:  # noqa: S603 - our own words
+@pytest.mark.parametrize("words", [SENDING, FITTING], ids=["a command", "a process of the user's own"])
+def test_workers_end_when_their_parent_is_killed_while_it_sends_their_first_task(words: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", words], stderr=subprocess.DEVNULL) as parent:  # noqa: S603 - our own words
         children: set[int] = set()
         while len(children) < 2 and parent.poll() is None:
             children = {child for child in children_of(parent.pid) if "LokyProcess" in command_of(child)}
         parent.kill()
     assert len(children) == 2
     assert not left_after(30, children)
+
+
+def test_all_workers_of_the_package_are_started_by_it() -> None:
+    source = Path(__file__).parent.parent / "src" / "offsettree"
+    files = {file.name for file in source.rglob("*.py") if re.search(r"\bParallel\(", file.read_text())}
+    assert files == {"_workers.py", "banditron.py"}  # the latter has threads
 
 
 def test_a_command_runs_where_joblib_has_no_processes() -> None:

@@ -201,6 +201,8 @@ def check_available_for_one(available: Any, actions: NDArray[Any]) -> Available:
 
 
 def _as_array(available: Any) -> NDArray[Any]:
+    if isinstance(available, list | tuple) and any(isinstance(each, str) for each in available):
+        return np.array([*available, None], dtype=object)[:-1]  # whole: NumPy's texts end at a zero character
     try:
         return np.asarray(available)
     except (ValueError, OverflowError):  # rows of different lengths

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offsettree._texts import is_text
 from offsettree._validation import as_float, counted, lengths_differ, shown
 from offsettree.exceptions import ActionError, LogError, ParameterError
 
 LARGEST_WHOLE = 2.0**53  # beyond, floats no longer tell neighbouring whole numbers apart
-LONG_LABEL = 200  # characters
-MOST_CHARACTERS = 1 << 26  # of texts that an array pads to the longest: 256 MB
+MOST_CHARACTERS = 1 << 26  # of all labels of a policy, which an array pads to the longest: 256 MB
 DENSE = 1 << 16  # integers within a range of this many are looked up in a table rather than sorted
 
 
@@ -22,6 +22,8 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
         raise ActionError(f"{what} is missing: pass the action that was taken in each row (integers or strings).")
     # A list is read as objects: numpy would make strings of everything where there is one string.
     values = np.asarray(action, dtype=object if isinstance(action, list | tuple) else None)
+    if values.dtype.kind == "U" and values.ndim == 1 and not isinstance(action, np.ndarray):
+        values = np.asarray(list(action), dtype=object)  # whole, of polars for instance: NumPy's end at a zero
     if values.ndim != 1:
         came = f"an array of shape {values.shape}" if values.ndim else f"a {type(action).__name__}"
         raise ActionError(f"{what} must be a list of labels, integers or strings; got {came}.")
@@ -70,20 +72,25 @@ def _integers(labels: list[Any], what: str) -> NDArray[np.int64]:
         ) from None
 
 
-def refuse_padding(texts: list[str], what: str) -> None:
-    """Refuse texts of which an array, where each takes as much as the longest, would take far more than they do."""
+def padded(texts: list[str], what: str = "the labels of actions") -> NDArray[np.str_]:
+    """Return distinct texts as an array, where each takes as much as the longest; refuse those that take far more."""
     longest = max(map(len, texts), default=0)
-    if longest <= LONG_LABEL or longest * len(texts) <= max(MOST_CHARACTERS, 4 * sum(map(len, texts))):
-        return
-    row = next(row for row, text in enumerate(texts) if len(text) == longest)
-    raise ActionError(
-        f"{what} must be texts of about the same length; row {row} has one of {longest:,} characters, and an array, in "
-        f"which each of {len(texts):,} takes as much, would need {4 * longest * len(texts):,} bytes. Shorten it."
-    )
+    if longest * len(texts) > max(MOST_CHARACTERS, 4 * sum(map(len, texts))):
+        label = next(text for text in texts if len(text) == longest)
+        raise ActionError(
+            f"{what} must be of about the same length; {label[:20]!r}... has {longest:,} characters, and an array, in "
+            f"which each of {len(texts):,} takes as much, would need {4 * longest * len(texts):,} bytes. Shorten it."
+        )
+    return np.array(texts, dtype=str)
 
 
 def _refuse_odd_texts(labels: list[str], what: str) -> None:
-    refuse_padding(labels, what)
+    if "\0" in "".join(labels):
+        rows = [row for row, label in enumerate(labels) if "\0" in label]
+        raise ActionError(
+            f"{what} must be text without the character 0, at which arrays of text end; row {rows[0]} has "
+            f"{shown(str(labels[rows[0]]))} ({counted(len(rows), 'row')} in all). Name that action otherwise."
+        )
     if not all(map(str.strip, labels)):
         rows = [row for row, label in enumerate(labels) if not label.strip()]
         raise ActionError(
@@ -137,7 +144,7 @@ def find_actions(action: NDArray[Any], actions: ArrayLike | None, least: int = 2
         return labels
     labels = check_actions(actions, what="actions")
     if labels.dtype.kind == "O":
-        labels = labels.astype(str)
+        labels = padded(labels.tolist(), what="actions")
     names, counts = np.unique(labels, return_counts=True)
     if len(names) < len(labels):
         raise ParameterError(f"actions must differ from each other; {shown(names[counts.argmax()])} is named twice.")
@@ -150,7 +157,13 @@ def find_actions(action: NDArray[Any], actions: ArrayLike | None, least: int = 2
 def unique_labels(action: NDArray[Any]) -> NDArray[Any]:
     """Return the labels that occur, sorted."""
     # Hashing beats sorting for Python strings.
-    return _unique_integers(action) if action.dtype.kind != "O" else np.array(sorted(set(action.tolist())), str)
+    return padded(sorted(set(action.tolist()))) if is_text(action) else _unique_integers(action)
+
+
+def code_labels(action: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the labels that occur, sorted, and the position among them of each row's."""
+    labels = unique_labels(action)
+    return labels, encode_actions(action.astype(object) if action.dtype.kind == "U" else action, labels)
 
 
 def _unique_integers(values: NDArray[Any]) -> NDArray[Any]:

@@ -18,6 +18,8 @@ def check_sparse(X: Any) -> None:
         raise FeatureError(
             f"a sparse matrix must have rows and columns; got one of shape {X.shape}. Use X.reshape(1, -1) for one row."
         )
+    if X.format == "lil":
+        _refuse_odd_lists(X)
     if X.format in ("lil", "dok"):
         X = _as_entries(X)
     _refuse_odd_parts(X)
@@ -31,6 +33,8 @@ def check_sparse(X: Any) -> None:
     elif X.format == "coo":
         for axis, indices, end in zip(("row", "column"), X.coords, X.shape, strict=True):
             _refuse_stray_indices(X, indices, end, axis)
+    elif X.format == "dia":
+        _refuse_stray_diagonals(X)
 
 
 def as_csr(X: Any) -> Any:
@@ -66,6 +70,32 @@ def _as_entries(X: Any) -> Any:
         return X.tocoo()
     except (TypeError, ValueError, IndexError, OverflowError) as error:
         raise FeatureError(f"a sparse matrix must be put together rightly; scipy says: {error}.") from error
+
+
+def _refuse_odd_lists(X: Any) -> None:
+    """Refuse lists of other lengths than those beside them: scipy makes room for one, and writes the other there."""
+    parts = (X.rows, X.data)
+    if not all(
+        isinstance(part, np.ndarray) and part.dtype == object and part.shape == X.shape[:1] for part in parts
+    ) or not all(
+        type(places) is list and type(values) is list and len(places) == len(values)
+        for places, values in zip(*parts, strict=True)
+    ):
+        raise FeatureError(
+            f"a LIL matrix must have a list of columns and one of values for each of its {X.shape[0]:,} rows, both of "
+            "one length. Put it together anew: scipy.sparse.lil_matrix(table)."
+        )
+
+
+def _refuse_stray_diagonals(X: Any) -> None:
+    """Refuse diagonals so far off that scipy's sums with their places, often of 32 bits, would wrap around."""
+    longest = max(X.shape)
+    most = (1 << 31) - 1 - longest if longest < 1 << 31 else 1 << 62
+    if len(X.offsets) and (X.offsets.min() < -most or X.offsets.max() > most):
+        raise FeatureError(
+            f"a DIA matrix must have diagonals within its shape, {X.shape}, or near it; got some from "
+            f"{X.offsets.min()} to {X.offsets.max()}. Put it together anew: scipy.sparse.dia_matrix(table)."
+        )
 
 
 def _refuse_stray_rows(X: Any, n_rows: int) -> None:

@@ -6,9 +6,20 @@ import multiprocessing
 import os
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn.utils.parallel import Parallel
 
 SECONDS = 1.0
+
+
+def parallel(**settings: Any) -> Parallel:
+    """Return scikit-learn's `Parallel`, all of whose worker processes end with this one."""
+    from sklearn.utils.parallel import Parallel
+
+    watch_from_the_start()
+    return Parallel(**settings)
 
 
 def end_with_parent() -> None:

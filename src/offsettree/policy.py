@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from offsettree._available import Available, check_available, check_available_for_one, pieces
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._one_row import label_function
+from offsettree._texts import take_texts
 from offsettree.exceptions import ParameterError
 
 __all__ = ["Policy", "Prepared"]
@@ -81,7 +82,7 @@ class Policy(ABC):
         # To look up 0 as the label of 0 is a tenth of the time that a thousand decisions take.
         if prepared is not None and prepared.labels_are_positions:
             return position
-        return np.asarray(self.actions_[position])
+        return take_texts(self.actions_, position)
 
     def _predict_lazily(self, X: Any, available: Any) -> Any:
         """Return the decisions on a Dask dataframe, to be made where its partitions are."""
@@ -168,7 +169,7 @@ class Policy(ABC):
         position = np.empty((n_rows, n), dtype=np.intp)
         for rows in pieces(n_rows, n_actions):
             position[rows] = self._rank(_part(X, rows), int(n), None if sets is None else sets.part(rows))
-        return np.asarray(self.actions_[position])
+        return take_texts(self.actions_, position)
 
     def _decide_checked(self, x: Any, available: Any) -> Any:
         """Decide on one context by the longer way, which looks at everything."""

@@ -52,7 +52,7 @@ def _damage(matrix: Any, random: Random) -> None:
     if matrix.format == "lil":
         lists = random.choice([matrix.rows, matrix.data])
         row = random.randrange(len(lists))
-        lists[row] = [*lists[row][1:], random.choice(WHOLE)]
+        lists[row] = [*lists[row][random.choice([0, 1, 1]) :], random.choice(WHOLE)] * random.choice([1, 1, 1, 300])
         return
     if matrix.format == "dok":
         return

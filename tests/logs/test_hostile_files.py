@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from offsettree import ActionSets, LoggedData
+from offsettree import LoggedData
 from offsettree.exceptions import ActionError, LogError, OffsetTreeError, ParameterError
 from offsettree.logs import _columnar, _limits, scan_tables
 from offsettree.logs._limits import Limits
@@ -261,6 +261,11 @@ def _views_of_lists(values: pa.Array) -> pa.Array:
     return pa.ListViewArray.from_arrays(begin, size, values)
 
 
+def _of_an_application(values: Any) -> pa.Array:
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return pa.ExtensionArray.from_storage(pa.opaque(values.type, "text", "a shop"), values)
+
+
 LONG = "a" * 10**6
 SHARED = {
     "text": _views_of_lists(pa.array([LONG, *[""] * 1000])),
@@ -289,6 +294,15 @@ SHARED = {
     "what is missing": pa.DictionaryArray.from_arrays(pa.array([None] * 100, pa.int32()), pa.array([LONG])),
     "a type of an application": pa.ExtensionArray.from_storage(
         pa.opaque(pa.dictionary(pa.int32(), pa.string()), "text", "a shop"), _one_text()["x"]
+    ),
+    "a type of an application in structures": pa.StructArray.from_arrays(
+        [_of_an_application(_one_text()["x"])], ["in"]
+    ),
+    "a type of an application in lists": pa.ListArray.from_arrays(
+        pa.array(np.arange(101, dtype=np.int32)), _of_an_application(_one_text()["x"])
+    ),
+    "a type of an application in views": _views_of_lists(
+        _of_an_application(pa.array([LONG, *[""] * 1000]).dictionary_encode())
     ),
 }
 
@@ -343,6 +357,25 @@ def test_types_of_applications_are_read_as_what_they_are_made_of(tmp_path: Path)
     with pa.ipc.new_file(str(tmp_path / "log.arrow"), table.schema) as writer:
         writer.write_table(table)
     assert LoggedData.read(tmp_path / "log.arrow").X["x"].tolist() == ["1", "2"] * 50
+
+
+@pytest.mark.parametrize("name", ["log.arrow", "log.parquet"])
+def test_types_of_applications_within_structures_are_read_as_well(name: str, tmp_path: Path) -> None:
+    inner = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)] * 100, pa.binary(16)))
+    words = pa.ExtensionArray.from_storage(pa.json_(), pa.array([*"1234"] * 25))
+    nested = pa.StructArray.from_arrays([inner, words, pa.array([1.5] * 100)], ["key", "word", "z"])
+    more = {"reward": [1.0, 0.5] * 50, "propensity": [1.0, 0.5] * 50, "action": [1, 2] * 50}
+    table = pa.table({"y": nested, "x": np.arange(100.0), **more})
+    if name.endswith("parquet"):
+        pq.write_table(table, tmp_path / name)
+    else:
+        with pa.ipc.new_file(str(tmp_path / name), table.schema) as writer:
+            writer.write_table(table)
+    assert LoggedData.read(tmp_path / name, features=["x"]).X.columns.tolist() == ["x"]
+    X = LoggedData.read(tmp_path / name).X
+    assert X["y.z"].tolist() == [1.5] * 100
+    assert X["y.word"].tolist() == [*"1234"] * 25
+    assert "y.key" not in X.columns
 
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
@@ -484,24 +517,3 @@ def test_an_encoding_that_is_none_of_text_is_refused(tmp_path: Path) -> None:
 def test_blank_labels_in_arrays_are_missing_ones() -> None:
     with pytest.raises(ActionError, match="missing in row 1, which has '  '"):
         LoggedData([[1], [2]], ["a", "  "], [0, 1], 0.5)
-
-
-def test_one_long_label_among_many_is_refused() -> None:
-    """An array of texts takes as much for each as for the longest."""
-    labels = ["a", "b"] * 5000
-    labels[7] = "x" * 10**5
-    message = r"row 7 has one of 100,000 characters, and an array, in which each of 10,000 .* 4,000,000,000 bytes"
-    with pytest.raises(ActionError, match=message):
-        LoggedData(np.zeros((10_000, 1)), labels, np.zeros(10_000), 0.5)
-    with pytest.raises(ActionError, match=message):
-        ActionSets([[label] for label in labels])
-    assert len(LoggedData(np.zeros((10, 1)), labels[:10], np.zeros(10), 0.5)) == 10
-
-
-def test_one_long_label_in_a_file_is_refused(tmp_path: Path) -> None:
-    rows = [ROW | {"x": i, "action": "ab"[i % 2]} for i in range(1000)]
-    rows[7]["action"] = "x" * 10**5
-    file = write_lines(tmp_path / "log.ndjson", rows)
-    for read in (LoggedData.read, inspect_log):
-        with pytest.raises(OffsetTreeError, match="texts of about the same length"):
-            read(file)

@@ -274,9 +274,11 @@ def test_decisions_stay_within_the_mask_where_scores_overflow() -> None:
         assert policy.predict(rows, one).tolist() == policy.actions_.tolist()
 
 
-def stray(change: Callable[[Any], None], form: str = "csr") -> Any:
+def stray(change: Callable[[Any], None], form: str = "csr", places: Any = None) -> Any:
     whole: Any = sp.csr_array(np.ones((50, 6), dtype=bool))
     mask = whole.asformat(form)
+    if places is not None:
+        mask.offsets = mask.offsets.astype(places)
     change(mask)
     return mask
 
@@ -300,6 +302,12 @@ STRAY: dict[str, Any] = {
     "entries, one beyond": stray(lambda mask: mask.coords[1].__setitem__(0, 6), "coo"),
     "entries without places": stray(lambda mask: setattr(mask, "data", np.ones(999)), "coo"),
     "lists, one beyond": stray(lambda mask: mask.rows[0].__setitem__(0, 6), "lil"),
+    "lists, one longer than its places": stray(lambda mask: mask.data[0].extend([True] * 3000), "lil"),
+    "lists, fewer than rows": stray(lambda mask: setattr(mask, "rows", mask.rows[:2]), "lil"),
+    "lists, more than rows": stray(lambda mask: setattr(mask, "rows", np.tile(mask.rows, 50)), "lil"),
+    "diagonals beyond 32 bits": stray(put("offsets", 0, 2**32), "dia", np.int64),
+    "diagonals whose places wrap around": stray(put("offsets", 0, 2**31 - 1), "dia", np.int64),
+    "diagonals far below": stray(put("offsets", 0, -(2**63)), "dia", np.int64),
     "places that are no whole numbers": stray(lambda mask: setattr(mask, "indices", mask.indices * 1.0)),
     "more places than entries": stray(lambda mask: setattr(mask, "indices", np.tile(mask.indices, 2))),
     "places of eight bits": stray(lambda mask: setattr(mask, "indices", mask.indices.astype(np.uint8))),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._labels import code_labels
 from offsettree.actions._boosting import boost_folds
 from offsettree.actions._id_model import IdModel
 from offsettree.reductions.boosting import BoostingSettings
@@ -30,7 +31,7 @@ def fit_id_effects(
     that tell nothing beyond their features cost nothing. Boosted trees over the most frequent ids may follow, for
     effects that are not linear.
     """
-    labels, code = np.unique(ids, return_inverse=True)
+    labels, code = code_labels(ids)
     effects = _Linear(len(labels), x, code, residual, random.permutation(len(ids)) % N_FOLDS)
     seed = int(random.randint(np.iinfo(np.int32).max))
     category, trees = _fit_trees(x, code, residual, effects, seed)

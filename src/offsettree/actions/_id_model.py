@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._texts import is_text
 from offsettree.actions._pair_scores import TREE_FIELDS, Arrays, read_trees
 from offsettree.exceptions import PolicyFileError
 from offsettree.models import Part, must_hold
@@ -32,7 +33,7 @@ class IdModel:
         """Return the effect of each pair's id; `row` is its context."""
         if self._is_empty:
             return np.zeros(len(ids))
-        if ids.dtype.kind != self.labels.dtype.kind and "U" in ids.dtype.kind + self.labels.dtype.kind:
+        if is_text(ids) != is_text(self.labels):
             return np.zeros(len(ids))
         place = np.minimum(np.searchsorted(self.labels, ids), len(self.labels) - 1)
         return self._at(place, self.labels[place] == ids, x, row)
@@ -42,7 +43,9 @@ class IdModel:
         if self._is_empty:
             return
         if set(map(type, labels)) not in ({int}, {str}):
-            found += self.of(np.asarray(labels), x, np.zeros(len(labels), dtype=np.intp))
+            ids = np.asarray(labels)
+            if ids.dtype.kind != "O":  # as numbers beyond 64 bits are
+                found += self.of(ids, x, np.zeros(len(labels), dtype=np.intp))
             return
         if "_places" not in self.__dict__:
             self._places = {label: place for place, label in enumerate(self.labels.tolist())}

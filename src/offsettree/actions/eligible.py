@@ -72,8 +72,13 @@ def labels_in(rows: PlainRows) -> list[Any] | None:
 
 
 def _checked(labels: list[Any]) -> list[Any]:
-    if not set(map(type, labels)) <= {int, str} and (odd := [each for each in labels if not _is_label(each)]):
+    kinds = set(map(type, labels))
+    if not kinds <= {int, str} and (odd := [each for each in labels if not _is_label(each)]):
         raise ActionError(f"the id of an action must be a whole number or a text; got {odd[0]!r:.60}.")
+    # To look at all at once takes a tenth of the time.
+    if "\0" in ("".join(labels) if kinds == {str} else "".join(map(str, labels))):
+        odd = [each for each in labels if "\0" in str(each)]
+        raise ActionError(f"the id of an action must be text without the character 0; got {odd[0]!r:.60}.")
     if len(set(labels)) < len(labels):
         twice = next(each for each in labels if labels.count(each) > 1)
         raise ActionError(f"the ids of the actions must differ; {shown(twice)} is there twice.")

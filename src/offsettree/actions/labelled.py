@@ -11,6 +11,8 @@ from sklearn.base import clone
 
 from offsettree._features import Features, is_frame
 from offsettree._fingerprint import Fingerprint
+from offsettree._labels import check_actions, padded, unique_labels
+from offsettree._texts import is_text, repeat_texts
 from offsettree.actions.base import BaseActionPolicy
 from offsettree.actions.eligible import labels_of
 from offsettree.actions.policy import ActionLog, check_sets
@@ -81,7 +83,7 @@ class LabelledActions(BaseActionPolicy):
         X = log.X
         encoder = TableEncoder.learn([X]) if is_frame(X) else None
         taken = log.sets.ids[log.pair]
-        actions = np.unique(taken)
+        actions = unique_labels(taken)
         if len(actions) < 2:
             raise ActionError(
                 f"a log must have at least two actions; all of its {len(taken):,} rows have {actions.tolist()[0]!r}."
@@ -102,16 +104,16 @@ class LabelledActions(BaseActionPolicy):
         check_sets(X, sets)
         self._check_fitted()
         actions = self.policy_.actions_
-        actions = actions.astype(str) if actions.dtype.kind == "O" else actions
+        actions = padded(actions.tolist()) if actions.dtype.kind == "O" else actions
         mask = _mask(sets, actions)
         # A row without any known action may have all: its choice is replaced by its first action below.
         lost = ~mask.any(axis=1)
         mask[lost] = True
         X = X if self.encoder_ is None else self.encoder_.encode(X)
         chosen = self.policy_.predict(X, available=None if mask.all() else mask)
-        wanted = np.repeat(np.asarray(chosen).astype(actions.dtype), sets.sizes)
+        wanted = repeat_texts(np.asarray(chosen), sets.sizes)
         pairs = sets.starts[:-1].astype(np.intp).copy()
-        if (sets.ids.dtype.kind == "U") == (actions.dtype.kind == "U"):
+        if is_text(sets.ids) == is_text(actions):
             hits = np.flatnonzero(wanted == sets.ids)
             row = np.searchsorted(sets.starts, hits, side="right") - 1
             known = ~np.asarray(lost)[row]
@@ -123,6 +125,8 @@ class LabelledActions(BaseActionPolicy):
         labels = list(actions) if plain else labels_of(actions)
         if not labels:
             raise ActionError("actions must have ids, as this policy knows nothing else; and at least one of them.")
+        if plain:
+            check_actions(labels, what="actions")
         self._check_fitted()
         known = set(self.policy_.actions_.tolist())
         eligible = [each for each in labels if each in known]
@@ -135,7 +139,7 @@ class LabelledActions(BaseActionPolicy):
 def _mask(sets: ActionSets, actions: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which of the actions each row may choose from."""
     mask = np.zeros((len(sets), len(actions)), dtype=bool)
-    if (sets.ids.dtype.kind == "U") != (actions.dtype.kind == "U"):
+    if is_text(sets.ids) != is_text(actions):
         return mask
     order = np.argsort(actions)
     place = order[np.minimum(np.searchsorted(actions, sets.ids, sorter=order), len(actions) - 1)]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows
+from offsettree._texts import take_texts
 from offsettree._validation import check_propensity, check_range, check_reward, check_reward_within
 from offsettree.exceptions import FeatureError, LogError, ParameterError
 from offsettree.logs import ActionSets
@@ -40,7 +41,7 @@ class ActionPolicy(ABC):
             The eligible actions of each row, with the features that the policy has learned from.
         """
         check_sets(X, action_sets)
-        return np.asarray(action_sets.ids[self._choose(X, action_sets)])
+        return take_texts(action_sets.ids, self._choose(X, action_sets))
 
     def predict_proba(self, X: Features, action_sets: ActionSets) -> NDArray[np.float64]:
         """Return the probability with which each pair of row and action is chosen: 1 for that of `predict`.
@@ -89,7 +90,7 @@ class ActionPolicy(ABC):
         ranked, left = [], action_sets
         for place in range(n):
             pairs = self._choose(X, left)
-            ranked.append(left.ids[pairs])
+            ranked.append(take_texts(left.ids, pairs))
             left = left.without(pairs) if place + 1 < n else left
         return np.stack(ranked, axis=1)
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features
-from offsettree._labels import check_actions
+from offsettree._labels import check_actions, code_labels
+from offsettree._texts import is_text
 from offsettree.actions.base import BaseActionPolicy
 from offsettree.actions.eligible import labels_of
 from offsettree.actions.policy import ActionLog, best_pairs
@@ -62,7 +63,7 @@ class PopularAction(BaseActionPolicy):
         # Where there was no choice, a row tells nothing about which action to take; where all are such, it is all.
         rows = log.sets.sizes > 1
         rows = rows if rows.any() else np.ones(len(taken), dtype=bool)
-        ids, code = np.unique(taken[rows], return_inverse=True)
+        ids, code = code_labels(taken[rows])
         # One action more than there are: what was never logged gets the common mean.
         *values, mean = shrunken_values(code, log.scaled[rows], log.propensity[rows], len(ids) + 1).tolist()
         self.ids_, self.values_ = ids, low + (high - low) * np.array(values)
@@ -82,7 +83,7 @@ class PopularAction(BaseActionPolicy):
 
     def _values_of(self, ids: NDArray[Any]) -> NDArray[np.float64]:
         self._check_fitted()
-        if (ids.dtype.kind == "U") != (self.ids_.dtype.kind == "U"):
+        if is_text(ids) != is_text(self.ids_):
             return np.full(len(ids), self.mean_)
         place = np.minimum(np.searchsorted(self.ids_, ids), len(self.ids_) - 1)
         return np.where(self.ids_[place] == ids, self.values_[place], self.mean_)

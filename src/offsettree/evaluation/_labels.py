@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import is_frame
-from offsettree._labels import check_actions, encode_actions, find_actions, some_labels, unique_labels
+from offsettree._labels import check_actions, encode_actions, find_actions, padded, some_labels, unique_labels
 from offsettree.exceptions import ActionError, ParameterError
 
 
@@ -67,7 +67,7 @@ def known_labels(policy: Any) -> NDArray[Any] | None:
     if known is None:
         return None
     labels = check_actions(known, what="the policy's actions_")
-    return labels.astype(str) if labels.dtype.kind == "O" else labels
+    return padded(labels.tolist()) if labels.dtype.kind == "O" else labels
 
 
 def _united(space: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
@@ -84,7 +84,8 @@ def known_positions(labels: NDArray[Any], space: NDArray[Any], what: str) -> NDA
     try:
         return encode_actions(labels, space)
     except ActionError:
-        unknown = ~np.isin(labels.astype(str), space.astype(str))
+        known = set(map(str, space.tolist()))
+        unknown = np.array([str(label) not in known for label in labels.tolist()])
         row = int(unknown.argmax())
         answer = labels[[row]].tolist()[0]
         or_logging = ", or be 'logging' (the logged actions)" if what == "baseline" else ""

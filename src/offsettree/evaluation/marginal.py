@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._labels import check_actions
+from offsettree._texts import as_texts, take_texts
 from offsettree._validation import counted, lengths_differ
 from offsettree.evaluation._targets import PairProbabilities
 from offsettree.exceptions import LogError, ParameterError, PropensityError
@@ -69,9 +70,8 @@ def marginalise(log: LoggedData, group: ArrayLike, *, logging: ArrayLike | str =
     starts, groups, code = _distinct(labels, row, len(sets))
     total = np.bincount(code, chance, minlength=len(groups))
     taken = code[pair]
-    return LoggedData(
-        log.X, groups[taken], log.reward, np.minimum(total[taken], 1.0), action_sets=ActionSets(groups, starts)
-    )
+    group_of, propensity = take_texts(groups, taken), np.minimum(total[taken], 1.0)
+    return LoggedData(log.X, group_of, log.reward, propensity, action_sets=ActionSets(groups, starts))
 
 
 def marginal_decisions(policy: Any, log: LoggedData, group: ArrayLike) -> Any:
@@ -102,14 +102,14 @@ def marginal_decisions(policy: Any, log: LoggedData, group: ArrayLike) -> Any:
         starts, groups, code = _distinct(labels, row, len(sets))
         return PairProbabilities(groups, starts, np.bincount(code, policy, minlength=len(groups)))
     chosen = policy.predict(log.X, sets) if hasattr(policy, "predict") else policy
-    return np.asarray(labels[sets.find(chosen)])
+    return take_texts(labels, sets.find(chosen))
 
 
 def _parts(log: LoggedData, group: ArrayLike) -> tuple[ActionSets, NDArray[Any]]:
     if log.action_sets is None:
         raise LogError("log must have action sets, the eligible actions of each row: LoggedData(..., action_sets=...).")
     labels = check_actions(group, len(log.action_sets.ids), what="group")
-    return log.action_sets, labels.astype(str) if labels.dtype.kind == "O" else labels
+    return log.action_sets, as_texts(labels)
 
 
 def _distinct(
@@ -119,7 +119,7 @@ def _distinct(
     known, place = np.unique(labels, return_inverse=True)
     found, code = np.unique(row * len(known) + place, return_inverse=True)
     starts = np.searchsorted(found // len(known), np.arange(n_rows + 1))
-    return starts.astype(np.intp), known[found % len(known)], code
+    return starts.astype(np.intp), take_texts(known, found % len(known)), code
 
 
 def _check_policy(chance: NDArray[np.float64], row: NDArray[np.intp]) -> None:

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
+from sklearn.utils.parallel import delayed
 
 from offsettree import datasets
 from offsettree._features import Features, append_indicator, take_rows
 from offsettree._progress import Progress
+from offsettree._workers import parallel
 from offsettree.base import BasePolicy
 from offsettree.exceptions import OffsetTreeWarning, ParameterError
 from offsettree.experiments.records import Record, Records
@@ -169,7 +170,7 @@ def run(
     pending = [task for task in tasks if task not in records]
     pending.sort(key=lambda task: _work(task["dataset"], task["method"]), reverse=True)
     progress = Progress(sum(_work(task["dataset"], task["method"]) for task in pending), asked_for=True)
-    results: Iterator[Record] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+    results: Iterator[Record] = parallel(n_jobs=n_jobs, return_as="generator_unordered")(
         delayed(run_one)(**task) for task in pending
     )
     try:

@@ -14,7 +14,7 @@ from offsettree.exceptions import LogError
 from offsettree.logs._parquet_claims import Claims, claims_of_parquet
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, open_stream
-from offsettree.logs._tables import flat_names, plain
+from offsettree.logs._tables import empty_table, flat_names, plain
 from offsettree.logs._written_out import check_types, claimed_by_arrow_file, claimed_by_arrow_stream, written_out_bytes
 
 BATCH_ROWS = 1 << 16
@@ -43,7 +43,7 @@ class _ColumnarReader(Reader):
                 with _explained(source):
                     found = self._file_schema(source)
                     check_types(found, source)
-                    here = plain(found.empty_table()).schema
+                    here = plain(empty_table(found)).schema
                 if joined is None or here == joined:
                     joined = here
                     continue

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offsettree._texts import is_text, join_texts
 from offsettree._validation import counted, shown
 from offsettree.exceptions import ActionError, LogError
 
@@ -22,14 +23,14 @@ def find_items(
     row_name: Callable[[int], str],
 ) -> NDArray[np.intp]:
     """Return the row of the table for each pair; with times, the newest one that is not after the row's time."""
-    if (ids.dtype.kind == "U") != (item_ids.dtype.kind == "U"):
+    if is_text(ids) != is_text(item_ids):
         raise ActionError(
             f"ids and item_ids must be of one kind; got {shown(ids[0])} and {shown(item_ids[0])}. Make both integers "
             "or both strings."
         )
     if (item_since is None) != (time is None):
         raise LogError("item_since and time belong together: from when features hold, and when rows were decided.")
-    labels, code = np.unique(np.concatenate([item_ids, ids]), return_inverse=True)
+    labels, code = np.unique(join_texts([item_ids, ids]), return_inverse=True)
     of_items, of_pairs = code[: len(item_ids)], code[len(item_ids) :]
     counts = np.bincount(of_items, minlength=len(labels))
     if item_since is None and counts.max() > 1:
@@ -51,7 +52,7 @@ def find_items(
         )
     # Times by rank, so that numbers, dates and texts in ISO form are all compared as they compare themselves.
     try:
-        rank = np.unique(np.concatenate([since, when]), return_inverse=True)[1]
+        rank = np.unique(join_texts([since, when]), return_inverse=True)[1]
     except TypeError as error:
         raise LogError(f"item_since and time must be of one kind: numbers, dates or texts; {error}.") from None
     order = np.lexsort((rank[: len(since)], of_items))

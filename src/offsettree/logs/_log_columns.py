@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from offsettree._labels import bad_whole_numbers
 from offsettree._messages import Message, Parameter
-from offsettree._validation import bad_propensities, bad_rewards, propensity_remedy
+from offsettree._validation import bad_propensities, bad_rewards, propensity_remedy, shown
 from offsettree.encoding.spellings import is_numeral
 from offsettree.exceptions import ActionError, LogError, PropensityError, RewardError
 from offsettree.logs._reader import Chunk
-from offsettree.logs._tables import as_numerals
+from offsettree.logs._tables import as_numerals, is_bytes
 
 MOST_ACTIONS = 100_000
 FEW_ROWS = 100  # below, half as many actions as rows may well be meant
@@ -65,6 +65,12 @@ def actions_of(chunk: Chunk, name: str) -> NDArray[Any]:
         raise ActionError(
             f"{_at(chunk, name, int(rows.argmax()))} must name the action; it is {labels[blank[0]]!r}, nothing but "
             f"blanks ({_rows(rows.sum())}; {COUNTED}). Drop such rows, or name what happened there."
+        )
+    if cut := [code for code, label in enumerate(labels) if "\0" in label]:
+        rows = np.isin(coded.indices.to_numpy(), cut)
+        raise ActionError(
+            f"{_at(chunk, name, int(rows.argmax()))} must be text without the character 0, at which arrays of text "
+            f"end; it is {shown(labels[cut[0]])} ({_rows(rows.sum())}; {COUNTED}). Name that action otherwise."
         )
     return np.asarray(labels[coded.indices.to_numpy()])
 
@@ -139,7 +145,7 @@ def _for_frame(table: pa.Table, *, categories: bool) -> pa.Table:
             table = table.set_column(
                 place, name, text.dictionary_encode() if categories and pa.types.is_time(kind) else text
             )
-        elif pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        elif pa.types.is_nested(kind) or is_bytes(kind):
             raise LogError(
                 f"features must be numbers, text, truth values or dates; column {name!r} holds {kind}. Leave it out "
                 "by ",

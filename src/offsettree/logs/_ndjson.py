@@ -123,13 +123,15 @@ def _parse(
 
 def _arrow_json(block: bytes, schema: pa.Schema | None) -> pa.Table:
     block.decode()  # Arrow may not notice invalid UTF-8
-    return pajson.read_json(
+    table = pajson.read_json(
         pa.BufferReader(block),
         read_options=pajson.ReadOptions(block_size=len(block) + 1),
         parse_options=pajson.ParseOptions(
             explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
         ),
     )
+    table.validate()  # Arrow 26 makes a column too short that is null wherever an object in a list has it
+    return table
 
 
 def parse_lines(block: bytes, source: Source, first_row: int, encoding: str = "utf-8") -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._labels import code_labels, unique_labels
 from offsettree._messages import Message, Parameter
 from offsettree.logs.guess import looks_like
 
@@ -25,8 +26,10 @@ def useless(head: Any, names: Sequence[str]) -> list[str]:
     """List columns of lists, bytes and the like, which no features are made of."""
     import pyarrow as pa
 
+    from offsettree.logs._tables import is_bytes
+
     def has_use(kind: Any) -> bool:
-        return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+        return not (pa.types.is_nested(kind) or is_bytes(kind))
 
     there = set(head.column_names)
     return [name for name in names if name in there and not has_use(head.schema.field(name).type)]
@@ -36,7 +39,7 @@ def same_as_action(frame: Any, action: NDArray[Any]) -> list[str]:
     """List columns of a pandas frame that are the action by other names: each value goes with one action only."""
     if len(action) < FEWEST_ROWS:
         return []
-    labels = np.unique(action[:FIRST_ROWS].astype(str))
+    labels = unique_labels(action[:FIRST_ROWS])
     found = []
     for name in frame.columns:
         values = frame[name]
@@ -49,7 +52,7 @@ def same_as_action(frame: Any, action: NDArray[Any]) -> list[str]:
 def _goes_with(values: Any, action: NDArray[Any]) -> bool:
     for n_rows in (FIRST_ROWS, len(action)):
         codes, found = values.iloc[:n_rows].factorize()
-        _, labels = np.unique(action[:n_rows].astype(str), return_inverse=True)
+        _, labels = code_labels(action[:n_rows])
         n_labels = int(labels.max()) + 1
         if codes.min() < 0 or len(found) != n_labels or n_labels > n_rows / 5:
             return False

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._labels import refuse_padding
 from offsettree._messages import Message, Parameter
+from offsettree._texts import as_texts
 from offsettree._validation import counted, shown
 from offsettree.exceptions import ActionError, LogError
 from offsettree.logs._limits import depth
@@ -331,9 +331,7 @@ def _times(values: Any, name: str, row_name: Any) -> NDArray[Any]:
         )
     if values.dtype != object:
         return np.asarray(values.to_numpy())
-    texts = list(map(str, values.tolist()))
-    refuse_padding(texts, f"column {name!r}")
-    return np.array(texts, dtype=str)
+    return as_texts(np.array(list(map(str, values.tolist())), dtype=object))
 
 
 def _as_kind(ids: NDArray[Any], listed: list[list[Any]]) -> NDArray[Any]:

@@ -80,7 +80,12 @@ def _empty_is_missing(table: pa.Table) -> pa.Table:
 
 def flat_names(schema: pa.Schema) -> list[str]:
     """List the columns that `plain` makes of a schema."""
-    return list(plain(schema.empty_table()).column_names)
+    return list(plain(empty_table(schema)).column_names)
+
+
+def empty_table(schema: pa.Schema) -> pa.Table:
+    """Return a table without rows; Arrow's own way has no types of applications within others."""
+    return pa.table([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def with_kinds(table: pa.Table, kinds: Mapping[str, str], file: Any, first_row: int) -> pa.Table:
@@ -100,6 +105,12 @@ def with_kinds(table: pa.Table, kinds: Mapping[str, str], file: Any, first_row: 
 def is_number(kind: pa.DataType) -> bool:
     """Tell numbers and truth values from everything else."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Tell bytes that are no text, of any layout."""
+    layouts = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+    return any(test(kind) for test in layouts)
 
 
 def _numbers(column: pa.ChunkedArray, name: str, file: Any, first_row: int) -> pa.ChunkedArray:

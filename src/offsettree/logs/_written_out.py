@@ -26,24 +26,30 @@ def written_out_bytes(batch: pa.RecordBatch) -> int:
 def check_types(schema: pa.Schema, where: object) -> None:
     """Refuse types whose values may share what they are made of in more ways than are counted here."""
     for field in schema:
-        kind = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
-        if not _is_counted(kind):
+        if not _is_counted(field.type):
             raise LogError(
                 f"columns must hold numbers, text, dates, or lists and structures of them; {field.name!r} of {where} "
-                f"is of type {kind}. Write it in a plain type, or without that column."
+                f"is of type {_stored(field.type)}. Write it in a plain type, or without that column."
             )
 
 
 def _is_counted(kind: pa.DataType) -> bool:
-    if pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind) or isinstance(kind, pa.BaseExtensionType):
+    kind = _stored(kind)
+    if pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind):
         return False
     if pa.types.is_dictionary(kind):
         return (
             not pa.types.is_dictionary(kind.value_type)
+            and not isinstance(kind.value_type, pa.BaseExtensionType)
             and not kind.value_type.num_fields
             and _is_counted(kind.value_type)
         )
     return all(_is_counted(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """Return what a type of an application's own is made of; other types as they are."""
+    return _stored(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else kind
 
 
 def _array_bytes(array: Any) -> int:
@@ -74,6 +80,8 @@ def _array_bytes(array: Any) -> int:
 def _entry_bytes(array: Any) -> Any:
     """Return the bytes of each entry of an array once it is written out, at least one."""
     kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _entry_bytes(array.storage)
     if pa.types.is_dictionary(kind) and (length := _text_lengths(array.dictionary)) is not None:
         code = array.indices.fill_null(0).to_numpy(zero_copy_only=False)
         return 1 + (length[code] if len(length) else np.zeros(len(code), dtype=np.int64))
@@ -115,6 +123,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 def _has_codes(kind: pa.DataType) -> bool:
     """Tell lists of texts that are stored once, or of structures with such texts, or lists that may share entries."""
+    kind = _stored(kind)
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
         return True
     if _is_list(kind) or pa.types.is_struct(kind):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from offsettree._features import Features, count_rows, is_finite, is_frame, is_sparse, take_rows
 from offsettree._labels import check_actions
 from offsettree._sparse import as_csr
+from offsettree._texts import as_texts, is_text, repeat_texts, take_texts
 from offsettree._validation import counted, shown
 from offsettree.exceptions import ActionError, FeatureError, LogError
 from offsettree.logs._item_lookup import find_items
@@ -132,11 +133,11 @@ class ActionSets:
         sizes = self.sizes[chosen]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
         pairs = np.repeat(self.starts[:-1][chosen] - starts[:-1], sizes) + np.arange(starts[-1])
-        return ActionSets._of(self, self.ids[pairs], starts, pairs)
+        return ActionSets._of(self, take_texts(self.ids, pairs), starts, pairs)
 
     def only(self, pairs: NDArray[np.intp]) -> ActionSets:
         """Return sets of one action each: that of one pair per row."""
-        return ActionSets._of(self, self.ids[pairs], np.arange(len(pairs) + 1), pairs)
+        return ActionSets._of(self, take_texts(self.ids, pairs), np.arange(len(pairs) + 1), pairs)
 
     def without(self, pairs: NDArray[np.intp]) -> ActionSets:
         """Return the sets without some pairs; every row must keep an action."""
@@ -144,7 +145,7 @@ class ActionSets:
         kept[pairs] = False
         starts = np.concatenate([[0], np.cumsum(kept)])[self.starts].astype(np.intp)
         _refuse_empty(starts, position_name)
-        return ActionSets._of(self, self.ids[kept], starts, np.flatnonzero(kept))
+        return ActionSets._of(self, take_texts(self.ids, np.flatnonzero(kept)), starts, np.flatnonzero(kept))
 
     def find(self, action: ArrayLike) -> NDArray[np.intp]:
         """Return the pair of each row's action: its position in `ids`.
@@ -157,8 +158,8 @@ class ActionSets:
         labels = _as_labels(action, "action")
         if len(labels) != len(self):
             raise LogError(f"action must have a label per row; got {len(labels)} for {len(self)} rows.")
-        wanted = np.repeat(labels, self.sizes)
-        if wanted.dtype.kind != self.ids.dtype.kind and "U" in wanted.dtype.kind + self.ids.dtype.kind:
+        wanted = repeat_texts(labels, self.sizes)
+        if is_text(wanted) != is_text(self.ids):
             raise ActionError(
                 f"the logged actions and the ids must be of one kind; got {shown(labels[0])} among "
                 f"{shown(self.ids[0])} and so on. Make both integers or both strings."
@@ -228,8 +229,7 @@ def _refuse_empty(starts: NDArray[np.intp], row_name: Callable[[int], str]) -> N
 
 
 def _as_labels(labels: Any, what: str) -> NDArray[Any]:
-    values = check_actions(labels, what=what)
-    return values.astype(str) if values.dtype.kind == "O" else values
+    return as_texts(check_actions(labels, what=what))
 
 
 def _refuse_duplicates(ids: NDArray[Any], starts: NDArray[np.intp], row_name: Callable[[int], str]) -> None:

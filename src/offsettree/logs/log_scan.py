@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features
+from offsettree._labels import check_actions, unique_labels
 from offsettree.encoding import TableEncoder
 from offsettree.logs.log_file import LogFile
 from offsettree.logs.readers import CHUNK_ROWS, Path, check_chunk_rows
@@ -167,7 +168,8 @@ class LogScan:
     @property
     def actions(self) -> NDArray[Any]:
         """The labels that occur, sorted, by a pass on first access."""
-        return np.array(sorted(self.facts.counts))
+        labels = check_actions(list(self.facts.counts))
+        return unique_labels(labels)
 
     def __repr__(self) -> str:
         return f"<LogScan: {self.file.path}, {self.n_features:,} features, chunks of {self.chunk_rows:,} rows>"

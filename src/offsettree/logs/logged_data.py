@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows, is_frame, is_sparse, take_rows
-from offsettree._labels import refuse_padding
 from offsettree._messages import Parameter
 from offsettree._notebook import paragraph, table
 from offsettree._plotting import OTHER, draw_intervals, new_axes
 from offsettree._sparse import as_csr
+from offsettree._texts import as_texts
 from offsettree.exceptions import FeatureError, LogError
 from offsettree.logs.action_files import ActionLogScan
 from offsettree.logs.action_sets import ActionSets
@@ -75,10 +75,7 @@ class LoggedData:
         if n_rows == 0:
             raise LogError("the log is empty: X has no rows.")
         labels, self.reward, self.propensity = judge_columns(n_rows, action, reward, propensity, copy=True)
-        if labels.dtype.kind == "O":
-            refuse_padding(labels.tolist(), "action")
-        # By way of objects, so that no more room is taken than the longest label of these rows needs.
-        self.action = labels.astype(object).astype(str) if labels.dtype.kind in "OU" else labels
+        self.action = as_texts(labels)
         self._as_judged = (self.action, self.reward, self.propensity)
         self.action_sets = action_sets
         if action_sets is not None:

@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from offsettree._features import Features, count_rows, take_rows
+from offsettree._workers import parallel
 from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import (
     NodeLearner,
@@ -103,8 +104,8 @@ def train_separately(
     prefer = "threads" if releases_the_interpreter(learner.estimator) else "processes"
     # Set here too: a thread that is done sets BLAS back to what it found, which must be one thread for the others.
     settings = node_settings(assume_finite=trainer.finite, parameters_checked=learner.parameters_checked)
-    with settings, Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
-        done = parallel(delayed(_train_subtree)(trainer, ladder.below(node), node) for node in subtrees)
+    with settings, parallel(n_jobs=n_jobs, prefer=prefer) as workers:
+        done = workers(delayed(_train_subtree)(trainer, ladder.below(node), node) for node in subtrees)
         for node, (trained, climbing) in zip(subtrees, done, strict=True):
             note(trained)
             ladder.wait_at(node, *climbing)
@@ -113,7 +114,7 @@ def train_separately(
             if len(contests) == 1:
                 results = [_train_contest(trainer, contests[0])]
             else:
-                results = parallel(delayed(_train_contest)(trainer, contest) for contest in contests)
+                results = workers(delayed(_train_contest)(trainer, contest) for contest in contests)
             for contest, (trained_here, sent_left) in zip(contests, results, strict=True):
                 note([trained_here])
                 ladder.settle(contest, sent_left)

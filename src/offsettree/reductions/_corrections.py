@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._traits import tags_of
+from offsettree._workers import parallel
 from offsettree.learners import NominalEncoder, Template
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 
@@ -135,7 +136,7 @@ class RegressedCorrections(Corrections):
         n_actions, together = errors.n_actions, together and errors.available is None
         step = max(1, min(n_actions, VALUES_AT_ONCE // len(errors.action))) if together else 1
         seeds = random.randint(np.iinfo(np.int32).max, size=n_actions).tolist()
-        self._models = Parallel(n_jobs=n_jobs)(
+        self._models = parallel(n_jobs=n_jobs)(
             delayed(_fit_some)(template, X, errors, begin, min(begin + step, n_actions), seed)
             for begin, seed in zip(range(0, n_actions, step), seeds, strict=False)
         )

@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from offsettree._features import Features, take_rows
+from offsettree._workers import parallel
 from offsettree.exceptions import LogError
 from offsettree.logs import CheckedLog
 from offsettree.reductions._fit_rewards import fit_rewards
@@ -49,7 +50,7 @@ class CrossFit:
         parts = [np.flatnonzero(folds == fold) for fold in range(min(int(folds.max()) + 1, n_rows))]
         others = [np.flatnonzero(folds != fold) for fold in range(len(parts))]
         seeds = random.randint(np.iinfo(np.int32).max, size=len(parts)).tolist()
-        models = Parallel(n_jobs=n_jobs)(
+        models = parallel(n_jobs=n_jobs)(
             delayed(fit_rewards)(reward_model, log.take(rows), seed) for rows, seed in zip(others, seeds, strict=True)
         )
         error, reward = np.empty(n_rows), log.scaled

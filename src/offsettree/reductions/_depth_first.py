@@ -9,8 +9,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
+from offsettree._workers import parallel
 from offsettree.reductions._contests import TASKS_PER_WORKER, share_out
 from offsettree.topology import ActionTree
 
@@ -56,13 +57,13 @@ def climb_all(contests: Contests[Any], below: NDArray[np.int64], n_jobs: int | N
     trained: list[Any] = []
     waiting: dict[int, Any] = {}
     # Set here too: a thread that is done sets BLAS back to what it found, which must be one thread for the others.
-    with contests.settings(), Parallel(n_jobs=n_jobs, prefer=contests.prefer) as parallel:
+    with contests.settings(), parallel(n_jobs=n_jobs, prefer=contests.prefer) as workers:
         for child in order:
             if child in waiting:
                 continue  # came with its wave
             if child in subtrees:
                 wave, waves = waves[:n_workers], waves[n_workers:]
-                results = parallel(delayed(climb)(contests, below, node) for node in wave)
+                results = workers(delayed(climb)(contests, below, node) for node in wave)
                 for node, (new, standing) in zip(wave, results, strict=True):
                     waiting[node] = standing
                     trained += new

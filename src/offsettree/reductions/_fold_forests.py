@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from offsettree._features import take_rows
 from offsettree._validation import as_random_state
+from offsettree._workers import parallel
 from offsettree.learners import HistogramTree, forest_classifier
 from offsettree.logs import CheckedLog
 from offsettree.models import Tournaments
@@ -55,7 +56,7 @@ class FoldForests:
                 seeds = random.randint(np.iinfo(np.int32).max, size=tree.n_nodes)
                 jobs.append((without, tree, seeds))
         self._trees = [tree for _, tree, _ in jobs]
-        self._contests = Parallel(n_jobs=self._n_jobs, prefer="threads")(
+        self._contests = parallel(n_jobs=self._n_jobs, prefer="threads")(
             delayed(_train)(without, learner, leaf_scale, tree, seeds) for without, tree, seeds in jobs
         )
         numbers = binned.bins.numbers(log.X)

@@ -10,12 +10,13 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, check_features, count_rows, take_rows
 from offsettree._traits import take_over_input_tags
 from offsettree._validation import as_random_state, check_labels, check_n_jobs, check_weight
+from offsettree._workers import parallel
 from offsettree.reductions._nodes import (
     NodeLearner,
     TrainingSet,
@@ -119,7 +120,7 @@ class AllPairs(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if effective_n_jobs(self.n_jobs) == 1:
             self.estimators_ = [_train_pair(*task) for task in tasks()]
         else:
-            self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(_train_pair)(*task) for task in tasks())
+            self.estimators_ = parallel(n_jobs=self.n_jobs)(delayed(_train_pair)(*task) for task in tasks())
         return self
 
     def predict(self, X: Features) -> NDArray[Any]:

@@ -8,11 +8,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, take_rows
 from offsettree._validation import as_random_state, is_number
+from offsettree._workers import parallel
 from offsettree.base import BasePolicy, snips
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree, forest_classifier
@@ -164,7 +165,7 @@ class OffsetForest(BasePolicy):
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_trees)
         train = self._trainer(log, votes, scored, random)
         threads = native or releases_the_interpreter(self._learner())
-        fitted = Parallel(n_jobs=self.n_jobs, prefer="threads" if threads else "processes")(
+        fitted = parallel(n_jobs=self.n_jobs, prefer="threads" if threads else "processes")(
             delayed(train)(tree, seed) for tree, seed in zip(trees, seeds, strict=True)
         )
         self.estimators_ = [

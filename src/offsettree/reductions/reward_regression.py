@@ -8,12 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from offsettree._available import best_of
 from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree._traits import takes_categories
 from offsettree._validation import as_random_state
+from offsettree._workers import parallel
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor, Template, default_regressor
@@ -120,7 +121,7 @@ class RewardRegression(BasePolicy):
             union = self._with_action(X, action)
             self.estimators_ = [_train_regressor(template, union, reward, seeds[0], self._mean_reward, finite)]
             return
-        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+        self.estimators_ = parallel(n_jobs=self.n_jobs)(
             delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, self._mean_reward, finite)
             for rows, seed in zip(rows_by_action(action, n_actions), seeds, strict=True)
         )
@@ -151,7 +152,7 @@ class RewardRegression(BasePolicy):
                 raise refuse_in_fit_log("per_action", "True", "one regression of all actions has all rows", False)
             with routed(self, chunks, folder, verbose) as (log, finite, _):
                 plan = self._plan(LogStatistics(log), finite=finite)
-                self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+                self.estimators_ = parallel(n_jobs=self.n_jobs)(
                     delayed(plan.train)(action) for action in range(log.n_actions)
                 )
             self._prepare_anew()

@@ -8,8 +8,9 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
+from offsettree._workers import parallel
 from offsettree.base import BasePolicy
 from offsettree.selection._rule import Stack
 from offsettree.selection._trials import Log, Part, Scoring, Spread, Trial, run_trial
@@ -44,7 +45,7 @@ def run_pair_trials(
     parts = [_part(fold, pair) for pair in pairs]
     jobs = [(dict(policies), log, part, scoring) for part in parts]
     if spread is None:
-        found = Parallel(n_jobs=n_jobs)(delayed(run_trial)(*job) for job in jobs)
+        found = parallel(n_jobs=n_jobs)(delayed(run_trial)(*job) for job in jobs)
     else:
         found = spread(run_trial, jobs)
     numerator, counted = np.zeros((2, n_folds, len(policies), len(fold)))

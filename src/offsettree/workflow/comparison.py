@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._messages import Message
+from offsettree._texts import join_texts
 from offsettree.base import BasePolicy
 from offsettree.evaluation import DEFAULT_INTERVAL, Estimate, evaluate
 from offsettree.evaluation.estimate import Interval
@@ -147,7 +148,7 @@ def compare_with_constant(
     if is_certain and method in MODEL_METHODS and settings.get("interval") not in FORWARD:
         space = getattr(policy, "actions_", None)
         if space is None:
-            space = np.unique(np.concatenate([log.action, decisions, [action]]))
+            space = np.unique(join_texts([np.unique(log.action), np.unique(decisions), np.array([action])]))
         settings |= _predicted_rewards(space, decisions, log, action, settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimates hold them as well

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -135,7 +134,7 @@ def learn_from_files(
     used_range = reward_range or range_of(*first.reward_ends)
     settings: dict[str, Any] = {
         "reward_range": used_range,
-        "actions": np.array(sorted(first.n_by_action)),
+        "actions": sorted(first.n_by_action),
         "random_state": random_state,
     }
     policy = make_policy(name, base, offset=offset, n_jobs=n_jobs, **settings)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_frame, is_sparse, take_rows
+from offsettree._labels import code_labels
 from offsettree._messages import Message, Parameter
 from offsettree.encoding.raw_columns import Dates, Numbers, read_column
 from offsettree.encoding.spellings import as_text
@@ -56,8 +57,8 @@ def find_leaks(X: Any, action: NDArray[Any], reward: NDArray[np.float64]) -> lis
     if n_rows > MOST_ROWS:
         rows = np.arange(MOST_ROWS) * n_rows // MOST_ROWS
         X, action, reward = take_rows(X, rows), action[rows], reward[rows]
-    labels, logged = np.unique(action.astype(str), return_inverse=True)
-    position = {label: place for place, label in enumerate(labels.tolist())}
+    labels, logged = code_labels(action)
+    position = {str(label): place for place, label in enumerate(labels.tolist())}
     paid = reward > reward.min()
     found: list[str] = []
     for name, column in _columns(X):

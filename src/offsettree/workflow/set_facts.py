@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features, is_frame, is_sparse, take_rows
+from offsettree._texts import join_texts
 from offsettree.actions import LabelledActions, PopularAction
 from offsettree.evaluation.parts import values_by_action
 from offsettree.facts import ActionFacts, Facts, FeatureFacts, RewardFacts, RunFacts, SetFacts, SourceFacts
@@ -181,7 +182,7 @@ def action_facts(learned: Learned) -> tuple[list[ActionFacts], int]:
     """Return the actions that are logged or chosen most, and the number of all that were ever eligible."""
     action, reward, propensity = whole_log(learned)
     eligible = [each.action_sets.ids for each in (learned.train, learned.test) if each.action_sets is not None]
-    ids = np.unique(np.concatenate(eligible))
+    ids = np.unique(join_texts(eligible))
     code = np.searchsorted(ids, action)
     n_rows = np.bincount(code, minlength=len(ids))
     chosen = np.bincount(np.searchsorted(ids, learned.decisions), minlength=len(ids)) / len(learned.decisions)

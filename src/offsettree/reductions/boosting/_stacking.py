@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
+from offsettree._workers import parallel
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostedModel, BoostingSettings, boost, loss_of
 from offsettree.reductions.boosting._final_regression import (
     FOREST,
@@ -129,7 +130,7 @@ def fit_stages(
 
 
 def _run_in_threads(n_jobs: int | None, fitted: FoldFits, jobs: list[tuple[int, int]]) -> list[Any]:
-    return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fitted)(*job) for job in jobs))
+    return list(parallel(n_jobs=n_jobs, prefer="threads")(delayed(fitted)(*job) for job in jobs))
 
 
 def losses_of(out: BoostedLog, score: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
+from offsettree._workers import parallel
 from offsettree.learners import MISSING, N_BINS, Bins
 from offsettree.reductions.rules._kernels_rules import best_pairs, best_splits
 
@@ -88,7 +89,7 @@ def find_tree(
         best_pairs(first, part.codes, counted, part.n_bins, part.is_category, has_missing, least, values, below)
         return values, below
 
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(search)(first) for first in range(len(searched)))
+    found = parallel(n_jobs=n_jobs, prefer="threads")(delayed(search)(first) for first in range(len(searched)))
     totals = np.array([values.sum(axis=1) for values, _ in found])
     first, root = (int(place) for place in np.unravel_index(int(totals.argmax()), totals.shape))
     if not totals[first, root] - least[1] > score.sum(axis=0).max():
