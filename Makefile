@@ -98,14 +98,15 @@ kernels-%: .venv/ready-dev
 coverage: .venv/ready-dev
 	$(BIN)/python -m pytest -n $(JOBS) --cov
 
+# Tests that reach kernels; without scikit-learn's checks of learners, and what is about processes, caches and Java.
+KERNEL_TESTS := tests/models tests/online tests/actions tests/policy_file tests/reductions tests/learners \
+	tests/evaluation/test_intervals.py tests/service/test_engine.py tests/suites/test_available_contract.py \
+	--ignore=tests/learners/test_weka.py --ignore=tests/learners/test_costing.py \
+	-k "not scikit_learns_own_checks and not machine_code and not new_process and not processes"
+
 # Files, tables and masks made wrong at random, for an hour; then the tests of kernels, with bounds checks as well.
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= 0
-
-# Whatever reaches a kernel; not scikit-learn's checks of learners, and not those in Java.
-KERNEL_TESTS := tests/models tests/online tests/actions tests/policy_file tests/reductions tests/learners \
-	tests/evaluation/test_intervals.py tests/service/test_engine.py tests/suites/test_available_contract.py \
-	--ignore=tests/learners/test_weka.py --ignore=tests/learners/test_costing.py -k "not scikit_learns_own_checks"
 
 fuzz: .venv/ready-dev
 	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)

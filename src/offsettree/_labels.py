@@ -23,7 +23,8 @@ def check_actions(action: ArrayLike | None, n_rows: int | None = None, *, what: 
     # A list is read as objects: numpy would make strings of everything where there is one string.
     values = np.asarray(action, dtype=object if isinstance(action, list | tuple) else None)
     if values.dtype.kind == "U" and values.ndim == 1 and not isinstance(action, np.ndarray):
-        values = np.asarray(list(action), dtype=object)  # whole, of polars for instance: NumPy's end at a zero
+        given: Any = action
+        values = np.asarray(list(given), dtype=object)  # whole, of polars for instance: NumPy's end at a zero
     if values.ndim != 1:
         came = f"an array of shape {values.shape}" if values.ndim else f"a {type(action).__name__}"
         raise ActionError(f"{what} must be a list of labels, integers or strings; got {came}.")

@@ -33,6 +33,7 @@ from tests.fuzzing.seeds import LIVE, LOGS, POLICY_FILES
 from tests.fuzzing.values import change_array, change_bytes, change_json, odd_json
 
 ROWS = 6
+MANY_TIMES = 45  # blocks of rows, and some more
 
 
 def run_case(target: str, seed_file: Path, number: int, scratch: Path) -> bool:
@@ -207,6 +208,10 @@ def ask(policy: Any, X: Any, random: Random) -> None:
         raise FoundError(f"probabilities that are none: {probability}")
     if isinstance(X, np.ndarray):
         check_answers(policy, [policy.decide(X[0]), policy.decide(X[0].tolist())], None)
+        # Tables of more rows go through kernels of their own.
+        answers = policy.predict(np.tile(X, (MANY_TIMES, 1)))
+        if answers.tolist() != policy.predict(X).tolist() * MANY_TIMES:
+            raise FoundError("the answers of many rows are not those of each few")
 
 
 def check_answers(policy: Any, answers: Any, mask: Any = None) -> None:

@@ -359,6 +359,25 @@ def test_types_of_applications_are_read_as_what_they_are_made_of(tmp_path: Path)
     assert LoggedData.read(tmp_path / "log.arrow").X["x"].tolist() == ["1", "2"] * 50
 
 
+@pytest.mark.parametrize("name", ["log.ndjson", "log.arrow", "log.parquet"])
+def test_what_is_missing_in_every_object_of_lists_is_missing(name: str, tmp_path: Path) -> None:
+    rows = [ROW | {"action": i % 2, "x": i, "eligible": [{"id": 0, "y": i}, {"id": 1, "y": None}]} for i in range(8)]
+    for row in rows:
+        row["eligible"][1]["odd"] = None
+    table = pa.Table.from_pylist(rows)
+    if name.endswith("ndjson"):
+        write_lines(tmp_path / name, rows)
+    elif name.endswith("parquet"):
+        pq.write_table(table, tmp_path / name)
+    else:
+        with pa.ipc.new_file(str(tmp_path / name), table.schema) as writer:
+            writer.write_table(table)
+    sets = LoggedData.read(tmp_path / name, action_sets=True, eligible="eligible").action_sets
+    assert sets is not None
+    assert sets.pairs["odd"].isna().all()  # type: ignore[index]
+    assert sets.pairs["y"].notna().sum() == 8  # type: ignore[index]
+
+
 @pytest.mark.parametrize("name", ["log.arrow", "log.parquet"])
 def test_types_of_applications_within_structures_are_read_as_well(name: str, tmp_path: Path) -> None:
     inner = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)] * 100, pa.binary(16)))

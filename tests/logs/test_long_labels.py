@@ -53,7 +53,7 @@ def test_one_long_id_is_not_paid_for_in_every_pair() -> None:
     found, most = _memory_for(lambda: sets.find(labels))
     assert most < 100 << 20
     assert found.tolist() == list(range(0, 2 * MANY, 2))
-    assert sets.take([0, MANY - 2]).item.tolist() == [0, 2, 3, 0]  # type: ignore[union-attr]
+    assert sets.take([0, MANY - 2]).item.tolist() == [0, 2, 3, 0]
     assert [sets.without(found)[row] for row in (0, 1)] == [["x"], ["a"]]
     with pytest.raises(ActionError, match="one of its row's eligible actions"):
         sets.find(labels[::-1])

@@ -86,6 +86,30 @@ def test_inverse_gap_weights_are_probabilities_that_rise_with_the_reward(rows: l
                 assert chances[place] == pytest.approx(1 / (len(row) + gamma * (row[best] - reward)))
 
 
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        [np.inf, 0.0],
+        [np.inf, np.inf],
+        [-np.inf, -np.inf, 1.0],
+        [np.nan, 0.5],
+        [np.nan, np.nan],
+        [np.inf, np.nan, -np.inf],
+    ],
+)
+def test_predictions_that_overflow_are_explored_with_probabilities(rewards: list[float]) -> None:
+    chances = inverse_gap_weights(np.array(rewards), np.array([0, len(rewards)]), 10.0)
+    assert chances.sum() == pytest.approx(1)
+    assert (chances > 0).all()
+    assert chances[int(np.argmax(np.nan_to_num(rewards, nan=-np.inf)))] == chances.max()
+
+
+def test_probabilities_need_a_policy_that_predicts_rewards() -> None:
+    policy = OnlineOffsetTree(actions=["a", "b"]).learn([0.0], "a", 1.0, 0.5)
+    with pytest.raises(ParameterError, match="must predict rewards"):
+        SquareCB(policy).predict_proba([[0.0]])
+
+
 @pytest.mark.parametrize("make", [OnlineOffsetTree, OnlineRewardRegression])
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_label_actions_may_be_masked(make: Any, name: str) -> None:

@@ -101,7 +101,7 @@ def _find_target(
     if hasattr(policy, "predict"):
         return certain(_encoded(policy.predict(X), n_rows, space, what), logged, n_actions)
     if isinstance(policy, str | int | np.integer):
-        position = _encoded([policy], 1, space, what)
+        position = _encoded(np.array([policy], dtype=object), 1, space, what)
         return certain(np.repeat(position, n_rows), logged, n_actions)
     values = policy if is_frame(policy) else _as_array(policy, what)
     if is_frame(values) or values.ndim == 2:

@@ -14,7 +14,7 @@ from offsettree.exceptions import LogError
 from offsettree.logs._parquet_claims import Claims, claims_of_parquet
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, open_stream
-from offsettree.logs._tables import empty_table, flat_names, plain
+from offsettree.logs._tables import cast_to, empty_table, flat_names, plain
 from offsettree.logs._written_out import check_types, claimed_by_arrow_file, claimed_by_arrow_stream, written_out_bytes
 
 BATCH_ROWS = 1 << 16
@@ -76,7 +76,7 @@ class _ColumnarReader(Reader):
                 source.limits.check_ratio(n_bytes, size, source)
                 table = plain(pa.Table.from_batches([batch]))
                 parts = {
-                    name: table.column(name).cast(schema.field(name).type)
+                    name: cast_to(table.column(name), schema.field(name).type)
                     if name in table.column_names
                     else pa.nulls(len(table), schema.field(name).type)
                     for name in wanted

@@ -19,7 +19,7 @@ from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.logs._reader import Options, Reader
 from offsettree.logs._source import Source, line_blocks
-from offsettree.logs._tables import local_times
+from offsettree.logs._tables import cast_to, local_times
 
 PIECE = 1 << 16  # bytes parsed at a time in the first pass, so that rows with ever new keys are noticed early
 CELL_BYTES = 8
@@ -108,11 +108,9 @@ def _parse(
 ) -> pa.Table:
     if schema is not None:
         try:
-            table = _arrow_json(block, schema)
+            return _flattened(_arrow_json(block, schema), types)
         except (pa.ArrowInvalid, UnicodeDecodeError):
             pass
-        else:
-            return _flattened(table, types)
     values: dict[Keys, list[Any]] = {keys: [] for keys in types}
     for row in parse_lines(block, source, first_row, encoding):
         found = dict(flatten(row))
@@ -123,15 +121,13 @@ def _parse(
 
 def _arrow_json(block: bytes, schema: pa.Schema | None) -> pa.Table:
     block.decode()  # Arrow may not notice invalid UTF-8
-    table = pajson.read_json(
+    return pajson.read_json(
         pa.BufferReader(block),
         read_options=pajson.ReadOptions(block_size=len(block) + 1),
         parse_options=pajson.ParseOptions(
             explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
         ),
     )
-    table.validate()  # Arrow 26 makes a column too short that is null wherever an object in a list has it
-    return table
 
 
 def parse_lines(block: bytes, source: Source, first_row: int, encoding: str = "utf-8") -> Iterator[dict[str, Any]]:
@@ -207,7 +203,7 @@ def _flattened(table: pa.Table, types: dict[Keys, pa.DataType]) -> pa.Table:
         column = table.column(keys[0])
         for key in keys[1:]:
             column = pc.struct_field(column, key)
-        columns[".".join(keys)] = local_times(column) if pa.types.is_timestamp(kind) else column.cast(kind)
+        columns[".".join(keys)] = local_times(column) if pa.types.is_timestamp(kind) else cast_to(column, kind)
     return pa.table(columns)
 
 

@@ -107,6 +107,11 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
+def cast_to(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return a column in a type; one that has it as it is, as Arrow's cast makes nulls of objects in lists too few."""
+    return column if column.type == kind else column.cast(kind)
+
+
 def is_bytes(kind: pa.DataType) -> bool:
     """Tell bytes that are no text, of any layout."""
     layouts = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)

@@ -16,6 +16,8 @@ from offsettree.online.explorer import Explorer
 
 __all__ = ["SquareCB"]
 
+LARGEST = 1e150  # of a predicted reward: gaps beyond make no difference
+
 
 class SquareCB(Explorer):
     """Takes each action with a probability that falls with the gap between its predicted reward and the largest.
@@ -104,6 +106,7 @@ class SquareCB(Explorer):
 
     def predict_proba(self, X: Features, available: Any = None, action_sets: Any = None) -> NDArray[np.float64]:
         """Return the probability with which `choose` would now take each action; see `Explorer.predict_proba`."""
+        self._check_policy()
         gamma = float(self._rates(self.n_chosen_ + 1, 1)[0])
         if action_sets is not None:
             rewards = self._scaled(self.policy.predict_rewards(X, action_sets))
@@ -135,8 +138,11 @@ def inverse_gap_weights(rewards: NDArray[np.float64], starts: NDArray[np.intp], 
     """Return the probability of each action; those of row i are from ``starts[i]`` on."""
     sizes = np.diff(starts)
     row = np.repeat(np.arange(len(sizes)), sizes)
+    # Predictions may overflow; probabilities must not. What is no number is the least.
+    rewards = np.clip(np.where(np.isnan(rewards), -np.inf, rewards), -LARGEST, LARGEST)
     gap = np.maximum.reduceat(rewards, starts[:-1])[row] - rewards
-    probability = 1 / (sizes[row] + gamma * gap)
+    with np.errstate(over="ignore"):
+        probability = 1 / (sizes[row] + gamma * gap)
     # The first of the best has what is left.
     order = np.lexsort((np.arange(len(gap)), gap, row))
     best = order[starts[:-1]]

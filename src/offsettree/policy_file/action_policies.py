@@ -190,6 +190,7 @@ def _read_online_tree(part: Part) -> OnlineActionOffsetTree:
     policy = OnlineActionOffsetTree(heights=heights, offset=offset, seed=seed, **_hashing_settings(part))
     _read_weights(policy, part, 8)
     policy.n_reached_ = part.array("reached", np.int64, 32)
+    must_hold(policy.n_reached_ >= 0, f"{part.where}.reached.npy", "counts of at least 0")
     return policy
 
 
