@@ -143,10 +143,11 @@ def _environment(folder: Path = FOLDER) -> dict[str, str]:
 
 
 def _prepare() -> None:
-    """Make what cases are made from, unless it is there; forget machine code that is older than the kernels."""
+    """Make what cases are made from, unless it is newer than all code; forget machine code older than the kernels."""
     mark = FOLDER / "seeds" / "made"
     makers = ("suites/policies.py", "suites/readers.py", "fuzzing/seeds.py", "fuzzing/action_seeds.py")
-    if not mark.exists() or any(mark.stat().st_mtime < (ROOT / "tests" / maker).stat().st_mtime for maker in makers):
+    files = [*(ROOT / "tests" / maker for maker in makers), *(ROOT / "src").rglob("*.py")]
+    if not mark.exists() or mark.stat().st_mtime < max(file.stat().st_mtime for file in files):
         subprocess.run(
             [sys.executable, "-m", "tests.fuzzing.seeds", str(mark.parent)],
             check=True,
