@@ -13,10 +13,9 @@ from sklearn.utils.parallel import delayed
 from offsettree._available import best_of
 from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree._traits import takes_categories
-from offsettree._validation import as_random_state
+from offsettree._validation import as_random_state, check_truth
 from offsettree._workers import parallel
 from offsettree.base import BasePolicy
-from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor, Template, default_regressor
 from offsettree.logs import CheckedLog, LoggedData
 from offsettree.models import Scores
@@ -168,8 +167,7 @@ class RewardRegression(BasePolicy):
         return RegressionPlan(log, template, seeds, self._mean_reward, finite)
 
     def _check_per_action(self) -> None:
-        if not isinstance(self.per_action, bool | np.bool_):
-            raise ParameterError(f"per_action must be True or False; got {self.per_action!r}.")
+        check_truth("per_action", self.per_action)
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
         n_rows, n_actions = count_rows(X), len(self.actions_)
