@@ -107,7 +107,7 @@ class RewardRegression(BasePolicy):
         return low + (high - low) * self._scaled_rewards(self._checked(X))
 
     def _fit(self, log: CheckedLog) -> None:
-        self._check_per_action()
+        check_truth("per_action", self.per_action)
         X, action, reward, n_actions = log.X, log.position, log.scaled, len(self.actions_)
         template = Template(self._learner())
         seeds = as_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
@@ -146,7 +146,7 @@ class RewardRegression(BasePolicy):
         of one action take, and `n_jobs` times that. ``per_action=False`` needs all rows at once and is refused.
         """
         with self._all_or_nothing():
-            self._check_per_action()
+            check_truth("per_action", self.per_action)
             if not self.per_action:
                 raise refuse_in_fit_log("per_action", "True", "one regression of all actions has all rows", False)
             with routed(self, chunks, folder, verbose) as (log, finite, _):
@@ -165,9 +165,6 @@ class RewardRegression(BasePolicy):
         self._was_logged = log.counts > 0
         self._mean_reward = statistics.plain_mean_reward()
         return RegressionPlan(log, template, seeds, self._mean_reward, finite)
-
-    def _check_per_action(self) -> None:
-        check_truth("per_action", self.per_action)
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
         n_rows, n_actions = count_rows(X), len(self.actions_)
