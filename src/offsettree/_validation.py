@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from types import FrameType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -223,8 +223,7 @@ def check_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
 
 def check_n_jobs(n_jobs: Any) -> None:
     """Refuse a number of workers that nobody can have meant."""
-    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
-    if n_jobs is not None and not (whole and n_jobs != 0 and abs(n_jobs) < 2**31):
+    if n_jobs is not None and not (is_whole(n_jobs) and n_jobs != 0 and abs(n_jobs) < 2**31):
         raise ParameterError(
             "n_jobs must be None, a number of workers of at least 1, or -1 for one worker per core (-2 for one less, "
             f"and so on); got {n_jobs!r}. Leave it out to train in one."
@@ -275,6 +274,24 @@ def is_number(value: object) -> bool:
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         return False
     return isinstance(value, float) or abs(as_float(value)) < np.inf or not isinstance(value, int)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Tell a whole number from everything else; truth values are not numbers here."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Refuse a parameter that is no whole number within bounds."""
+    if not is_whole(value) or value < least or (most is not None and value > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ParameterError(f"{name} must be a whole number {bounds}; got {value!r}.")
+
+
+def check_truth(name: str, value: Any) -> None:
+    """Refuse a parameter that is no truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False; got {value!r}.")
 
 
 def lengths_differ(what: str, n_values: int, n_rows: int) -> str:

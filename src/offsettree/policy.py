@@ -13,6 +13,7 @@ from offsettree._available import Available, check_available, check_available_fo
 from offsettree._features import Features, count_rows, is_frame, take_rows
 from offsettree._one_row import label_function
 from offsettree._texts import take_texts
+from offsettree._validation import is_whole
 from offsettree.exceptions import ParameterError
 
 __all__ = ["Policy", "Prepared"]
@@ -160,7 +161,7 @@ class Policy(ABC):
         """
         X = self._checked(X)
         n_actions = len(self.actions_)
-        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= n_actions:
+        if not is_whole(n) or not 1 <= n <= n_actions:
             raise ParameterError(
                 f"n must be a whole number from 1 to the number of actions, which is {n_actions}; got {n!r}."
             )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, count_rows
 from offsettree._texts import take_texts
-from offsettree._validation import check_propensity, check_range, check_reward, check_reward_within
+from offsettree._validation import check_propensity, check_range, check_reward, check_reward_within, is_whole
 from offsettree.exceptions import FeatureError, LogError, ParameterError
 from offsettree.logs import ActionSets
 
@@ -82,7 +82,7 @@ class ActionPolicy(ABC):
         """
         check_sets(X, action_sets)
         fewest = int(action_sets.sizes.min())
-        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= fewest:
+        if not is_whole(n) or not 1 <= n <= fewest:
             raise ParameterError(
                 f"n must be a whole number from 1 to the number of eligible actions, of which a row has {fewest}; got "
                 f"{n!r}."

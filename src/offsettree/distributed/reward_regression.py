@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from offsettree._validation import check_truth
 from offsettree.distributed._fit import Job
 from offsettree.distributed._graph import Task
 from offsettree.distributed._policy import Distributed
@@ -70,7 +71,7 @@ class DistributedRewardRegression(Distributed, RewardRegression):
         self.storage = storage
 
     def _check(self, local: Any) -> None:
-        local._check_per_action()
+        check_truth("per_action", local.per_action)
         if not local.per_action:
             raise ParameterError(
                 "per_action must be True on an engine, as one regression of all actions has all rows; got False. Use "

@@ -13,7 +13,7 @@ from offsettree._available import Available, check_available
 from offsettree._features import Features, take_rows
 from offsettree._labels import check_actions
 from offsettree._plotting import INK, OTHER, SHADE, new_axes
-from offsettree._validation import check_propensity
+from offsettree._validation import check_propensity, is_whole
 from offsettree.evaluation._diagnostics import WeightSums
 from offsettree.evaluation._inputs import Log, is_table, rows_of
 from offsettree.evaluation._labels import find_space, table_columns
@@ -180,7 +180,7 @@ def plot_prefix(
         Further arguments of `evaluate`, such as `method` or `interval`. A `baseline` is drawn as a second line; by
         default there is none.
     """
-    if not (isinstance(n_points, int | np.integer) and not isinstance(n_points, bool) and n_points >= 1):
+    if not is_whole(n_points) or n_points < 1:
         raise ParameterError(f"n_points must be a whole number of prefixes, at least 1; got {n_points!r}.")
     baseline = settings.pop("baseline", None)
     actions, available = settings.pop("actions", None), settings.pop("available", None)

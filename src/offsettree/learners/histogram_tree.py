@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from offsettree._features import Features, check_features, count_rows, is_frame, take_rows
-from offsettree._validation import as_random_state, check_labels, check_weight, is_number
+from offsettree._validation import as_random_state, check_labels, check_truth, check_weight, check_whole, is_number
 from offsettree.exceptions import FeatureError, LogError, ParameterError
 from offsettree.learners._binning import Bins, tables
 from offsettree.learners._flat_tree import FIELDS, FlatTree, sets_of_words
@@ -210,9 +210,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Refuse what no tree can be grown with."""
-        depth_is_number = isinstance(self.max_depth, int | np.integer) and not isinstance(self.max_depth, bool)
-        if not depth_is_number or not 1 <= self.max_depth <= DEEPEST:
-            raise ParameterError(f"max_depth must be a whole number from 1 to {DEEPEST}; got {self.max_depth!r}.")
+        check_whole("max_depth", self.max_depth, 1, DEEPEST)
         scale: Any = self.leaf_scale
         if not (scale >= 0 if is_number(scale) else isinstance(scale, str) and scale == "auto"):
             raise ParameterError(f"leaf_scale must be 'auto' or a number of at least 0; got {self.leaf_scale!r}.")
@@ -220,8 +218,7 @@ class HistogramTree(ClassifierMixin, BaseEstimator):
             raise ParameterError(
                 f"max_features must be a share of the columns, above 0 and at most 1; got {self.max_features!r}."
             )
-        if not isinstance(self.random_cuts, bool | np.bool_):
-            raise ParameterError(f"random_cuts must be true or false; got {self.random_cuts!r}.")
+        check_truth("random_cuts", self.random_cuts)
         if not is_number(self.ccp_alpha) or not self.ccp_alpha >= 0:
             raise ParameterError(f"ccp_alpha must be a number of at least 0; got {self.ccp_alpha!r}.")
         if self.leaf_price is not None and (not is_number(self.leaf_price) or not self.leaf_price >= 0):

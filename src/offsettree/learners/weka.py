@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import Features, take_rows
-from offsettree._validation import as_random_state, is_number
+from offsettree._validation import as_random_state, is_number, is_whole
 from offsettree.exceptions import ParameterError
 from offsettree.learners._weka_tree import WekaClassifier, WekaRegressor
 
@@ -288,7 +288,7 @@ def _flags(flags: dict[str, bool]) -> list[str]:
 
 
 def _whole(name: str, value: Any, low: int) -> str:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not low <= value <= LARGEST_SEED:
+    if not is_whole(value) or not low <= value <= LARGEST_SEED:
         raise ParameterError(f"{name} must be a whole number of at least {low}; got {value!r}.")
     return str(int(value))
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offsettree._validation import as_random_state
+from offsettree._validation import as_random_state, check_whole
 from offsettree.exceptions import ParameterError
 from offsettree.logs.action_sets import ActionSets
 from offsettree.logs.logged_data import LoggedData
@@ -198,8 +198,7 @@ def _check(
     n_rows: Any, n_items: Any, n_eligible: Any, kind: Any, n_days: Any, new_share: Any, exploration: Any
 ) -> None:
     for name, value in (("n_rows", n_rows), ("n_items", n_items), ("n_eligible", n_eligible), ("n_days", n_days)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise ParameterError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        check_whole(name, value, 1)
     if n_eligible > n_items:
         raise ParameterError(f"n_eligible must be at most n_items, {n_items}; got {n_eligible}.")
     if kind not in ("linear", "nonlinear"):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from offsettree._validation import is_number
+from offsettree._validation import check_whole, is_number
 from offsettree.exceptions import ParameterError
 
 ADAPTIVE_RATE = 0.5
@@ -27,6 +25,5 @@ def check_bits(n_bits: Any) -> int | None:
     """Return `n_bits`, checked."""
     if n_bits is None:
         return None
-    if not isinstance(n_bits, int | np.integer) or isinstance(n_bits, bool) or not 1 <= n_bits <= 32:
-        raise ParameterError(f"n_bits must be a whole number from 1 to 32; got {n_bits!r}.")
+    check_whole("n_bits", n_bits, 1, 32)
     return int(n_bits)

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from offsettree._available import check_available, check_available_for_one
 from offsettree._features import Features, as_one_row
 from offsettree._labels import check_actions, encode_actions, find_actions
-from offsettree._validation import as_random_state, check_reward_within, is_number, shown
+from offsettree._validation import as_random_state, check_reward_within, is_number, is_whole, shown
 from offsettree.actions import labels_of, without
 from offsettree.exceptions import ActionError, ParameterError
 from offsettree.logs import ActionSets, judge_columns
@@ -188,7 +188,7 @@ class Explorer(Explores, BaseEstimator):
             The actions there are to choose from, at least n, of a policy whose actions are labels. By default all.
         """
         labels = self._labels_among(actions, available)
-        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= len(labels):
+        if not is_whole(n) or not 1 <= n <= len(labels):
             raise ParameterError(f"n must be a whole number from 1 to the {len(labels)} eligible actions; got {n!r}.")
         # Without ids an action is known by its position, which changes as others leave.
         by_place = actions is not None and labels_of(actions) is None

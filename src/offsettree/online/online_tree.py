@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._lazy import ModuleOnDemand
-from offsettree._validation import as_random_state, is_number
+from offsettree._validation import as_random_state, check_truth, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.online._layout import TreeModel, make_layout, new_scales, new_weights
 from offsettree.online._links import links_of
@@ -170,8 +170,7 @@ class OnlineOffsetTree(OnlinePolicy):
 
     def _new_model(self, n_features: int) -> TreeModel:
         loss, rate, offset = self._check_loss(), check_rate(self.learning_rate), self._check_offset()
-        if not isinstance(self.realizable, bool | np.bool_):
-            raise ParameterError(f"realizable must be True or False; got {self.realizable!r}.")
+        check_truth("realizable", self.realizable)
         if not isinstance(self.weighting, str) or self.weighting not in WEIGHTINGS:
             raise ParameterError(f"weighting must be 'steps' or 'costing'; got {self.weighting!r}.")
         n_bits, largest_weight = check_bits(self.n_bits), self._check_largest_weight()

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from offsettree._features import Features, take_rows
 from offsettree._traits import weight_keyword
-from offsettree._validation import as_random_state
+from offsettree._validation import as_random_state, check_truth
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantClassifier, Costing, Template, default_classifier
@@ -106,8 +106,7 @@ class ImportanceWeighted(BasePolicy):
         X, action, reward, propensity, available = log.parts()
         if self.n_draws is not None and (not isinstance(self.n_draws, int | np.integer) or self.n_draws < 1):
             raise ParameterError(f"n_draws must be a whole number of at least 1, or None; got {self.n_draws!r}.")
-        if not isinstance(self.all_pairs, bool | np.bool_):
-            raise ParameterError(f"all_pairs must be True or False; got {self.all_pairs!r}.")
+        check_truth("all_pairs", self.all_pairs)
         seed = as_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         classifier = self._learner()
         if self.all_pairs:

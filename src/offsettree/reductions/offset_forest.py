@@ -12,7 +12,7 @@ from sklearn.utils.parallel import delayed
 
 from offsettree._available import Available
 from offsettree._features import Features, count_rows, take_rows
-from offsettree._validation import as_random_state, is_number
+from offsettree._validation import as_random_state, check_truth, check_whole, is_number
 from offsettree._workers import parallel
 from offsettree.base import BasePolicy, snips
 from offsettree.exceptions import ParameterError
@@ -288,14 +288,11 @@ class OffsetForest(BasePolicy):
         return first.bins.numbers(frame) if isinstance(first, NativeContests) else super()._as_numbers(frame)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.n_trees, int | np.integer) or isinstance(self.n_trees, bool) or self.n_trees < 1:
-            raise ParameterError(f"n_trees must be a whole number of at least 1; got {self.n_trees!r}.")
+        check_whole("n_trees", self.n_trees, 1)
         if not is_number(self.randomize) or not 0 <= self.randomize <= 1:
             raise ParameterError(f"randomize must be a number from 0 to 1; got {self.randomize!r}.")
-        if not isinstance(self.bootstrap, bool | np.bool_):
-            raise ParameterError(f"bootstrap must be true or false; got {self.bootstrap!r}.")
-        if not isinstance(self.linear_scores, bool | np.bool_):
-            raise ParameterError(f"linear_scores must be true or false; got {self.linear_scores!r}.")
+        check_truth("bootstrap", self.bootstrap)
+        check_truth("linear_scores", self.linear_scores)
         share_kept(self.path_filter)
 
 

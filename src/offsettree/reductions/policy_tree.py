@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from offsettree._available import best_of
 from offsettree._features import Features
-from offsettree._validation import as_random_state
+from offsettree._validation import as_random_state, check_truth, check_whole
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import Bins, HistogramTree
@@ -193,10 +193,7 @@ class PolicyTree(BasePolicy):
             raise ParameterError(
                 f"depth must be 1 or 2, as the exact search for deeper trees takes too long; got {self.depth!r}."
             )
-        if not isinstance(self.prune, bool | np.bool_):
-            raise ParameterError(f"prune must be True or False; got {self.prune!r}.")
-        for name, value in (("min_rows", self.min_rows), ("max_features", self.max_features)):
-            if value is None and name == "min_rows":
-                continue
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        check_truth("prune", self.prune)
+        if self.min_rows is not None:
+            check_whole("min_rows", self.min_rows, 1)
+        check_whole("max_features", self.max_features, 1)

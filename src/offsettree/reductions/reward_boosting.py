@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._features import Features, is_frame
-from offsettree._validation import as_random_state, is_number
+from offsettree._validation import as_random_state, check_truth, check_whole, is_number, is_whole
 from offsettree.base import BasePolicy
 from offsettree.exceptions import ParameterError
 from offsettree.learners import HistogramTree
@@ -324,25 +324,18 @@ class RewardBoosting(BasePolicy):
         return sigmoid(score) if self._logistic else np.clip(score * self._unit, 0, 1)
 
     def _check_parameters(self, n_rows: int) -> None:
-        for name, least, most in (("n_trees", 1, None), ("max_depth", 1, DEEPEST), ("patience", 1, None)):
-            value = getattr(self, name)
-            if not _is_whole(value) or value < least or (most is not None and value > most):
-                bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-                raise ParameterError(f"{name} must be a whole number {bounds}; got {value!r}.")
+        check_whole("n_trees", self.n_trees, 1)
+        check_whole("max_depth", self.max_depth, 1, DEEPEST)
+        check_whole("patience", self.patience, 1)
         for name in ("learning_rate", "max_features"):
             value = getattr(self, name)
             if not is_number(value) or not 0 < value <= 1:
                 raise ParameterError(f"{name} must be a number above 0 and at most 1; got {value!r}.")
         if self.loss not in LOSSES:
             raise ParameterError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")
-        if self.n_folds != "auto" and not (_is_whole(self.n_folds) and int(self.n_folds) >= 2):
+        if self.n_folds != "auto" and not (is_whole(self.n_folds) and int(self.n_folds) >= 2):
             raise ParameterError(f"n_folds must be 'auto' or a whole number of at least 2; got {self.n_folds!r}.")
-        if not isinstance(self.importance_weighted, bool | np.bool_):
-            raise ParameterError(f"importance_weighted must be True or False; got {self.importance_weighted!r}.")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+        check_truth("importance_weighted", self.importance_weighted)
 
 
 def _relative_weights(propensity: NDArray[np.float64]) -> NDArray[np.float64]:

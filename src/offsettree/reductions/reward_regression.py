@@ -13,10 +13,9 @@ from sklearn.utils.parallel import delayed
 from offsettree._available import best_of
 from offsettree._features import Features, append_indicator, count_rows, take_rows
 from offsettree._traits import takes_categories
-from offsettree._validation import as_random_state
+from offsettree._validation import as_random_state, check_truth
 from offsettree._workers import parallel
 from offsettree.base import BasePolicy
-from offsettree.exceptions import ParameterError
 from offsettree.learners import ConstantRegressor, Template, default_regressor
 from offsettree.logs import CheckedLog, LoggedData
 from offsettree.models import Scores
@@ -108,7 +107,7 @@ class RewardRegression(BasePolicy):
         return low + (high - low) * self._scaled_rewards(self._checked(X))
 
     def _fit(self, log: CheckedLog) -> None:
-        self._check_per_action()
+        check_truth("per_action", self.per_action)
         X, action, reward, n_actions = log.X, log.position, log.scaled, len(self.actions_)
         template = Template(self._learner())
         seeds = as_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_actions).tolist()
@@ -147,7 +146,7 @@ class RewardRegression(BasePolicy):
         of one action take, and `n_jobs` times that. ``per_action=False`` needs all rows at once and is refused.
         """
         with self._all_or_nothing():
-            self._check_per_action()
+            check_truth("per_action", self.per_action)
             if not self.per_action:
                 raise refuse_in_fit_log("per_action", "True", "one regression of all actions has all rows", False)
             with routed(self, chunks, folder, verbose) as (log, finite, _):
@@ -166,10 +165,6 @@ class RewardRegression(BasePolicy):
         self._was_logged = log.counts > 0
         self._mean_reward = statistics.plain_mean_reward()
         return RegressionPlan(log, template, seeds, self._mean_reward, finite)
-
-    def _check_per_action(self) -> None:
-        if not isinstance(self.per_action, bool | np.bool_):
-            raise ParameterError(f"per_action must be True or False; got {self.per_action!r}.")
 
     def _scaled_rewards(self, X: Features) -> NDArray[np.float64]:
         n_rows, n_actions = count_rows(X), len(self.actions_)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offsettree._labels import some_labels
-from offsettree._validation import as_random_state
+from offsettree._validation import as_random_state, is_whole
 from offsettree.exceptions import TopologyError
 
 __all__ = [
@@ -69,7 +69,7 @@ def from_pairs(pairs: Any) -> Children:
                 children.append(n_numbered)
                 pending.append(child)
                 n_numbered += 1
-            elif isinstance(child, int | np.integer) and not isinstance(child, bool):
+            elif is_whole(child):
                 children.append(~int(child))
                 leaves.append(int(child))
             else:
