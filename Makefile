@@ -163,7 +163,7 @@ bench-accuracy: .venv/ready-dev $(ACCURACY_PEERS) .venv-actions/ready
 	$(BIN)/python benchmarks/boosting_speed.py --python .venv-accuracy-lightgbm/bin/python --json $(RESULTS)/boosting_speed.json
 	$(BIN)/python benchmarks/actions.py --rivals-python .venv-actions/bin/python --json $(RESULTS)/actions.json
 
-# Value and time beside others on the same logs, over five seeds; about a quarter of an hour.
+# Value and time beside others on the same logs, over five seeds; some three minutes after the others are installed.
 bench-beside: .venv/ready-dev $(ACCURACY_PEERS)
 	$(BIN)/python benchmarks/beside.py --json $(RESULTS)/beside.json --python \
 		$(foreach peer,$(PEERS),$(peer)=.venv-accuracy-$(peer)/bin/python)

@@ -29,7 +29,7 @@ RIVALS = {
     "Open Bandit Pipeline IPWLearner": "obp",
     "EconML DRPolicyForest": "econml",
 }
-LOGS = ("2,000 rows, k = 5, nonlinear, skewed", "20,000 rows, k = 8, both, uniform", "vehicle", "vowel")
+LOGS = ("2,000 rows, k = 5, nonlinear, skewed", "vehicle", "vowel")
 
 
 def main() -> None:

@@ -17,7 +17,6 @@ LIBRARIES = ("Vowpal Wabbit", "LightGBM", "Open Bandit Pipeline", "EconML")
 # What a log of the record is called in the table.
 LOGS = {
     "2,000 rows, k = 5, nonlinear, skewed": "generated, 2,000 rows, 5 actions",
-    "20,000 rows, k = 8, both, uniform": "generated, 20,000 rows, 8 actions",
     "vehicle": "vehicle, 564 rows, 4 actions",
     "vowel": "vowel, 660 rows, 11 actions",
 }

@@ -106,5 +106,5 @@ def freedom(n_rows: int, away: Any, spread: Any, n_differing: Any) -> Any:
     from n_differing - 1, and makes up a `share` of the variance.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = 1 - n_rows * away**2 / (n_differing * (spread / n_rows + away**2))
+        share = 1 - np.divide(n_rows * away**2, n_differing * (spread / n_rows + away**2))
         return np.where(share > EXACT, np.maximum(n_differing - 1, 1) / share**2, np.inf)
