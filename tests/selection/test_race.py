@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from offsettree import (
     RewardBoosting,
     simulate_log,
 )
+from offsettree.evaluation.parts import Terms
 from offsettree.exceptions import LogError, OffsetTreeWarning
 from offsettree.learners import make_learner
 from offsettree.selection import _race, _timing
@@ -102,6 +104,8 @@ def test_no_part_of_a_log_is_too_small_to_compare_on(n_rows: int, sizes: list[in
     fold = stratified_folds(random.randint(3, size=n_rows), 5, random)
     assert [rung.n_learned for rung in plan_race(fold, random, in_haste=False) if rung.fold is None] == sizes
     assert plan_race(fold, random, in_haste=True)[0].n_learned <= 500
+    of_many = plan_race(fold, random, in_haste=False, n_actions=100)
+    assert [rung.n_learned for rung in of_many if rung.fold is None] == [size for size in sizes if size >= 2_000]
 
 
 def test_those_far_behind_are_dropped_after_a_small_part_and_the_others_go_on(short: None, clock: Clock) -> None:
@@ -387,6 +391,7 @@ def test_a_light_copy_of_logistic_regressions_finds_the_same_optimum() -> None:
 def test_only_small_parts_are_learned_by_reward_boosting_of_fewer_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_race, "SHORT", 100)
     monkeypatch.setattr(_race, "SMALLEST", 10)
+    monkeypatch.setattr(_race, "SMALLEST_PER_ACTION", 5)
     folds = []
     plain = RewardBoosting._fit
 
@@ -432,3 +437,15 @@ def test_a_candidate_stays_while_a_clear_lead_is_in_prospect() -> None:
             assert (last > 2).mean() > 0.013  # that luck could still do
     assert rule.lead_to_stay(5, 5) == 0.3
     assert Rule(1.0, 0.75).lead_to_stay(4, 5) == 0.3
+
+
+def test_who_decides_as_the_leader_does_is_not_ahead_of_it() -> None:
+    reward = np.tile([0.0, 1.0], 100)
+    terms = [Terms(reward, np.ones(200)), Terms(reward, np.ones(200)), Terms(np.ones(200), np.ones(200))]
+    stack = replace(Stack.of(terms, [True, False, False]), favourite=1)
+    rule, ones = Rule(0.0, 0.75), np.ones(200)
+    assert rule.choose(stack, ones) == 2
+    same = replace(Stack.of(terms[:2], [True, False]), favourite=1)
+    assert rule.choose(same, ones) == 0
+    assert rule.far_behind(same, ones, -0.3).tolist() == [False, True]
+    assert rule.far_behind(same, ones, 1.0).tolist() == [False, False]

@@ -27,7 +27,8 @@ from offsettree.selection.results import SearchResults
 
 SHORT = 3000  # a log of at most so many rows is raced by folds only
 SHARES = (0.1, 0.3)  # of a longer log, to train on before the folds
-SMALLEST = 1000  # rows of such a part: with fewer, fixed costs prevail, and little is learned of who is behind
+# Rows of such a part, and rows per action: with fewer, fixed costs prevail, and little is learned of who is behind.
+SMALLEST, SMALLEST_PER_ACTION = 1000, 20
 ENOUGH = 1500  # held-out rows of folds; further folds are not tried
 ENOUGH_IF_RARE = 5000  # the same if few rewards differ from the rest
 FIRST_ROWS = 500  # to train on first if there is a time budget
@@ -48,11 +49,17 @@ class Rung(NamedTuple):
 
 
 def plan_race(
-    fold: NDArray[np.intp], random: np.random.RandomState, *, in_haste: bool, is_rare: bool = False
+    fold: NDArray[np.intp],
+    random: np.random.RandomState,
+    *,
+    in_haste: bool,
+    is_rare: bool = False,
+    n_actions: int = 0,
 ) -> list[Rung]:
     """Return the rungs of a race, the smallest first.
 
-    With rare rewards (`is_rare`) small parts show nothing, and more folds are tried.
+    With rare rewards (`is_rare`) small parts show nothing, and more folds are tried. Of many actions that are each
+    learned about by their own rows (`n_actions`) small parts show little.
 
     The first rungs of a long log train within the first fold's training rows, so no policy has seen that fold before it
     is tested on it.
@@ -61,7 +68,7 @@ def plan_race(
     n_rows, n_folds = len(fold), len(folds)
     order = random.permutation(folds[0][0])
     sizes = [round(share * n_rows) for share in SHARES] if n_rows > SHORT and (in_haste or not is_rare) else []
-    sizes = [size for size in sizes if in_haste or size >= SMALLEST]
+    sizes = [size for size in sizes if in_haste or size >= max(SMALLEST, SMALLEST_PER_ACTION * n_actions)]
     if in_haste and min(sizes, default=n_rows // 2) > FIRST_ROWS:
         sizes.insert(0, FIRST_ROWS)
     rungs = []

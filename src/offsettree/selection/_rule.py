@@ -130,9 +130,15 @@ class Rule:
         return constant if behind <= self.lead * np.hypot(stderr, unseen) else pick
 
     def far_behind(self, stack: Stack, weight: NDArray[np.float64], beyond: float) -> NDArray[np.bool_]:
-        """Return a mask of candidates more than `beyond` standard errors behind the one that would be chosen now."""
-        gaps = stack.gaps(weight, self.choose(stack, weight))
-        is_behind = np.isfinite(gaps.value) & (gaps.behind > beyond * gaps.stderr)
+        """Return a mask of candidates more than `beyond` standard errors behind the one that would be chosen now.
+
+        Where they must be ahead (`beyond` is negative), those that decide as it does are not.
+        """
+        leader = self.choose(stack, weight)
+        gaps = stack.gaps(weight, leader)
+        limit = beyond * gaps.stderr
+        is_behind = np.isfinite(gaps.value) & (gaps.behind > limit if beyond > 0 else gaps.behind >= limit)
+        is_behind[leader] = False
         return np.asarray(is_behind & (weight.sum() >= FEWEST))
 
     def lead_to_stay(self, n_seen: int, n_folds: int) -> float:
