@@ -25,6 +25,8 @@ from offsettree.learners import Costing
 from offsettree.models.scores import LinearScores
 from offsettree.reading import CannotFlatten, ColumnSpace, join_pieces, read_classes
 
+# Of the squared weights of the default classifier, chosen on the seeds 77 to 80 of simulated catalogues.
+PENALTY, PENALTY_BESIDE_REWARDS, REWARD_SCALE = 100.0, 10_000.0, 10.0
 Matrix = NDArray[np.float64]
 
 
@@ -35,10 +37,11 @@ class ContestLearner:
     of what it says to either: whatever it is, to swap the sides flips the answer.
     """
 
-    def __init__(self, estimator: Any, inputs: str, *, cumulative: bool, seed: int) -> None:
+    def __init__(self, estimator: Any, inputs: str, *, cumulative: bool, with_rewards: bool, seed: int) -> None:
         if estimator is not None and not hasattr(estimator, "predict"):
             raise ParameterError(f"estimator must be a classifier of scikit-learn; got {estimator!r:.80}.")
         self.estimator, self.inputs, self.cumulative, self.seed = estimator, inputs, cumulative, seed
+        self.with_rewards = with_rewards  # as the last feature of actions
         self.estimators: list[Any] = []
         self.models: list[ContestModel] = []
         self.n_rows: list[int] = []
@@ -65,18 +68,37 @@ class ContestLearner:
         table = np.vstack([*fores, *backs])
         mirrored = np.concatenate([label, 1 - label])
         scaled = np.concatenate([total, total]) / total.mean()
-        self.estimators.append(self._trained(table, mirrored, scaled))
+        scales = _scales(table.shape[1], x.shape[1], a.shape[1]) if self.with_rewards else None
+        self.estimators.append(self._trained(table, mirrored, scaled, scales))
         self.models.append(_flat(self.estimators[-1], self.inputs, x.shape[1], a.shape[1]))
 
-    def _trained(self, table: Matrix, label: NDArray[np.int64], weight: NDArray[np.float64]) -> Any:
-        model = LogisticRegression(C=0.01, fit_intercept=False, max_iter=1000)
-        if self.estimator is not None:
-            model = clone(self.estimator)
+    def _trained(self, table: Matrix, label: NDArray[np.int64], weight: NDArray[np.float64], scales: Any) -> Any:
+        if self.estimator is None:
+            penalty = PENALTY if scales is None else PENALTY_BESIDE_REWARDS
+            model = LogisticRegression(C=1 / penalty, fit_intercept=False, max_iter=1000)
+            if scales is None:
+                return model.fit(table, label, sample_weight=weight)
+            model.fit(table * scales, label, sample_weight=weight)
+            model.coef_ = model.coef_ * scales
+            return model
+        model = clone(self.estimator)
         if not has_fit_parameter(model, "sample_weight"):
             model = Costing(model)
         if "random_state" in model.get_params() and model.get_params()["random_state"] is None:
             model.set_params(random_state=self.seed)
         return model.fit(table, label, sample_weight=weight)
+
+
+def _scales(n_columns: int, n_x: int, n_a: int) -> NDArray[np.float64]:
+    """Return what the columns of the default classifier are multiplied by: the larger, the less they are penalised.
+
+    Predicted rewards tell nearly all, and without products: the others learn what these leave.
+    """
+    first, second = np.triu_indices(n_a)
+    is_own = np.arange(n_a) < n_a - 1
+    difference = np.concatenate([is_own, np.tile(is_own, n_x), is_own[first] & is_own[second]]).astype(np.float64)
+    difference[n_a - 1] = REWARD_SCALE
+    return np.concatenate([np.ones(n_columns - len(difference)), difference])
 
 
 def _flat(model: Any, inputs: str, n_x: int, n_a: int) -> ContestModel:

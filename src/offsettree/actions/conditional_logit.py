@@ -16,6 +16,7 @@ __all__ = ["ConditionalLogit", "log_shares"]
 
 MOST_SLOPES = 2_000  # ids times features of the context; with more, an id has an intercept alone
 MOST_ROUNDS = 200
+BESIDE_FEATURES = 30.0  # times as much are weights of ids penalised
 Column = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -25,7 +26,8 @@ class ConditionalLogit:
 
     A score is linear in the features of the action, their squares and their products with those of the context. Each
     id has an intercept of its own, and slopes in the features of the context where there are few ids. All weights are
-    shrunken by a ridge penalty, on features of variance 1, so that an id that was never taken starts from its features.
+    shrunken by a ridge penalty, on features of variance 1, and those of ids thirty times as much where actions have
+    features: an id that was never taken starts from these.
 
     Parameters
     ----------
@@ -73,9 +75,13 @@ class ConditionalLogit:
 
         def loss(weights: Column) -> tuple[float, Column]:
             logs = log_shares(parts.scores(weights), sets.starts)
-            value = -float(logs[pair].sum()) + self.penalty * float(weights @ weights) / 2
-            return value, parts.gradient(np.exp(logs) - taken) + self.penalty * weights
+            value = -float(logs[pair].sum()) + float(weights @ (penalty * weights)) / 2
+            return value, parts.gradient(np.exp(logs) - taken) + penalty * weights
 
+        # Where features tell actions apart, ids need little of their own.
+        penalty = np.full(parts.n_weights, self.penalty)
+        if self._encoding is not None:
+            penalty[parts.widths[1] :] *= BESIDE_FEATURES
         start = np.zeros(parts.n_weights)
         self._weights = np.asarray(
             minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MOST_ROUNDS, "ftol": 1e-7}).x

@@ -110,8 +110,11 @@ class ActionOffsetTree(BaseActionPolicy):
         is_asked = self.predicted_rewards or (isinstance(self.offset, str) and self.offset == "predicted")
         column, predicted = (is_asked and learn_rewards(log, x, a, seed)) or (None, None)
         offset = offset_of(self.offset, log, predicted)
-        learner = ContestLearner(self.estimator, self.inputs, cumulative=cumulative, seed=seed)
-        core = PairTournament(encoding, order, learner.models, column if self.predicted_rewards else None)
+        with_rewards = self.predicted_rewards and column is not None
+        learner = ContestLearner(
+            self.estimator, self.inputs, cumulative=cumulative, with_rewards=with_rewards, seed=seed
+        )
+        core = PairTournament(encoding, order, learner.models, column if with_rewards else None)
         inputs = a if core.rewards is None or predicted is None else core.rewards.beside(a, predicted)
         climb(
             order.leaves(log.sets, a),
