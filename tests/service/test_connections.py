@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from offsettree.service import BackgroundServer, LoopSettings, Settings
+from offsettree.service.records import AddDecisions
 from offsettree.service.store import StoreError
 
 BODY = b'{"context": {"x": 1}}'
@@ -180,3 +183,31 @@ def test_a_repeated_call_gets_its_first_answer_and_another_context_is_refused(se
         assert first[2] == second[2]
         connection.sendall(request(b'{"event_id": "e", "context": {"x": 2, "y": 2}}'))
         assert answers(connection, 1)[0][0] == 409
+
+
+def test_a_call_that_is_under_way_is_answered_when_the_server_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings({"shop": LoopSettings(actions=("a", "b"), waiting_time="1h")})
+    reached, goes_on = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as pool, BackgroundServer(settings, tmp_path) as server:
+        apply = server.engine.store.apply
+
+        def slow(changes: Any) -> Any:
+            if any(isinstance(each, AddDecisions) for each in changes):
+                reached.set()
+                goes_on.wait(20)
+            return apply(changes)
+
+        monkeypatch.setattr(server.engine.store, "apply", slow)
+        connection = opened(server)
+        connection.sendall(request())
+        assert reached.wait(20)
+        answer = pool.submit(answers, connection, 1)
+        server._server.should_exit = True
+        time.sleep(0.5)  # it has begun to stop
+        goes_on.set()
+        ((status, headers, _),) = answer.result(20)
+        assert (status, headers.get("connection")) == (200, "close")
+        assert connection.recv(1) == b""
+        connection.close()

@@ -12,10 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from offsettree import OffsetTree
+from offsettree.policy_file import save
 from offsettree.service import Engine, GroupWriter, LoopSettings, Settings
 from offsettree.service.exploration import draw, mixed, uniform_draw, vector, without
+from offsettree.service.records import Swap, SwapRecord
 from offsettree.service.requests import DecideRequest, RequestError, RewardRequest
 from offsettree.service.settings import ServerSettings
+from offsettree.service.versions import Versions
 from tests.service.engines import Clock, decide, decide_all, make_engine, reward, reward_all, stored
 from tests.service.stores import open_store
 
@@ -377,4 +381,27 @@ def test_the_probability_of_a_choice_is_at_least_a_millionth(tmp_path: Path) -> 
     engine = make_engine(tmp_path, Clock(), mode="apprentice")
     with pytest.raises(RequestError, match="at least 1e-6"):
         decide(engine, choice="a", choice_probabilities={"a": 1e-7, "b": 1 - 1e-7})
+    engine.close()
+
+
+@pytest.mark.parametrize("swapped_by", ["policy of the settings", "by hand", None])
+def test_processes_that_start_with_a_new_policy_swap_to_it_once(
+    swapped_by: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the new version and its swap, another process swaps to it, or to a former version, or not at all."""
+    make_engine(tmp_path, Clock(), mode="frozen").close()
+    save(OffsetTree().fit(np.eye(3), ["a", "b", "c"], reward=[1, 0, 1], propensity=[0.5] * 3), tmp_path / "policy.ot")
+    add = Versions._add_version
+
+    def add_and_swap(self: Versions, *told: Any) -> int:
+        number = add(self, *told)
+        if swapped_by is not None:
+            version = number if swapped_by == "policy of the settings" else 1
+            self.writer.write(Swap(self.record.id, SwapRecord(0.0, version, swapped_by)))
+        return number
+
+    monkeypatch.setattr(Versions, "_add_version", add_and_swap)
+    engine = make_engine(tmp_path, Clock(), mode="frozen", policy=str(tmp_path / "policy.ot"))
+    assert [swap.version for swap in engine.store.swaps(1)].count(2) == 1
+    assert engine.loops["shop"].learning.running.version == 2
     engine.close()

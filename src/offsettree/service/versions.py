@@ -103,9 +103,11 @@ class Versions:
         make_decider("given", data)  # a file that cannot be used is refused before it is a version
         note = f"policy of the settings, {self.settings.policy}"
         number = self._add_version("given", data, None, note, now, "same")
-        if number not in before:
-            last = self.store.last_swap(self.record.id)
-            self._try_swap(number, "policy of the settings", now, after=0 if last is None else last.seq)
+        while number not in before:  # until this process, or one that started with it, has swapped once
+            swaps = self.store.swaps(self.record.id)
+            if any(swap.version == number for swap in swaps):
+                break
+            self._try_swap(number, "policy of the settings", now, after=swaps[-1].seq if swaps else 0)
 
     def _version(self, number: int) -> Version:
         for each in self.store.versions(self.record.id, number - 1):
