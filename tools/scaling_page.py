@@ -36,7 +36,7 @@ k = {actions:,}, {files:,} files. The store holds {size:.1f} TB; every byte is w
 Where it bends:
 
 - **The driver** hands tasks out one by one. Where that takes longer than the tasks, more workers do not help:
-  use larger files, and subtrees of more actions.
+  use larger files. No more than 4,096 subtrees are made, however many workers there are.
 - **The index** of where each action begins in each sorted run has {index:.0f} GB at this k, with runs of 64 MB, and
   every task reads it. Runs must be larger, or actions be grouped, long before that; that is not built.
 - **Joins near the root** follow one another: log2 k of them, each with the rows that climbed so far. They are short as

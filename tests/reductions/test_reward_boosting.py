@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from offsettree import RewardBoosting
 from offsettree.exceptions import ParameterError
@@ -111,6 +112,20 @@ class PlainTree:
             mean = above.sum() / (below.sum() + LEAF_PRIOR * self.row)
             out[rows] = RATE * (above + PRIOR * self.row * mean) / (below + PRIOR * self.row)
         return out
+
+
+def test_sums_do_not_depend_on_the_threads_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[int] = set()
+    regression = _stacking.regression
+
+    def watched(*args: Any, **options: Any) -> Any:
+        seen.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return regression(*args, **options)
+
+    monkeypatch.setattr(_stacking, "regression", watched)
+    with threadpool_limits(2, user_api="blas"):
+        RewardBoosting(n_trees=2, random_state=0).fit(**make_log(1600, 2))
+    assert seen == {1}
 
 
 @pytest.mark.parametrize("seed", range(4))

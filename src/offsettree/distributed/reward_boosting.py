@@ -27,7 +27,7 @@ from offsettree.distributed._statistics import SpreadStatistics, fetch
 from offsettree.distributed.store import Blob, Store
 from offsettree.logs import CheckedLog
 from offsettree.reductions import RewardBoosting
-from offsettree.reductions.parts import STARTS, FoldFits, Room, RoutedLog, RunJobs
+from offsettree.reductions.parts import STARTS, FoldFits, Room, RoutedLog, RunJobs, one_blas_thread
 
 __all__ = ["DistributedRewardBoosting"]
 
@@ -203,7 +203,8 @@ def advance(store: Store, shared: Blob, known: dict[tuple[int, int], Blob]) -> R
 
 def boost_without_fold(store: Store, shared: Blob, fit: tuple[int, int]) -> Boosted:
     """Boost from one start without one fold."""
-    return Boosted(store.put("boosted", _fits(store, shared)(*fit)))
+    with one_blas_thread():
+        return Boosted(store.put("boosted", _fits(store, shared)(*fit)))
 
 
 def lay_out_log(store: Store, shared: Blob) -> LaidOut:
@@ -213,7 +214,8 @@ def lay_out_log(store: Store, shared: Blob) -> LaidOut:
 
 def begin(store: Store, shared: Blob, fit: tuple[int, int]) -> Begun:
     """Fit what boosting begins from."""
-    return begin_fit(store, _fits(store, shared), *fit)
+    with one_blas_thread():
+        return begin_fit(store, _fits(store, shared), *fit)
 
 
 def _fits(store: Store, shared: Blob) -> FoldFits:

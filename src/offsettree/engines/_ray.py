@@ -114,8 +114,6 @@ class Hand:
 
 def call(work: bytes) -> bytes:
     """Call a function in a worker. All is pickled here: arrays that Ray itself hands over cannot be written to."""
-    from ray import cloudpickle
-
     function, arguments = pickle.loads(work)  # noqa: S301 - written by our own driver
-    result: bytes = cloudpickle.dumps(function(*arguments))
+    result: bytes = require("ray", extra="ray").cloudpickle.dumps(function(*arguments))
     return result

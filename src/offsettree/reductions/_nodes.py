@@ -193,9 +193,14 @@ def node_settings(*, assume_finite: bool, parameters_checked: bool = False) -> I
             skip_parameter_validation=parameters_checked or sklearn.get_config()["skip_parameter_validation"],
             enable_metadata_routing=False,
         ),
-        _thread_pools().limit(limits=1, user_api="blas"),
+        one_blas_thread(),
     ):
         yield
+
+
+def one_blas_thread() -> Any:
+    """Return a context in which BLAS has one thread: with more, its sums have other bits."""
+    return _thread_pools().limit(limits=1, user_api="blas")
 
 
 @cache

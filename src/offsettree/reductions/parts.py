@@ -5,6 +5,7 @@ from offsettree.reductions._contests import share_out
 from offsettree.reductions._depth_first import children_first, climb, rows_below
 from offsettree.reductions._forest_out_of_core import ForestPlan, check_forest_out_of_core, plan_forest
 from offsettree.reductions._intake import Intake, Seen
+from offsettree.reductions._nodes import one_blas_thread
 from offsettree.reductions._offset import Tally, Votes
 from offsettree.reductions._out_of_core import Plan, check_out_of_core, plan_tree
 from offsettree.reductions._routed_log import RoutedLog, Rows, Run
@@ -69,6 +70,7 @@ __all__ = [
     "held_out_scores",
     "losses_of",
     "mean_of",
+    "one_blas_thread",
     "pairwise_leaves",
     "plan_forest",
     "plan_tree",

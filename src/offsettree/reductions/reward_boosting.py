@@ -19,6 +19,7 @@ from offsettree.models.boosted_scores import BoostedScores
 from offsettree.reading import CannotFlatten, ColumnSpace
 from offsettree.reductions._fold_forests import FoldForests
 from offsettree.reductions._mapped_log import mapped_log
+from offsettree.reductions._nodes import one_blas_thread
 from offsettree.reductions._offset import warn_of_unlogged
 from offsettree.reductions.boosting._boosting import BoostedLog, BoostingSettings
 from offsettree.reductions.boosting._columns import Columns
@@ -174,7 +175,8 @@ class RewardBoosting(BasePolicy):
         return low + (high - low) * self._scaled_rewards(X)
 
     def _fit(self, log: CheckedLog) -> None:
-        self._fit_prepared(log, self._prepare(log))
+        with one_blas_thread():
+            self._fit_prepared(log, self._prepare(log))
 
     def _prepare(self, log: CheckedLog) -> Prepared:
         """Bring X into the forms that boosting learns from."""
@@ -265,14 +267,16 @@ class RewardBoosting(BasePolicy):
         """Fit with long arrays in files of a folder; `run` has the fits without a fold run elsewhere."""
         self._run_jobs = run
         try:
-            self._fit_prepared(log, self._prepare_mapped(log, folder) if prepared is None else prepared)
+            with one_blas_thread():
+                self._fit_prepared(log, self._prepare_mapped(log, folder) if prepared is None else prepared)
         finally:
             del self._run_jobs
 
     def _prepare_mapped(self, log: CheckedLog, folder: str) -> Prepared:
         self._room = Room(folder)
         try:
-            return self._prepare(log)
+            with one_blas_thread():
+                return self._prepare(log)
         finally:
             del self._room
 
