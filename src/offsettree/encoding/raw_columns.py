@@ -191,7 +191,7 @@ def from_values(name: str, values: Sequence[Any]) -> Column:
     if all(isinstance(value, bool | int | float | Decimal | np.number | np.bool_) for value in known):
         return Numbers(np.array([np.nan if _is_missing(value) else as_float(value) for value in values]))
     if all(isinstance(value, date | np.datetime64) for value in known):
-        stamps = [np.datetime64("NaT") if _is_missing(value) else as_stamp(value) for value in values]
+        stamps = [np.datetime64("NaT", "us") if _is_missing(value) else as_stamp(value) for value in values]
         return Dates(np.array(stamps, dtype="datetime64[us]"))
     nested = [value for value in known if isinstance(value, Mapping | list | tuple | set | bytes | np.ndarray)]
     if nested:
