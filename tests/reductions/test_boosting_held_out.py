@@ -145,9 +145,8 @@ def test_scores_tell_actions_apart_as_far_as_they_go_along_with_what_rewards_lea
 def test_other_scores_are_added_only_if_rewards_become_likelier_by_so_much() -> None:
     log, _, _ = make_case(400, 4, "constant")
     random = np.random.default_rng(1)
-    scores, source = (
-        each(np.eye(2), log.reward + random.normal(0, noise, 400)) for each, noise in ((Scores, 1.0), (Source, 2.0))
-    )
+    scores = Scores(np.eye(2), log.reward + random.normal(0, 1, 400))
+    source = Source(np.eye(2), log.reward + random.normal(0, 2, 400))
 
     def likelihood(own: NDArray[np.float64]) -> float:
         return float((log.reward * own - np.logaddexp(0, own)).sum())

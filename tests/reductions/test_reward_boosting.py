@@ -301,9 +301,9 @@ def test_gains_are_summed_by_single_actions_as_long_as_there_is_room() -> None:
     assert count_shares(400, 10, settings) == 400
     assert count_shares(100_000, 10, settings) == MOST_SHARES
     assert count_shares(100_000, 256, settings._replace(depth=7)) == FEWEST_SHARES
-    between = count_shares(100_000, 60, settings)
+    between = count_shares(100_000, 100, settings)
     assert FEWEST_SHARES < between < MOST_SHARES
-    assert between * 8 * 60 * kernels.N_BINS <= MOST_SUMS < (between + 1) * 8 * 60 * kernels.N_BINS
+    assert between * 8 * 100 * kernels.N_BINS <= MOST_SUMS < (between + 1) * 8 * 100 * kernels.N_BINS
 
 
 def test_many_actions_take_no_table_of_rows_by_actions() -> None:

@@ -94,7 +94,7 @@ def count_shares(n_actions: int, n_columns: int, settings: BoostingSettings) -> 
     """Return in how many groups actions are counted where gains are summed."""
     from offsettree.reductions.boosting._kernels_grow import N_BINS
 
-    room = MOST_SUMS // (2 ** (settings.depth - 1) * count_tried(n_columns, settings) * N_BINS)
+    room = int(MOST_SUMS // (2 ** (settings.depth - 1) * count_tried(n_columns, settings) * N_BINS))
     return min(n_actions, MOST_SHARES, max(room, FEWEST_SHARES))
 
 
