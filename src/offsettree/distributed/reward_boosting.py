@@ -31,7 +31,7 @@ from offsettree.reductions.parts import STARTS, FoldFits, Room, RoutedLog, RunJo
 
 __all__ = ["DistributedRewardBoosting"]
 
-FEWEST_ROWS = 1 << 20  # whose histograms are spread, unless told to
+FEWEST_ROWS = 1 << 22  # whose histograms are spread: with fewer, handing out tasks takes longer than they do
 
 Jobs = list[tuple[int, int]]  # fold and start
 
@@ -77,7 +77,7 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
 
     Notes
     -----
-    Histograms are spread from a million rows on. Linear models that trees start from are fitted in a task per fold, and
+    Histograms are spread from four million rows on. Linear models that trees start from are fitted in a task per fold, and
     the final regression, on at most 2 million rows, in one: a machine with such a task needs disk for all rows.
     """
 

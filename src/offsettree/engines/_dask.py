@@ -24,6 +24,7 @@ class DaskEngine:
         self._owned = owned
         self._places: list[str] = []  # of the workers
         self._asked = -math.inf
+        self._homes: dict[int, str] = {}  # of each number, as long as it lives
         self._place_of: dict[str, str | None] = {}  # of each task that is best run in one
         self._stranded: set[str] = set()
         try:
@@ -64,10 +65,17 @@ class DaskEngine:
             return self._client.submit(function, *arguments, pure=False)
         if time.monotonic() - self._asked > 1:
             self._places, self._asked = sorted(self._client.nthreads()), time.monotonic()
-        place = self._places[near % len(self._places)] if self._places else None
+        place = self._home(near)
         task = self._client.submit(function, *arguments, pure=False, workers=place, allow_other_workers=True)
         self._place_of[task.key] = place
         return task
+
+    def _home(self, number: int) -> str | None:
+        """Return where the tasks of a number go: a worker that few others go to, if theirs has died."""
+        if self._homes.get(number) not in self._places and self._places:
+            others = list(self._homes.values())
+            self._homes[number] = min(self._places, key=others.count)
+        return self._homes.get(number)
 
     def wait(self, tasks: Collection[Any]) -> list[Any]:
         """Wait for the first. Dask never runs a task for a worker that died when there was no other: it is lost."""
