@@ -140,7 +140,8 @@ def test_the_open_bandit_data_are_learned_from_with_items_and_affinities(tmp_pat
     assert len(log) == 10_000
     assert log.action_sets is not None
     assert log.action_sets.sizes.tolist() == [80] * 10_000
-    items, pairs = log.action_sets.items, log.action_sets.pairs
+    items: Any = log.action_sets.items
+    pairs: Any = log.action_sets.pairs
     assert list(items.columns) == [f"item_feature_{place}" for place in range(4)]
     assert list(pairs.columns) == ["user-item_affinity"]
     raw = pd.read_csv(where / "all.csv")
