@@ -113,7 +113,8 @@ def test_contests_that_are_not_linear_are_decided_better_with_them() -> None:
 
 def test_features_far_out_are_refused_in_one_decision_as_in_tables() -> None:
     sets, log = CATALOGUE.sets, CATALOGUE.log
-    plain = ActionSets(sets.ids, sets.starts, pairs=sets.items[sets.item])
+    items: Any = sets.items
+    plain: Any = ActionSets(sets.ids, sets.starts, pairs=items[sets.item])
     policy = ActionOffsetTree(random_state=0).fit(**{**log.arrays(), "action_sets": plain})
     features = np.array(plain.pairs[:5])
     features[2, 1] = 1e300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,7 @@ def test_a_learner_over_labels_takes_the_sets_as_masks(logs: dict[str, list[str]
     assert json.loads(call("evaluate", tmp_path / "p.ot", *logs["ndjson"], "--json"))["constant"]["popular"] is True
 
 
-WITHOUT_PROPENSITY = {
+WITHOUT_PROPENSITY: dict[str, Callable[[str], str]] = {
     "csv": lambda text: pd.read_csv(StringIO(text)).drop(columns="propensity").to_csv(index=False),
     "ndjson": lambda text: re.sub(r', "propensity": [0-9.]+', "", text),
     "vw": lambda text: re.sub(r"(?m)^(0:-?[0-9.]+):[0-9.]+ ", r"\1 ", text),
@@ -116,8 +117,9 @@ def test_propensities_that_were_not_recorded_are_estimated(
 ) -> None:
     text = WITHOUT_PROPENSITY[name](Path(logs[name][0]).read_text())
     assert "propensity" not in text
-    log = [tmp_path / f"log.{name}", *logs[name][1:]]
-    log[0].write_text(text)
+    path = tmp_path / f"log.{name}"
+    path.write_text(text)
+    log = [path, *logs[name][1:]]
     learn = ["learn", *log, "--learner", "online-action-regression", "--method", "snips", "-o", tmp_path / "p.ot"]
     assert "propensity" in call(*learn, code=2) or name in ("vw", "dsjson")
     facts = json.loads(call(*learn, "--propensity-estimated", "--report", tmp_path / "r.html", "--json"))

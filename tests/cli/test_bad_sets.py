@@ -185,7 +185,10 @@ def test_gaps_among_features_are_missing_values(
     else:
         rows = [json.loads(line) for line in Path(logs["ndjson"][0]).read_text().splitlines()]
         rows[2] = eligible(lambda each: [{**one, "g0": None} for one in each])(rows[2])
-        path.write_text("\n".join(map(json.dumps, rows))) if name == "ndjson" else pd.DataFrame(rows).to_parquet(path)
+        if name == "ndjson":
+            path.write_text("\n".join(map(json.dumps, rows)))
+        else:
+            pd.DataFrame(rows).to_parquet(path)
     for learner in ("online-action-regression", "action-regression"):
         made = tmp_path / f"{learner}.ot"
         learn = ["learn", str(path), *more, "--learner", learner, "--method", "snips", "-o", str(made), "--jobs", "1"]

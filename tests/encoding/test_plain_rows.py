@@ -70,7 +70,8 @@ def test_hashed_at_once_they_are_what_they_are_one_by_one(rows: Any) -> None:
     assert plain is not None
     found, expected = hash_plain(plain), hash_mappings(rows, "an action")
     assert found is not None
-    for own, other in zip(found, expected, strict=True):
+    pairs: Any = zip(found, expected, strict=True)
+    for own, other in pairs:
         np.testing.assert_array_equal(own, other)
         assert own.dtype == other.dtype
 

@@ -88,7 +88,7 @@ def test_list_columns_of_other_libraries_are_recognised_and_read(tmp_path: Path,
 
 @pytest.mark.parametrize("name", ["vw", "dsjson"])
 def test_vowpal_wabbit_reads_the_same_decisions(tmp_path: Path, name: str) -> None:
-    path = write_logs(tmp_path / "logs", 40)[name][0]
+    path = Path(write_logs(tmp_path / "logs", 40)[name][0])
     refuse_to_differ(path, LoggedData.read(path, action_sets=True))
 
 
@@ -115,8 +115,7 @@ def test_personalizers_requests_are_read_as_its_service_logs_them(tmp_path: Path
             }
         )  # fmt: skip
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    log = LoggedData.read(path, action_sets=True)
-    assert log.action_sets is not None
+    log: Any = LoggedData.read(path, action_sets=True)
     assert list(log.action_sets) == [["a0", "b"], ["a1", "b"], ["a2", "b"]]
     assert log.action.tolist() == ["a0", "b", "a2"]
     assert log.reward.tolist() == [0.0, 1.0, 0.0]
@@ -140,7 +139,8 @@ def test_the_open_bandit_data_are_learned_from_with_items_and_affinities(tmp_pat
     assert len(log) == 10_000
     assert log.action_sets is not None
     assert log.action_sets.sizes.tolist() == [80] * 10_000
-    items, pairs = log.action_sets.items, log.action_sets.pairs
+    items: Any = log.action_sets.items
+    pairs: Any = log.action_sets.pairs
     assert list(items.columns) == [f"item_feature_{place}" for place in range(4)]
     assert list(pairs.columns) == ["user-item_affinity"]
     raw = pd.read_csv(where / "all.csv")

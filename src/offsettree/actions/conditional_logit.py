@@ -150,7 +150,7 @@ class _Parts:
         """Return the derivative in all weights of a sum whose derivatives in the scores are `off`."""
         by_row = np.add.reduceat(self.a * off[:, np.newaxis], self.starts[:-1], axis=0)
         level = np.bincount(self.place, off, minlength=self.n_ids + 1)[: self.n_ids]
-        slopes = np.empty(0)
+        slopes: Any = np.empty(0)
         if self.with_slopes:
             columns = [
                 np.bincount(self.place, off * column[self.row], minlength=self.n_ids + 1)[: self.n_ids]

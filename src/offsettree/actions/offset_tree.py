@@ -108,7 +108,8 @@ class ActionOffsetTree(BaseActionPolicy):
         x, a = encoding.tables(log.X, log.sets)
         order = TreeOrder(self.tree, seed, np.linalg.svd(a[log.pair], full_matrices=False)[2][0])
         is_asked = self.predicted_rewards or (isinstance(self.offset, str) and self.offset == "predicted")
-        column, predicted = (is_asked and learn_rewards(log, x, a, seed)) or (None, None)
+        learned = learn_rewards(log, x, a, seed) if is_asked else None
+        column, predicted = (None, None) if learned is None else learned
         offset = offset_of(self.offset, log, predicted)
         with_rewards = self.predicted_rewards and column is not None
         learner = ContestLearner(

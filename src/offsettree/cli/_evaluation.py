@@ -143,7 +143,9 @@ def _among_sets(
         columns["propensity"] = None
         more["without_propensity"] = True
     found = LoggedData.scan(options.log, action_sets=True, **columns, **sets, beside=beside, **more).columns()
-    log, notes, warned = found.log, [], []
+    log = found.log
+    notes: list[str] = []
+    warned: list[str] = []
     if options.propensity_estimated:
         log, estimated = with_estimated_propensity(found.log, options.seed)
         notes, warned = [propensity_note(estimated)], [*estimated.warnings]

@@ -100,7 +100,8 @@ def marginal_decisions(policy: Any, log: LoggedData, group: ArrayLike) -> Any:
         row = np.repeat(np.arange(len(sets)), sets.sizes)
         _check_policy(policy, row)
         starts, groups, code = _distinct(labels, row, len(sets))
-        return PairProbabilities(groups, starts, np.bincount(code, policy, minlength=len(groups)))
+        chance = np.bincount(code, policy, minlength=len(groups)).astype(np.float64)
+        return PairProbabilities(groups, starts, chance)
     chosen = policy.predict(log.X, sets) if hasattr(policy, "predict") else policy
     return take_texts(labels, sets.find(chosen))
 

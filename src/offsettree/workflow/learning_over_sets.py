@@ -92,7 +92,7 @@ def learn_over_sets(
     given = {"base": base, "offset": offset, "time_budget": time_budget}
     policy = _policy_for(learner, log, given, shared, labels=labels)
     held = hold_out(log, test_size, split_by_time, group, random_state)
-    estimated = None
+    estimated: PropensityEstimate | None = None
     if estimated_propensity:
         log, estimated = with_estimated_propensity(log, random_state)
     train, test = log[held.train], log[held.test]
