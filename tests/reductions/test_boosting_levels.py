@@ -34,7 +34,7 @@ def make_log(n_rows: int, k: int, *, logistic: bool, weighted: bool) -> BoostedL
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 5])
-@pytest.mark.parametrize(("k", "logistic", "weighted"), [(3, True, False), (3, False, True), (200, True, True)])
+@pytest.mark.parametrize(("k", "logistic", "weighted"), [(3, True, False), (3, False, True), (600, True, True)])
 def test_trees_are_the_same_whatever_the_parts(
     n_parts: int, k: int, logistic: bool, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

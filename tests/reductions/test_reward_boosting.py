@@ -26,6 +26,7 @@ from offsettree.reductions.boosting._boosting import (
 )
 from offsettree.reductions.boosting._forest import _Rows
 from offsettree.reductions.boosting._kernels_random import grow_random
+from offsettree.reductions.boosting._regressions import regression
 
 PRIOR, LEAF_PRIOR, LEAST, RATE = 2.0, 1.0, 3.0, 0.5
 
@@ -116,13 +117,12 @@ class PlainTree:
 
 def test_sums_do_not_depend_on_the_threads_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[int] = set()
-    regression = _stacking.regression
 
     def watched(*args: Any, **options: Any) -> Any:
         seen.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
         return regression(*args, **options)
 
-    monkeypatch.setattr(_stacking, "regression", watched)
+    monkeypatch.setattr("offsettree.reductions.boosting._stacking.regression", watched)
     with threadpool_limits(2, user_api="blas"):
         RewardBoosting(n_trees=2, random_state=0).fit(**make_log(1600, 2))
     assert seen == {1}

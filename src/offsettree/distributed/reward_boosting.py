@@ -77,8 +77,8 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
 
     Notes
     -----
-    Histograms are spread from four million rows on. Linear models that trees start from are fitted in a task per fold, and
-    the final regression, on at most 2 million rows, in one: a machine with such a task needs disk for all rows.
+    Histograms are spread from four million rows on. Linear models that trees start from are fitted in a task per fold,
+    and the final regression, on at most 2 million rows, in one: a machine with such a task needs disk for all rows.
     """
 
     _local_class = RewardBoosting
