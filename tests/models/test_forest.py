@@ -74,7 +74,7 @@ def test_small_trees_decide_on_blocks_as_walks_do(width: int, n_rows: int) -> No
     tree = ActionTree.balanced(5)
     always = compile_contests(tree, [ConstantClassifier(1)] * tree.n_nodes, width)
     trees = [always, *(member.compiled_ for member in policy.estimators_), always]
-    forest = CompiledForest(trees, 5)  # type: ignore[arg-type]
+    forest = CompiledForest(trees, 5)
     table = random.normal(size=(n_rows, width))
     table[0, 0], table[1, -1] = 3e38, 1e300  # finite, and then as float32 infinite
     assert forest._small is not None
