@@ -61,6 +61,13 @@ def test_what_is_wrong_with_a_file_is_said(text: bytes, message: str, tmp_path: 
     assert message in str(refused.value)
 
 
+def test_long_numbers_are_matched_in_one_way_only(tmp_path: Path) -> None:
+    """Else to find out what is wrong with this line would take years."""
+    (tmp_path / "bad.svm").write_bytes(b"1" * 30_000 + b"," + b"1" * 30_000 + b"x 1:2\n")
+    with pytest.raises(DatasetError, match=r"bad\.svm"):
+        load_svmlight(tmp_path / "bad.svm")
+
+
 def test_a_packed_file_that_is_broken_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "plain.gz").write_bytes(TWO_ROWS)
     with pytest.raises(DatasetError, match=r"plain\.gz cannot be read: Not a gzipped file"):

@@ -239,12 +239,34 @@ def hostile_log(path: Path, random: Random, scratch: Path) -> None:
         data = change_bytes(data, random)
     file = scratch.with_name(f"log.{suffix}")
     file.write_bytes(data)
+    how = odd_options(random) if random.random() < 0.4 else {}
     read: list[Callable[[], Any]] = [
-        lambda: LoggedData.read(file),
-        lambda: list(LoggedData.scan(file, chunk_rows=5)),
-        lambda: inspect_log(file),
+        lambda: LoggedData.read(file, **how),
+        lambda: list(LoggedData.scan(file, chunk_rows=5, **how)),
+        lambda: inspect_log(file, **how),
     ]
     random.choice(read)()
+
+
+def odd_options(random: Random) -> dict[str, Any]:
+    """Return options of reading that do not suit the file, or nobody can have meant."""
+    kinds: dict[str, list[Any]] = {
+        "format": ["csv", "ndjson", "vw", "dsjson", "parquet", "arrow"],
+        "encoding": ["utf-16", "utf-16-le", "utf-32", "utf-7", "latin-1", "cp500", "shift_jis", "undefined", "a\0"],
+        "delimiter": [",", ";", "\t", "|", "a", "1", '"', "\n", "\0", "é"],
+        "decimal": [",", "1", "-", " ", "\r", "·"],
+        "header": [False],
+        "first_pass": [False],
+        "types": [{"age": kind} for kind in ("number", "text")],
+        "cost": ["one_minus_reward"],
+        "max_line_bytes": [1, 64, 1 << 20],
+        "max_nesting": [1, 3],
+        "max_ratio": [1e-9, 1.0],
+    }
+    if random.random() < 0.3:
+        kinds = {"header": [False], "action": ["column_4"], "reward": ["column_5"], "propensity": ["column_6"]}
+        return {name: values[0] for name, values in kinds.items()}
+    return {name: random.choice(kinds[name]) for name in random.sample(sorted(kinds), random.choice([1, 2]))}
 
 
 TARGETS: dict[str, tuple[tuple[str, ...], Callable[[Path, Random, Path], None], int]] = {

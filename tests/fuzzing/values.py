@@ -140,5 +140,6 @@ TOKENS = [
     b"\n", b"\r\n", b",", b'"', b"'", b"{", b"}", b"[" * 70, b"[", b"]", b":", b"|", b"\0", b"\xff\xfe", b"   ",
     b"\xef\xbb\xbf", b"\\ud800", b"\\u0000", b"NaN", b"null", b"true", b"-1", b"1e999", b"1e-299", b"9" * 25,
     b"\xed\xa0\x80", b"action", b"reward", b"propensity", b"_label_cost", b"2024-01-01", b"0.0", b"Infinity", b"\xc3",
-    b"PK\x03\x04", b"PAR1", b"9" * 400,
+    b"PK\x03\x04", b"PAR1", b"9" * 400, b"9" * 9000, b"1:" + b"9" * 3000 + b":" + b"9" * 3000, b"\r",
+    b"[" * 70 + b'"' + b'\\"' * 99_000,
 ]  # fmt: skip

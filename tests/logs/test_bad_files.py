@@ -131,16 +131,47 @@ def test_what_is_not_the_format_that_its_name_says(tmp_path: Path) -> None:
     [
         ({"format": "excel"}, "format must be one of csv, ndjson"),
         ({"cost": "regret"}, "cost must be one of negative_reward"),
-        ({"encoding": "klingon"}, "encoding must be one that Python knows"),
+        *(
+            ({"encoding": odd}, "encoding must be one that Python knows")
+            for odd in ("klingon", "undefined", "idna", "punycode", "rot13", "a\0b", "", 5)
+        ),
         ({"types": {"x": "date"}}, 'types must be "number" or "text"'),
-        ({"delimiter": "ab"}, "delimiter must be one character"),
+        *(({"delimiter": odd}, "delimiter must be one character") for odd in ("ab", "é", "\0", "\n", "\r", '"', 5)),
         ({"decimal": ""}, "decimal must be one character"),
+        ({"decimal": "·"}, "decimal must be one character"),
         ({"colour": "red"}, "there is no option 'colour'"),
     ],
 )
 def test_options_that_cannot_be_meant(arguments: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=message):
         LoggedData.read(write(tmp_path, GOOD), **arguments)
+
+
+def test_text_that_is_not_in_the_encoding_that_was_passed(tmp_path: Path) -> None:
+    for name in ("log.csv", "log.ndjson", "log.vw"):
+        for header in (True, False):
+            with pytest.raises(LogError, match=r"text must be utf-16; .*log\."):
+                LoggedData.read(write(tmp_path, GOOD, name), encoding="utf-16", format=name[4:], header=header)
+
+
+@pytest.mark.parametrize("data", [b"x" * 200_000 + b",a,1,0.5\n1,b,0,0.5\n", b"1,a,1,0.5\r2,b,0,0.5\r"])
+def test_a_first_row_without_a_header_may_be_long_or_end_as_on_old_machines(data: bytes, tmp_path: Path) -> None:
+    names = {"action": "column_2", "reward": "column_3", "propensity": "column_4"}
+    assert LoggedData.read(write(tmp_path, data), header=False, **names).action.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a": 1, "x": ' + b"[" * 100 + b'"' + b'\\"' * (1 << 22) + b"\n",  # a string that is never closed
+        b"1:" + b"1" * 30_000 + b":" + b"1" * 30_000 + b"\n",  # no label of Vowpal Wabbit, for want of a bar
+        b"1:" + b"1" * 60_000 + b"\n",
+    ],
+)
+def test_a_line_is_read_once_not_from_each_of_its_characters_on(data: bytes, tmp_path: Path) -> None:
+    """Else these would take years."""
+    with pytest.raises(LogError):
+        LoggedData.read(write(tmp_path, data, "log"))
 
 
 def test_roles_that_cannot_be_meant(tmp_path: Path) -> None:

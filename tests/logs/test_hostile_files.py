@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -536,3 +539,48 @@ def test_an_encoding_that_is_none_of_text_is_refused(tmp_path: Path) -> None:
 def test_blank_labels_in_arrays_are_missing_ones() -> None:
     with pytest.raises(ActionError, match="missing in row 1, which has '  '"):
         LoggedData([[1], [2]], ["a", "  "], [0, 1], 0.5)
+
+
+def test_a_decision_of_many_lines_is_as_long_as_they_are_together(tmp_path: Path) -> None:
+    file = tmp_path / "log.vw"
+    decision = "shared | x:1\n0:1:0.5 | a:1\n| a:2\n"
+    file.write_text(decision + "\n" + decision + "| a:3\n" * 1000)
+    with pytest.raises(
+        LogError, match=r"a line must not be longer than 5,000 bytes; .* raise the limit: max_line_bytes"
+    ):
+        LoggedData.read(file, action_sets=True, max_line_bytes=5000)
+    file.write_text((decision + "\n") * 1000)
+    assert len(LoggedData.read(file, action_sets=True, max_line_bytes=5000)) == 1000
+
+
+@pytest.mark.parametrize("what", ["é" * 40, "x" + "é" * 40])
+def test_a_line_is_not_cut_within_a_character_to_show_it(what: str, tmp_path: Path) -> None:
+    file = tmp_path / "log.vw"
+    file.write_text(f"1:0:0.5 | a\n{what}\n")
+    with pytest.raises(LogError, match="it has no bar"):
+        LoggedData.read(file)
+
+
+READ_A_BEGINNING = """
+import sys
+from offsettree import LoggedData
+from offsettree.exceptions import LogError
+
+try:
+    LoggedData.read(sys.argv[1])
+except LogError:
+    print("refused")
+"""
+
+
+def test_a_process_may_end_while_arrow_reads_ahead(tmp_path: Path) -> None:
+    """Each of these was aborted with a chance of a half."""
+    n = 500_000
+    names = ",".join(f"c{place}" for place in range(n))
+    file = tmp_path / "log.csv.gz"
+    file.write_bytes(gzip.compress(f"{names},action,reward,propensity\n{'1,' * n}a,1,1\n".encode(), 1))
+    for _ in range(6):
+        run = subprocess.run(  # noqa: S603 - a text of our own
+            [sys.executable, "-c", READ_A_BEGINNING, str(file)], check=True, capture_output=True, text=True
+        )
+        assert run.stdout.strip() == "refused"

@@ -18,7 +18,7 @@ from offsettree.exceptions import DatasetError
 
 __all__ = ["load_svmlight"]
 
-NUMBER = rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+NUMBER = rb"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?"  # digits in one way only, however long the line
 LABEL = re.compile(NUMBER)
 SEVERAL = re.compile(rb"%b(,%b)+" % (NUMBER, NUMBER))
 PAIR = re.compile(rb"(\d+):%b|qid:\d+" % NUMBER)

@@ -6,8 +6,6 @@ are first tried on all rows, and widened where they fail: integers to floats, an
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -68,10 +66,10 @@ class CsvReader(Reader):
         line = head.split(b"\n", 1)[0] if "16" not in self.options.encoding else head
         try:
             line.decode(self.options.encoding)
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
+            reason = getattr(error, "reason", error)
             raise LogError(
-                f"text must be {self.options.encoding}; the header of {source} is not ({error.reason}). ",
-                ENCODING_REMEDY,
+                f"text must be {self.options.encoding}; the header of {source} is not ({reason}). ", ENCODING_REMEDY
             ) from None
         with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
             names = list(reader.schema.names)
@@ -86,9 +84,9 @@ class CsvReader(Reader):
 
     def _numbered(self, source: Source) -> list[str]:
         """Return column names for a file without a header: column_1, column_2 and so on."""
-        head = read_head(source, 1 << 20).decode(self.options.encoding, errors="replace")
-        first: list[str] = next(csv.reader(io.StringIO(head), delimiter=self.delimiter), [])
-        return [f"column_{place + 1}" for place in range(len(first))]
+        cut = self._cut(source, use_threads=False, autogenerate_column_names=True)
+        with pacsv.open_csv(open_stream(source), **cut) as reader:
+            return [f"column_{place + 1}" for place in range(len(reader.schema.names))]
 
     def tables(self, source: Source, columns: list[str] | None) -> Iterator[pa.Table]:
         """Read one file with the types that hold in all files."""
@@ -137,7 +135,7 @@ class CsvReader(Reader):
                 with reading(source), self._open(source, self._types or {}, None, threads=True) as reader:
                     for _ in reader:
                         pass
-            except (pa.ArrowInvalid, UnicodeDecodeError):
+            except (pa.ArrowInvalid, UnicodeError):
                 return False
         return True
 
@@ -188,7 +186,7 @@ class CsvReader(Reader):
                         place = table.column_names.index(name)
                         table = table.set_column(place, name, local_times(table.column(place)))
                     yield table
-        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        except (pa.ArrowInvalid, UnicodeError) as error:
             # The threaded reader does not number the rows: read again in order to find the first bad one.
             def refuse(name: str, column: pa.ChunkedArray, source: Source, first_row: int) -> None:
                 if columns is None or name in columns:
@@ -200,15 +198,10 @@ class CsvReader(Reader):
     def _open(
         self, source: Source, types: dict[str, pa.DataType], columns: list[str] | None, *, threads: bool = False
     ) -> Any:
+        names = None if self.options.header else self._numbered(source)
         return pacsv.open_csv(
             open_stream(source),
-            read_options=pacsv.ReadOptions(
-                use_threads=threads,
-                block_size=max(BLOCK_SIZE, source.limits.max_line_bytes or 0),
-                encoding=self.options.encoding,
-                column_names=None if self.options.header else self._numbered(source),
-            ),
-            parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            **self._cut(source, use_threads=threads, column_names=names),
             convert_options=pacsv.ConvertOptions(
                 column_types=types,
                 include_columns=columns,
@@ -217,3 +210,11 @@ class CsvReader(Reader):
                 decimal_point=self.options.decimal,
             ),
         )
+
+    def _cut(self, source: Source, **names: Any) -> dict[str, Any]:
+        """Return how the bytes are cut into rows and values."""
+        block_size = max(BLOCK_SIZE, source.limits.max_line_bytes or 0)
+        return {
+            "read_options": pacsv.ReadOptions(block_size=block_size, encoding=self.options.encoding, **names),
+            "parse_options": pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+        }

@@ -34,10 +34,9 @@ def explained(source: Source, options: Options, delimiter: str) -> Iterator[None
     """Turn Arrow's parse errors into errors that name the row."""
     try:
         yield
-    except UnicodeDecodeError as error:
-        raise LogError(
-            f"text must be {options.encoding}; {source} is not ({error.reason}). ", ENCODING_REMEDY
-        ) from error
+    except UnicodeError as error:  # UTF-16 without a mark at its beginning raises no UnicodeDecodeError
+        reason = getattr(error, "reason", error)
+        raise LogError(f"text must be {options.encoding}; {source} is not ({reason}). ", ENCODING_REMEDY) from error
     except pa.ArrowInvalid as error:
         if (reason := _reason(str(error), source, options, delimiter)) is None:
             raise

@@ -42,7 +42,7 @@ def vw_decisions(
     probabilities of actions taken are passed over, and need not be there.
     """
     lines: list[str] = []
-    row, first = 0, 1
+    row, first, n_bytes = 0, 1, 0
     for block in line_blocks(source, encoding):
         try:
             text = block.decode()
@@ -56,8 +56,10 @@ def vw_decisions(
         for line in text.split("\n")[: -1 if text.endswith("\n") else None]:
             row += 1
             if line.strip():
-                first = row if not lines else first
+                first, n_bytes = (first, n_bytes) if lines else (row, 0)
                 lines.append(line)
+                n_bytes += len(line) + 1
+                source.limits.check_line(n_bytes, source)  # one decision in many lines takes as much as in one
             elif lines:
                 yield _vw_decision(lines, first, source, labelled=labelled, with_propensity=with_propensity)
                 lines = []

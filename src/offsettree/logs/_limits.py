@@ -12,7 +12,8 @@ from offsettree.exceptions import LogError, ParameterError
 
 LINE_BYTES = 1 << 24
 FREE_BYTES = 1 << 26  # any file may grow to this size
-STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
+CLOSED = re.compile(rb'(?:[^"]*+%s)*+' % STRING.pattern)
 OPEN, CLOSE = b"[{", b"]}"
 
 
@@ -84,7 +85,10 @@ class Limits:
 
 def depth(line: bytes) -> int:
     """Return the nesting depth of a line of JSON; brackets in strings do not count."""
-    letters = np.frombuffer(STRING.sub(b"", line), dtype=np.uint8)
+    # From a string on that is never closed, all counts: to look for strings in there would take a search to the end of
+    # the line from each mark.
+    end = CLOSED.match(line).end()  # type: ignore[union-attr] - it matches nothing at least
+    letters = np.frombuffer(STRING.sub(b"", line[:end]) + line[end:], dtype=np.uint8)
     steps = np.isin(letters, list(OPEN)).astype(np.int32) - np.isin(letters, list(CLOSE))
     level = np.cumsum(steps)
     # Unmatched closing brackets must not offset the opening ones after them.

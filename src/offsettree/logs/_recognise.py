@@ -25,8 +25,9 @@ FOREIGN = {
     b"ORC": "an ORC file: write the table as Parquet",
     b"Obj\x01": "an Avro file: write the table as Parquet",
 }
-NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-VW_LABEL = re.compile(rf"^\s*(?:\d+:{NUMBER}:{NUMBER}|\d+(?::{NUMBER})?(?=\s))[^|]*\|")
+# Digits are matched in one way only: a long line of them would be tried in all.
+NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
+VW_LABEL = re.compile(rf"^\s*+(?:\d++:{NUMBER}:{NUMBER}|\d++(?::{NUMBER})?(?=\s))[^|]*+\|")
 VW_OTHER = re.compile(r"^(?:shared\s*\||[^|,;\t{]*\|\w* [^|,;\t]*$)")
 VW_UNLABELLED = re.compile(r"^\|\S*\s+\S")
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import io
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, ClassVar
 from urllib.parse import unquote
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -20,6 +24,7 @@ from offsettree.logs._limits import Limits
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
 BLOCK_SIZE = 1 << 22
+LONGEST_READ, TIME_TO_RETURN = 5.0, 0.02  # seconds
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # of Hive, Spark and Arrow
 
 
@@ -99,7 +104,12 @@ def open_stream(source: Source) -> pa.NativeFile:
 class _Decompressed(io.RawIOBase):
     """A decompressed stream that refuses to grow beyond `Limits.max_ratio` times its file."""
 
+    known: ClassVar[WeakSet[_Decompressed]] = WeakSet()
+
     def __init__(self, source: Source, file: pa.NativeFile, compression: str) -> None:
+        self._lock = Lock()
+        self._at_end = False
+        self.known.add(self)
         self._source = source
         self._size = file.size()
         self._stream = pa.CompressedInputStream(file, compression)
@@ -109,16 +119,36 @@ class _Decompressed(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        # One byte beyond the limit is enough to tell.
-        most = self._source.limits.most_bytes(self._size) - self._n_bytes + 1
-        data = bytes(self._stream.read(min(size, most) if size >= 0 else most))
-        self._n_bytes += len(data)
-        self._source.limits.check_ratio(self._n_bytes, self._size, self._source)
-        return data
+        with self._lock:
+            if self._at_end:
+                return b""
+            # One byte beyond the limit is enough to tell.
+            most = self._source.limits.most_bytes(self._size) - self._n_bytes + 1
+            data = bytes(self._stream.read(min(size, most) if size >= 0 else most))
+            self._n_bytes += len(data)
+            self._source.limits.check_ratio(self._n_bytes, self._size, self._source)
+            return data
+
+    def end(self) -> None:
+        """Say from now on that there is no more; whoever is reading is waited for."""
+        held = self._lock.acquire(timeout=LONGEST_READ)  # a fork may have left it locked
+        self._at_end = True
+        if held:
+            self._lock.release()
 
     def close(self) -> None:
         self._stream.close()
         super().close()
+
+
+@atexit.register
+def _end_reading_ahead() -> None:
+    """Keep Arrow's threads, which read ahead, from calling Python while it ends: the process would be aborted."""
+    streams = list(_Decompressed.known)
+    for stream in streams:
+        stream.end()
+    if streams:
+        time.sleep(TIME_TO_RETURN)
 
 
 def read_head(source: Source, n_bytes: int = 1 << 16) -> bytes:

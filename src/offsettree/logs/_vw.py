@@ -34,7 +34,7 @@ class VwReader(SparseReader):
                 except ValueError as error:
                     raise LogError(
                         f"a line must be as vw --cb reads it, action:cost:probability | features; row {row} of "
-                        f"{source} (empty lines not counted) is not: {error}. It begins with {line[:60].decode()!r}."
+                        f"{source} (empty lines not counted) is not: {error}. It begins with {line.decode()[:60]!r}."
                     ) from None
 
 

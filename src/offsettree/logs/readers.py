@@ -22,6 +22,7 @@ Path = str | os.PathLike[str]
 CHUNK_ROWS = 1 << 16
 LIMITS = ("max_line_bytes", "max_nesting", "max_ratio")
 COSTS = ("negative_reward", "one_minus_reward")
+MARKS = frozenset(map(chr, range(1, 128))) - {"\r", "\n", '"'}
 
 
 def scan_tables(
@@ -152,18 +153,23 @@ def open_reader(
         )
     for name in ("delimiter", "decimal"):
         value = options.get(name)
-        if value is not None and not (isinstance(value, str) and len(value) == 1):
-            raise ParameterError(f"{name} must be one character; got {value!r}.")
-    try:
-        known = codecs.lookup(encoding)._is_text_encoding
-    except LookupError:
-        known = False
-    if not known:
+        if value is not None and not (isinstance(value, str) and len(value) == 1 and value in MARKS):
+            raise ParameterError(f"{name} must be one character of ASCII, and no line break or quote; got {value!r}.")
+    if not _decodes(encoding):
         raise ParameterError(f"encoding must be one that Python knows, such as latin-1; got {encoding!r}.")
     sources = [replace(source, limits=limits) for source in find_sources(path)]
     found = format or recognise(sources[0])
     reader: type[Reader] = resolve(FORMATS[found].target)
     return reader(sources, Options(types=types or {}, cost=cost, encoding=encoding, **options))
+
+
+def _decodes(encoding: Any) -> bool:
+    """Tell whether Python knows an encoding of text, and can read on where a byte is none of it."""
+    try:
+        known = codecs.lookup(encoding)
+        return bool(known._is_text_encoding and known.decode(b"\xff", "replace") is not None)
+    except (LookupError, ValueError, TypeError):  # ValueError: of "undefined", "idna" and names with a zero in them
+        return False
 
 
 def check_chunk_rows(chunk_rows: Any) -> None:
