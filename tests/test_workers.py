@@ -84,6 +84,29 @@ def test_a_command_runs_where_joblib_has_no_processes() -> None:
     subprocess.run([sys.executable, "-c", words], env=without, check=True)  # noqa: S603 - our own words
 
 
+INITIALIZING = """
+import os
+from joblib import Parallel, delayed, parallel_config
+from offsettree._workers import watch_from_the_start
+
+def mine():
+    os.environ["MINE"] = "yes"
+
+def ask(_):
+    return os.environ.get("MINE")
+
+watch_from_the_start()
+with parallel_config("loky", n_jobs=2, initializer=mine):
+    print(Parallel()(delayed(ask)(i) for i in range(2)))
+print(Parallel(n_jobs=2, initializer=mine)(delayed(ask)(i) for i in range(2)))
+"""
+
+
+def test_an_initializer_of_the_users_own_is_run() -> None:
+    run = subprocess.run([sys.executable, "-c", INITIALIZING], check=True, capture_output=True, text=True)  # noqa: S603
+    assert run.stdout.split("\n")[:2] == ["['yes', 'yes']"] * 2
+
+
 def children_of(process: int) -> list[int]:
     """Return the processes that any thread of a process has started."""
     lists = Path(f"/proc/{process}/task").glob("*/children")

@@ -170,6 +170,8 @@ def check_features(
     from sklearn.utils import check_array
     from sklearn.utils.validation import _check_n_features, validate_data
 
+    if isinstance(X, list | tuple):  # which scikit-learn would make objects of, unlike what is in an array
+        X = _with_remedy(np.asarray, X)
     check_kind(X)
     if is_frame(X) and as_frame is not True:
         other = [str(name) for name in X.columns if name not in set(numeric_columns(X))]
@@ -250,7 +252,7 @@ def check_kind(X: Features) -> None:
         check_sparse(X)
     elif isinstance(X, Mapping):  # scipy's dok_matrix is both
         raise FeatureError("X must be a table of rows; got a mapping. Use decide for one context given by name.")
-    elif getattr(getattr(X, "dtype", None), "kind", None) in ("M", "m"):
+    elif getattr(getattr(X, "dtype", None), "kind", None) in ("M", "m", "O") and holds_dates(np.asarray(X)):
         raise FeatureError(
             f"X must be a table of numbers; got dates or times ({X.dtype}). Make numbers of them, such as the days "
             "since an event."
@@ -263,6 +265,13 @@ def check_kind(X: Features) -> None:
         raise FeatureError("X has no columns. A policy needs at least one feature, if only a constant.")
     if X.shape[0] == 0:
         raise FeatureError("X has no rows. A policy needs at least one to learn from or decide on.")
+
+
+def holds_dates(table: NDArray[Any]) -> bool:
+    """Tell whether NumPy would make numbers of dates or times, also of those among objects."""
+    if table.dtype.kind != "O":
+        return table.dtype.kind in "Mm"
+    return any(isinstance(value, np.datetime64 | np.timedelta64) for value in table.flat)
 
 
 def is_finite(X: Features) -> bool:

@@ -50,7 +50,8 @@ def watch_from_the_start() -> None:
         watches = True
 
         def configure(self, *args: Any, **kwargs: Any) -> Any:
-            return super().configure(*args, **{"initializer": end_with_parent, **kwargs})
+            own = getattr(self, "backend_kwargs", {}).get("initializer", end_with_parent)
+            return super().configure(*args, **{"initializer": own, **kwargs})
 
     register_parallel_backend("loky", Watched)
 

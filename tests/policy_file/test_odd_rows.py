@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,12 @@ ODD: dict[str, Any] = {
     "complex numbers": X.astype(complex),
     "a mapping in a table": np.array([[{}, 1, 2, 3]], dtype=object),
     "a number of 400 digits": np.array([[10**400, 1, 2, 3]], dtype=object),
+    **{
+        f"a list with {value!r:.20}": [[value, 1, 2, 3]]
+        for value in ({}, 10**400, date(2024, 1, 1), np.datetime64("2024"), None, object, Decimal("1e400"), 1j)
+    },
+    "a list of dates": [[np.datetime64("2024")] * 4],
+    "a list of spans": [[np.timedelta64(5, "s")] * 4],
     "rows of different lengths": [[1, 2, 3, 4], [1]],
     "nests": [[[1], 2, 3, 4]],
 }

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from offsettree._features import as_floats, check_kind, check_numbers, is_frame, is_sparse, numeric_columns
+from offsettree._features import as_floats, check_kind, check_numbers, holds_dates, is_frame, is_sparse, numeric_columns
 from offsettree.exceptions import FeatureError, PolicyFileError
 from offsettree.models._nominal import NominalColumns
 from offsettree.models.part import Part, is_text
@@ -158,8 +158,8 @@ class Inputs:
 def _as_table(X: Any) -> NDArray[Any]:
     try:
         table = np.asarray(X)
-        if table.dtype.kind == "c":
-            raise TypeError("they are complex")  # noqa: TRY301 - one way for all that are no numbers
+        if table.dtype.kind == "c" or holds_dates(table):
+            raise TypeError("there are complex numbers or dates")  # noqa: TRY301 - one way for all that are no numbers
         if (
             table.dtype.kind not in "biuf"
             or table.dtype.itemsize not in (1, 4, 8)
