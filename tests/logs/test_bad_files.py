@@ -156,7 +156,7 @@ def test_text_that_is_not_in_the_encoding_that_was_passed(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("data", [b"x" * 200_000 + b",a,1,0.5\n1,b,0,0.5\n", b"1,a,1,0.5\r2,b,0,0.5\r"])
 def test_a_first_row_without_a_header_may_be_long_or_end_as_on_old_machines(data: bytes, tmp_path: Path) -> None:
-    names = {"action": "column_2", "reward": "column_3", "propensity": "column_4"}
+    names: dict[str, Any] = {"action": "column_2", "reward": "column_3", "propensity": "column_4"}
     assert LoggedData.read(write(tmp_path, data), header=False, **names).action.tolist() == ["a", "b"]
 
 

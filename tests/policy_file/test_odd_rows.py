@@ -29,6 +29,16 @@ def broken(**arrays: Callable[[Any], Any]) -> Any:
     return matrix
 
 
+NO_NUMBERS: list[Any] = [
+    {},
+    10**400,
+    date(2024, 1, 1),
+    np.datetime64("2024"),
+    None,
+    object,
+    Decimal("1e400"),
+    1j,
+]
 ODD: dict[str, Any] = {
     "a sparse row of one dimension": sp.coo_array(X[0]),
     "too few rows": broken(indptr=lambda array: array[:3]),
@@ -43,10 +53,7 @@ ODD: dict[str, Any] = {
     "complex numbers": X.astype(complex),
     "a mapping in a table": np.array([[{}, 1, 2, 3]], dtype=object),
     "a number of 400 digits": np.array([[10**400, 1, 2, 3]], dtype=object),
-    **{
-        f"a list with {value!r:.20}": [[value, 1, 2, 3]]
-        for value in ({}, 10**400, date(2024, 1, 1), np.datetime64("2024"), None, object, Decimal("1e400"), 1j)
-    },
+    **{f"a list with {value!r:.20}": [[value, 1, 2, 3]] for value in NO_NUMBERS},
     "a list of dates": [[np.datetime64("2024")] * 4],
     "a list of spans": [[np.timedelta64(5, "s")] * 4],
     "rows of different lengths": [[1, 2, 3, 4], [1]],

@@ -87,7 +87,8 @@ def depth(line: bytes) -> int:
     """Return the nesting depth of a line of JSON; brackets in strings do not count."""
     # From a string on that is never closed, all counts: to look for strings in there would take a search to the end of
     # the line from each mark.
-    end = CLOSED.match(line).end()  # type: ignore[union-attr] - it matches nothing at least
+    found = CLOSED.match(line)
+    end = found.end() if found else 0
     letters = np.frombuffer(STRING.sub(b"", line[:end]) + line[end:], dtype=np.uint8)
     steps = np.isin(letters, list(OPEN)).astype(np.int32) - np.isin(letters, list(CLOSE))
     level = np.cumsum(steps)
