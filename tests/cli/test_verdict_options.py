@@ -240,6 +240,10 @@ def test_a_file_without_a_header_is_read_on_demand(folder: Path, tmp_path: Path,
     code, _, err = call(capsys, "inspect", tmp_path / "numbers.csv")
     assert code == 2
     assert "or say that there is none: --no-header" in err
+    (tmp_path / "twice.csv").write_text("7,saab,0,0\n8,van,1,0\n")
+    code, _, err = call(capsys, "inspect", tmp_path / "twice.csv")
+    assert code == 2
+    assert "or say that there is none: --no-header" in err
     roles = ["--action", "column_2", "--reward", "column_3", "--propensity", "1/3", "--no-header"]
     code, out, _ = call(capsys, "learn", tmp_path / "log.csv", *roles, *FAST, "-o", tmp_path / "p.ot")
     assert code == 0

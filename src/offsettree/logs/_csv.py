@@ -73,7 +73,9 @@ class CsvReader(Reader):
             ) from None
         with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
             names = list(reader.schema.names)
-        if self.options.header and names and all(is_numeral(name) for name in names):
+        numerals = [name for name in names if is_numeral(name)]
+        # Two columns with the same number for a name: the line is a row.
+        if self.options.header and numerals and (len(numerals) == len(names) or len(set(numerals)) < len(numerals)):
             raise LogError(
                 f"the first line of a CSV file must name the columns; that of {source} is {', '.join(names[:5])}. Put "
                 "a header line on top, or say that there is none: ",
