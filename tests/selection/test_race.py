@@ -33,7 +33,7 @@ from offsettree.selection import _race, _timing
 from offsettree.selection._race import plan_race
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Scoring, _clip_outliers, stratified_folds
-from offsettree.selection.candidates import cost_ratio, early_copy, light_copy
+from offsettree.selection.candidates import cost_ratio, early_copy, light_copy, n_parts
 from tests.selection.scripted import Scripted, make_log
 
 Learned = dict[str, list[int]]
@@ -48,6 +48,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_race, "BEHIND", 3.0)
     monkeypatch.setattr(_race, "FIRST_ROWS", 30)
     monkeypatch.setattr(_timing, "FEW", 30)
+    monkeypatch.setattr(_timing, "SOME", 30)
 
 
 class Clock:
@@ -103,7 +104,7 @@ def test_no_part_of_a_log_is_too_small_to_compare_on(n_rows: int, sizes: list[in
     random = np.random.RandomState(0)
     fold = stratified_folds(random.randint(3, size=n_rows), 5, random)
     assert [rung.n_learned for rung in plan_race(fold, random, in_haste=False) if rung.fold is None] == sizes
-    assert plan_race(fold, random, in_haste=True)[0].n_learned <= 500
+    assert plan_race(fold, random, in_haste=True)[0].n_learned == min(n_rows // 5, 1_500)
     of_many = plan_race(fold, random, in_haste=False, n_actions=100)
     assert [rung.n_learned for rung in of_many if rung.fold is None] == [size for size in sizes if size >= 2_000]
 
@@ -204,6 +205,27 @@ def test_the_time_budget_is_kept_and_all_are_tried_before_any_learns_from_most(
     for row in left_out:
         assert "no time" in row["reason"] or "would take" in row["reason"]
         assert f"{row['name']} ({row['reason']})" in str(caught[0].message)
+
+
+def test_who_was_dropped_for_a_leader_that_takes_too_long_is_back(short: None, clock: Clock) -> None:
+    """Else the constant would be chosen, for it is the only one that is left."""
+    candidates = [
+        ("constant", ConstantPolicy()),
+        clock.candidate("costly", 1.0, 0.05),
+        clock.candidate("dear", 0.99, 0.1),
+        clock.candidate("quick", 0.8, 0.001),
+    ]
+    with pytest.warns(OffsetTreeWarning, match=r"costly \(learning it from all rows would take about"):
+        hurried = search(candidates, time_budget=10.0).fit(**make_log(600).arrays())
+    assert clock.learned == {"costly": [30], "dear": [30], "quick": [30, 60, 180, 480, 600]}
+    assert hurried.best_name_ == "quick"
+    assert clock.now <= 12
+
+
+def test_reward_boosting_takes_time_by_its_folds() -> None:
+    """It has 8 folds in 1,500 rows and 3 in 30,000: a part says little of its time otherwise."""
+    assert [n_parts(RewardBoosting(), n_rows) for n_rows in (1_500, 6_000, 30_000)] == [8, 5, 3]
+    assert n_parts(OffsetForest(), 1_500) == n_parts(ConstantPolicy(), 9) == 1
 
 
 def test_without_time_even_for_the_first_part_the_rest_is_named(clock: Clock) -> None:

@@ -22,7 +22,7 @@ from offsettree.selection._rule import BEHIND, Rule, Stack
 from offsettree.selection._shared import SharedModel
 from offsettree.selection._timing import Budget, now
 from offsettree.selection._trials import Log, Part, Scoring, Spread, error_line, folds_of, run_trial, warning_texts
-from offsettree.selection.candidates import Candidate, cost_ratio, early_copy, light_copy
+from offsettree.selection.candidates import Candidate, cost_ratio, early_copy, light_copy, n_parts
 from offsettree.selection.results import SearchResults
 
 SHORT = 3000  # a log of at most so many rows is raced by folds only
@@ -31,7 +31,7 @@ SHARES = (0.1, 0.3)  # of a longer log, to train on before the folds
 SMALLEST, SMALLEST_PER_ACTION = 1000, 20
 ENOUGH = 1500  # held-out rows of folds; further folds are not tried
 ENOUGH_IF_RARE = 5000  # the same if few rewards differ from the rest
-FIRST_ROWS = 500  # to train on first if there is a time budget
+FIRST_ROWS = 1500  # to train on first if there is a time budget, or a third of that if a fifth of the log is less
 HOPELESS = 3.0  # standard errors behind at which a candidate could not have been chosen without any one fold either
 OVERHEAD = -1  # key, in the time budget, of work done for all candidates together
 
@@ -68,9 +68,9 @@ def plan_race(
     n_rows, n_folds = len(fold), len(folds)
     order = random.permutation(folds[0][0])
     sizes = [round(share * n_rows) for share in SHARES] if n_rows > SHORT and (in_haste or not is_rare) else []
-    sizes = [size for size in sizes if in_haste or size >= max(SMALLEST, SMALLEST_PER_ACTION * n_actions)]
-    if in_haste and min(sizes, default=n_rows // 2) > FIRST_ROWS:
-        sizes.insert(0, FIRST_ROWS)
+    first = min(FIRST_ROWS, max(FIRST_ROWS // 3, n_rows // 5)) if in_haste and n_rows > 2 * FIRST_ROWS // 3 else 0
+    least = 2 * first if in_haste else max(SMALLEST, SMALLEST_PER_ACTION * n_actions)
+    sizes = [first] * bool(first) + [size for size in sizes if size >= least]
     rungs = []
     for size in sizes:
         is_learned = np.zeros(n_rows, dtype=bool)
@@ -136,6 +136,7 @@ class Race:
         is_constant = np.array([isinstance(each.policy, ConstantPolicy | PopularAction) for each in candidates])
         self.evidence = Evidence(is_constant, log, scoring.method)
         self.dropped: dict[int, BasePolicy] = {}
+        self._leader: dict[int, int] = {}  # of each one dropped: the candidate that it was too far behind
         self.folds: list[int] = []
         self._n_folds = 0  # to be compared
         self._tried: dict[int, set[int]] = {place: set() for place in self.active}
@@ -194,7 +195,7 @@ class Race:
         for place, trial in trials.items():
             self._account(place, trial.seconds, trial.warnings)
             if known is None or place != known.place:
-                self.budget.note(place, trial.seconds, rung.n_learned)
+                self._note(place, trial.seconds, rung.n_learned)
             self.evidence.add(place, rung.part[1], trial)
             if rung.fold is not None:
                 self._tried[place].add(rung.fold)
@@ -229,7 +230,7 @@ class Race:
                 self.evidence.is_proven = self.shared.policy.gain_ >= self.rule.proven
                 self.shared = self.shared._replace(warnings=tuple(caught))
             self._account(place, seconds, warning_texts(caught))
-            self.budget.note(place, seconds, len(self.log.reward))
+            self._note(place, seconds, len(self.log.reward))
 
     def remove(self, place: int, outcome: str, reason: str, error: str | None = None) -> None:
         """Take a candidate out of the race, and note why."""
@@ -279,7 +280,7 @@ class Race:
         rest = [Rung(part, each) for each, part in enumerate(folds_of(fold))]
         n_learned = sum(rung.n_learned for rung in rest)
         places = [place for place in (*self.active, *back, OVERHEAD) if self._cost(place, len(fold)) > 0]
-        needed = sum(self.budget.expected(place, n_learned) for place in places)
+        needed = sum(self._expected(place, rung.n_learned) for place in places for rung in rest)
         if needed > self.budget.left:
             return False
         self.active = dict(sorted((self.active | {place: self.dropped[place] for place in back}).items()))
@@ -293,7 +294,7 @@ class Race:
         n_folds = int(fold.max()) + 1
         n_pairs = n_folds * (n_folds - 1) // 2
         n_learned = len(fold) * (n_folds - 2) // n_folds
-        if n_pairs * sum(self.budget.expected(each, n_learned) for each in (*self.active, OVERHEAD)) > self.budget.left:
+        if n_pairs * sum(self._expected(each, n_learned) for each in (*self.active, OVERHEAD)) > self.budget.left:
             return Message(Parameter("time_budget", self.budget.seconds), " s was used up")
         progress.begin(f"{len(self.active)} candidates without {n_pairs} pairs of folds, for the estimate")
         is_constant = self.evidence.is_constant[list(self.active)]
@@ -315,7 +316,18 @@ class Race:
     def _cost(self, place: int, n_rows: int) -> float:
         """Return the expected seconds of training; 0 if the candidate is already trained on all rows."""
         is_known = self.shared is not None and place == self.shared.place and n_rows <= len(self.log.reward)
-        return 0.0 if is_known else self.budget.expected(place, n_rows)
+        return 0.0 if is_known else self._expected(place, n_rows)
+
+    def _expected(self, place: int, n_rows: int) -> float:
+        return self.budget.expected(place, n_rows) * self._n_parts(place, n_rows)
+
+    def _note(self, place: int, seconds: float, n_rows: int) -> None:
+        self.budget.note(place, seconds / self._n_parts(place, n_rows), n_rows)
+
+    def _n_parts(self, place: int, n_rows: int) -> int:
+        """Return in how many parts a candidate trains: their number may depend on that of the rows."""
+        policy = self.active.get(place, self.dropped.get(place))
+        return n_parts(policy, n_rows)
 
     def _cost_of_all(self, place: int) -> float:
         """Return the expected seconds of training the full candidate, not its light copy, on all rows."""
@@ -331,11 +343,12 @@ class Race:
         must_lead = bool(self.folds) and shared is not None
         beyond = -self.rule.lead_to_stay(len(self.folds), self._n_folds) if must_lead else BEHIND
         far_behind = self.rule.far_behind(self.evidence.stack(places), self.evidence.counts, beyond)
+        leader = places[self.rule.choose(self.evidence.stack(places), self.evidence.counts)]
         hopeless = [places[i] for i in np.flatnonzero(far_behind)]
         going = [place for place in hopeless if place != shared and not self.evidence.is_constant[place]]
         self.describe(going)
         for place in going:
-            self.dropped[place] = self.active[place]
+            self.dropped[place], self._leader[place] = self.active[place], leader
             gap = gap_of(self.results[place], "highest value, but barely")
             why = "not clearly ahead" if must_lead else "too far behind"
             self.remove(place, "dropped", f"{why} after {self.n_learned:,} rows ({gap})")
@@ -361,9 +374,22 @@ class Race:
         return False
 
     def _remove_unaffordable(self) -> None:
-        """Remove candidates that there is no time to train on all rows; the fastest one stays in any case."""
+        """Remove candidates that there is no time to train on all rows; the fastest one stays in any case.
+
+        Those that were dropped because they were behind one of these are back, if there is time to train them.
+        """
         seconds = {place: self._cost_of_all(place) for place in self.active}
         going = [place for place, each in seconds.items() if each > max(self.budget.left, min(seconds.values()))]
         self.describe(going)
         for place in going:
             self.remove(place, "left out", f"learning it from all rows would take about {seconds[place]:.2g} s")
+        gone = set(going)
+        while behind := [place for place in self.dropped if self._leader.get(place) in gone]:
+            for place in behind:
+                del self._leader[place]
+                if self._cost_of_all(place) > self.budget.left:
+                    gone.add(place)
+                    continue
+                self.active[place] = self.dropped.pop(place)
+                self.results[place].update(outcome="compared", reason="")
+        self.active = dict(sorted(self.active.items()))

@@ -24,6 +24,7 @@ __all__ = [
     "early_copy",
     "light_copy",
     "most_tolerant_learner",
+    "n_parts",
     "prepare_candidates",
     "read_candidates",
 ]
@@ -208,6 +209,11 @@ def early_copy(policy: BasePolicy) -> BasePolicy:
 def cost_ratio(policy: BasePolicy, light: BasePolicy) -> float:
     """Return how many times as long a candidate takes to train as its light copy."""
     return _n_trees(policy) / _n_trees(light)
+
+
+def n_parts(policy: Any, n_rows: int) -> int:
+    """Return in how many parts a policy trains, each of which takes time in proportion to the rows."""
+    return policy._folds(n_rows) if isinstance(policy, RewardBoosting) else 1
 
 
 def _n_trees(policy: Any) -> float:
