@@ -7,24 +7,35 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from offsettree.distributed import _histograms
+from offsettree.distributed import _histograms, _route, reward_boosting
 
 __all__ = [
     "DamagesStore",
     "FailsWhile",
     "KillsAlways",
     "KillsOnce",
+    "RegressorThatKillsOnce",
+    "boost_without_fold",
     "die",
     "fail",
     "measure_without_parts",
+    "route",
     "sum_leaves",
     "sum_level",
     "sum_no_leaves",
 ]
 
 SUM_LEVEL, SUM_LEAVES = _histograms.sum_level, _histograms.sum_leaves
+BOOST, ROUTE = reward_boosting.boost_without_fold, _route.route
+
+
+def die_once(marker: Path) -> None:
+    """End the process, with signal 9, unless a file is there, which is made."""
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class KillsOnce(LogisticRegression):
@@ -35,9 +46,19 @@ class KillsOnce(LogisticRegression):
         self.marker = marker
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        if not Path(self.marker).exists():
-            Path(self.marker).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+        die_once(Path(self.marker))
+        return super().fit(X, y, sample_weight)
+
+
+class RegressorThatKillsOnce(Ridge):
+    """Ends its process, with signal 9, unless a file is there, which it makes."""
+
+    def __init__(self, marker: str = "") -> None:
+        super().__init__()
+        self.marker = marker
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        die_once(Path(self.marker))
         return super().fit(X, y, sample_weight)
 
 
@@ -74,12 +95,23 @@ class DamagesStore(LogisticRegression):
         return super().fit(X, y, sample_weight)
 
 
+def route(store: Any, part: Any, *given: Any) -> Any:
+    """Sort a file; the first to do so with the third ends its process."""
+    if part.number == 2:
+        die_once(Path(store.url).parent.parent / "marker")
+    return ROUTE(store, part, *given)
+
+
+def boost_without_fold(store: Any, *given: Any) -> Any:
+    """Boost; the first to do so ends its process."""
+    die_once(Path(store.url).parent.parent / "marker")
+    return BOOST(store, *given)
+
+
 def sum_level(store: Any, share: Any, trees: Any, growth: Any) -> Any:
     """Sum a level; the first to do so for the third tree ends its process."""
-    marker = Path(store.url).parent.parent / "died"
-    if len(trees) == 2 and growth.level == 1 and not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+    if len(trees) == 2 and growth.level == 1:
+        die_once(Path(store.url).parent.parent / "died")
     return SUM_LEVEL(store, share, trees, growth)
 
 

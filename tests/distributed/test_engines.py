@@ -17,12 +17,15 @@ from offsettree.distributed import (
     DistributedOffsetTree,
     DistributedRewardBoosting,
     DistributedRewardRegression,
+    _fit,
     connected,
+    reward_boosting,
 )
 from offsettree.engines import LocalEngine, WorkerLostError
 from offsettree.exceptions import EngineError
+from tests.distributed import deadly
 from tests.distributed.conftest import AT_LENGTH
-from tests.distributed.deadly import KillsAlways, KillsOnce, die, fail
+from tests.distributed.deadly import KillsAlways, KillsOnce, RegressorThatKillsOnce, die, fail
 from tests.policy_files import content_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of engines, of their own accord
@@ -96,15 +99,41 @@ def test_the_policy_file_is_that_of_one_process(
     assert spread.decide(row) == alone.decide(row)
 
 
-def test_a_killed_worker_changes_nothing(client: Any, logs: Path, tmp_path: Path) -> None:
+def killed_once(cls: type, marker: Path) -> Any:
+    """Return a policy that one of its tasks dies for; with boosting it is the task itself that is deadly."""
+    return {
+        OffsetTree: lambda: OffsetTree(KillsOnce(str(marker)), random_state=0),
+        OffsetForest: lambda: OffsetForest(KillsOnce(str(marker)), n_trees=2, random_state=0),
+        RewardRegression: lambda: RewardRegression(RegressorThatKillsOnce(str(marker)), random_state=0),
+        RewardBoosting: lambda: RewardBoosting(n_trees=8, random_state=0),
+    }[cls]()
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_worker_killed_in_training_changes_nothing(
+    client: Any, cls: Any, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not AT_LENGTH and not isinstance(client, LocalEngine):
         pytest.skip("make test-engines kills workers of all engines")
-    marker = str(tmp_path / "marker")
-    spread = DistributedOffsetTree(KillsOnce(marker), random_state=0, client=client, storage=tmp_path / "store")
-    spread.fit(logs)
-    assert Path(marker).exists()
-    alone = OffsetTree(KillsOnce(marker), random_state=0).fit_log(LoggedData.scan(logs))
-    assert content_of(spread.to_local()) == content_of(alone)
+    monkeypatch.setattr(reward_boosting, "boost_without_fold", deadly.boost_without_fold)
+    marker = tmp_path / "marker"
+    policy = killed_once(cls, marker)
+    given = policy.get_params(deep=False) | {"client": client, "storage": tmp_path / "store"}
+    spread = CLASSES[cls](**given).fit(logs)
+    assert marker.exists()
+    assert spread.n_tasks_["lost"] >= 1
+    assert content_of(spread.to_local()) == content_of(policy.fit_log(LoggedData.scan(logs)))
+
+
+def test_a_worker_killed_while_it_sorts_a_file_changes_nothing(
+    client: Any, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not AT_LENGTH and not isinstance(client, LocalEngine):
+        pytest.skip("make test-engines kills workers of all engines")
+    monkeypatch.setattr(_fit, "route", deadly.route)
+    spread = DistributedOffsetTree(random_state=0, client=client, storage=tmp_path / "store").fit(logs)
+    assert (tmp_path / "marker").exists()
+    assert content_of(spread.to_local()) == content_of(OffsetTree(random_state=0).fit_log(LoggedData.scan(logs)))
 
 
 @pytest.mark.skipif(not AT_LENGTH, reason="make test-engines kills workers again and again")
