@@ -28,7 +28,7 @@ test-service: .venv/ready-service
 
 # All policies on Dask, Ray and local processes, with kills and faults; Spark (with Java) and MLflow.
 test-engines: .venv/ready-engines
-	OFFSETTREE_TEST_ENGINES=1 $(BIN)/python -m pytest -n 0 tests/distributed tests/selection/test_engine.py
+	OFFSETTREE_TEST_ENGINES=1 $(BIN)/python -m pytest -n 0 tests/distributed tests/selection/test_engine.py tests/workflow/test_large.py
 
 .venv/ready-engines: .venv/ready-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[dask,ray,spark,mlflow]" joblibspark

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from offsettree import OffsetTree, PolicySearch, RewardBoosting, RewardRegression
-from offsettree.engines import LocalEngine
 from offsettree.exceptions import ParameterError
+from tests.distributed.conftest import AT_LENGTH, ENGINES, running
 from tests.policy_files import content_of, many_actions
 
 CANDIDATES = [
@@ -17,14 +17,15 @@ CANDIDATES = [
 ]
 
 
-def test_candidates_and_folds_are_spread_and_the_choice_is_the_same() -> None:
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.filterwarnings("ignore")  # those of engines, of their own accord
+def test_candidates_and_folds_are_spread_and_the_choice_is_the_same(name: str) -> None:
+    if name != "local" and not AT_LENGTH:
+        pytest.skip("make test-engines searches on Dask and Ray")
     log = many_actions(800)
     here = PolicySearch(CANDIDATES, cv=3, random_state=0).fit(**log.arrays())
-    engine = LocalEngine(1)
-    try:
+    with running(name, 1 if name == "local" else 2) as engine:
         there = PolicySearch(CANDIDATES, cv=3, random_state=0, engine=engine).fit(**log.arrays())
-    finally:
-        engine.close()
     assert there.best_name_ == here.best_name_
     assert there.estimate_ == here.estimate_
     assert there.chosen_by_fold_ == here.chosen_by_fold_

@@ -15,8 +15,9 @@ from offsettree.distributed.files import Columns, Split, chunks_of, find_files
 from offsettree.engines import LocalEngine
 from offsettree.exceptions import ParameterError
 from offsettree.workflow import large
-from tests.distributed.conftest import write_log
-from tests.policy_files import many_actions
+from offsettree.workflow.large import LARGE_LEARNERS
+from tests.distributed.conftest import AT_LENGTH, ENGINES, running, write_log
+from tests.policy_files import content_of, many_actions
 
 COLUMNS = ["--action", "action", "--reward", "reward", "--propensity", "propensity"]
 
@@ -59,6 +60,50 @@ def test_a_pattern_and_a_folder_make_the_same_policy_file_on_any_way(
         loaded = load(out)
         found[name] = loaded.manifest["estimate"], loaded.predict(_rows()).tolist()
     assert found["a"] == found["b"]
+
+
+WRITERS: dict[str, Any] = {
+    "parquet": lambda frame, path: frame.to_parquet(path),
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "ndjson": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+}
+# Parquet is tried above; make test-engines takes every learner with every format.
+PAIRED = {("offset-tree", "csv"), ("reward-regression", "ndjson")}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.filterwarnings("ignore")  # those of engines, of their own accord
+def test_the_command_learns_the_same_file_on_every_engine(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name != "local" and not AT_LENGTH:
+        pytest.skip("make test-engines runs the command on Dask and Ray")
+    ways = [(learner, suffix) for learner in LARGE_LEARNERS for suffix in WRITERS]
+    with running(name) as engine:
+        address = {"local": "local://1", "ray": "ray://local"}.get(name) or f"dask://{engine.scheduler.address[6:]}"
+        for learner, suffix in ways if AT_LENGTH else sorted(PAIRED):
+            pattern = write_raw(tmp_path / f"{learner}-{suffix}", suffix)
+            more = ["--learner", learner, "--seed", "0", *COLUMNS]
+            spread = ["--engine", address, "--storage", str(tmp_path / "store")]
+            found = []
+            for where, way in (("here", ["--out-of-core"]), ("there", spread)):
+                out = tmp_path / f"{learner}-{suffix}-{where}.ot"
+                assert main(["learn", pattern, *more, *way, "-o", str(out)]) == 0
+                found.append((content_of(load(out)), load(out).manifest["estimate"], load(out).encoder.to_manifest()))
+            assert found[0] == found[1]
+    capsys.readouterr()
+
+
+def write_raw(folder: Path, suffix: str) -> str:
+    """Write a log with words and gaps to three files; return their pattern."""
+    folder.mkdir()
+    log, random = many_actions(1_200), np.random.default_rng(0)
+    columns = {"action": log.action, "reward": log.reward, "propensity": log.propensity}
+    frame = pd.DataFrame(log.X).add_prefix("x").assign(plan=random.choice(["pro", "free", None], len(log)), **columns)
+    frame.loc[random.random(len(log)) < 0.1, "x1"] = np.nan
+    for number in range(3):
+        WRITERS[suffix](frame[number * 400 : (number + 1) * 400], folder / f"{number}.{suffix}")
+    return str(folder / f"*.{suffix}")
 
 
 def _rows() -> Any:
