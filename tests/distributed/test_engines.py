@@ -99,14 +99,15 @@ def test_the_policy_file_is_that_of_one_process(
     assert spread.decide(row) == alone.decide(row)
 
 
-def killed_once(cls: type, marker: Path) -> Any:
+def killed_once(cls: Any, marker: Path) -> Any:
     """Return a policy that one of its tasks dies for; with boosting it is the task itself that is deadly."""
-    return {
-        OffsetTree: lambda: OffsetTree(KillsOnce(str(marker)), random_state=0),
-        OffsetForest: lambda: OffsetForest(KillsOnce(str(marker)), n_trees=2, random_state=0),
-        RewardRegression: lambda: RewardRegression(RegressorThatKillsOnce(str(marker)), random_state=0),
-        RewardBoosting: lambda: RewardBoosting(n_trees=8, random_state=0),
-    }[cls]()
+    settings: dict[Any, dict[str, Any]] = {
+        OffsetTree: {"estimator": KillsOnce(str(marker))},
+        OffsetForest: {"estimator": KillsOnce(str(marker)), "n_trees": 2},
+        RewardRegression: {"estimator": RegressorThatKillsOnce(str(marker))},
+        RewardBoosting: {"n_trees": 8},
+    }
+    return cls(random_state=0, **settings[cls])
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

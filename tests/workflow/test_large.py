@@ -99,7 +99,11 @@ def write_raw(folder: Path, suffix: str) -> str:
     folder.mkdir()
     log, random = many_actions(1_200), np.random.default_rng(0)
     columns = {"action": log.action, "reward": log.reward, "propensity": log.propensity}
-    frame = pd.DataFrame(log.X).add_prefix("x").assign(plan=random.choice(["pro", "free", None], len(log)), **columns)
+    frame = (
+        pd.DataFrame(log.X)
+        .add_prefix("x")
+        .assign(plan=random.choice(np.array(["pro", "free", None]), len(log)), **columns)
+    )
     frame.loc[random.random(len(log)) < 0.1, "x1"] = np.nan
     for number in range(3):
         WRITERS[suffix](frame[number * 400 : (number + 1) * 400], folder / f"{number}.{suffix}")

@@ -25,6 +25,8 @@ NAME_OF_PERSON = re.compile(
 MOST_ROWS_OF_PERSON = 10  # on average, of what is called an identifier: a shop or a country has more
 FEWEST_PERSONS = 50
 FEWEST_ROWS_OF_DRAWN_ID = 1000
+# What is added up where summaries are merged.
+ADDED = ("n_rows", "n_missing", "n_numbers", "n_dates", "n_texts", "n_finite", "total", "squares", "words_forgotten")
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Summary:
     all_whole: bool = True
     rising: bool = True
     falling: bool = True
+    first: float | None = None
     last: float | None = None
     words: Counter[str] = field(default_factory=Counter)
     words_forgotten: int = 0
@@ -53,6 +56,7 @@ class Summary:
     has_hours: bool = False
     first_day: np.datetime64 | None = None
     last_day: np.datetime64 | None = None
+    counts_numbers: bool = True
 
     def add(self, column: Column | None, n_rows: int) -> None:
         """Count one more table's column, or its absence."""
@@ -86,8 +90,8 @@ class Summary:
             self._count_numbers(known[start : start + PIECE])
 
     def _count_numbers(self, known: NDArray[np.float64]) -> None:
-        full = len(self.numbers) > MOST_WORDS
-        if full and not self.n_texts:
+        full = self.is_full
+        if not self.counts_numbers or (full and not self.n_texts):
             return  # too many to be words, should there be words further on
         found, counts = np.unique(known, return_counts=True)
         self.n_compared += 0 if full else len(known)
@@ -95,7 +99,13 @@ class Summary:
             if not full or number in self.numbers:
                 self.numbers[number] += count
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there are so many different numbers that new ones are not noticed any more."""
+        return len(self.numbers) > MOST_WORDS
+
     def _follow(self, known: NDArray[np.float64]) -> None:
+        self.first = float(known[0]) if self.first is None else self.first
         followed = known if self.last is None else np.append(self.last, known)
         self.rising = self.rising and bool((followed[1:] > followed[:-1]).all())
         self.falling = self.falling and bool((followed[1:] < followed[:-1]).all())
@@ -108,6 +118,9 @@ class Summary:
         for word, count in zip(column.words, counts.tolist(), strict=True):
             if count:
                 self.words[word] += count
+        self._forget()
+
+    def _forget(self) -> None:
         if len(self.words) > MOST_WORDS:
             kept = Counter(dict(self.words.most_common(MOST_WORDS // 2)))
             self.words_forgotten += len(self.words) - len(kept)
@@ -121,9 +134,34 @@ class Summary:
             return
         days = known.astype("datetime64[D]")
         self.has_hours = self.has_hours or bool((known != days).any())
-        low, high = days.min(), days.max()
+        self._widen(days.min(), days.max())
+
+    def _widen(self, low: np.datetime64, high: np.datetime64) -> None:
         self.first_day = low if self.first_day is None else min(self.first_day, low)
         self.last_day = high if self.last_day is None else max(self.last_day, high)
+
+    def merge(self, later: Summary) -> None:
+        """Count the rows of another summary, which come after those of this one."""
+        for name in ADDED:
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        self.lowest, self.highest = min(self.lowest, later.lowest), max(self.highest, later.highest)
+        self.all_whole = self.all_whole and later.all_whole
+        if later.first is not None:
+            between = 0.0 if self.last is None else later.first - self.last
+            self.rising = self.rising and later.rising and (self.last is None or between > 0)
+            self.falling = self.falling and later.falling and (self.last is None or between < 0)
+            self.first = later.first if self.first is None else self.first
+            self.last = later.last
+        if not self.is_full:
+            self.n_compared += later.n_compared
+            self.numbers.update(later.numbers)
+        elif self.n_texts:
+            self.numbers.update({number: n for number, n in later.numbers.items() if number in self.numbers})
+        self.words.update(later.words)
+        self._forget()
+        self.has_hours = self.has_hours or later.has_hours
+        if later.first_day is not None and later.last_day is not None:
+            self._widen(later.first_day, later.last_day)
 
     @property
     def mean(self) -> float:

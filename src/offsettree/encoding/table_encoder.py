@@ -14,7 +14,8 @@ from offsettree.encoding._column_summaries import Summary
 from offsettree.encoding._row import PlainRowsEncoder, RowEncoder
 from offsettree.encoding.encoded_column import DAYS, EncodedColumn, entry, read_encoded_column
 from offsettree.encoding.plain_rows import PlainRows, picked_rows, plain_rows
-from offsettree.encoding.raw_columns import RawTable, UselessColumnError, column_names, count_raw_rows, read_column
+from offsettree.encoding.raw_columns import RawTable, column_names, count_raw_rows, read_column
+from offsettree.encoding.table_summary import TableSummary
 from offsettree.exceptions import FeatureError, ParameterError
 
 __all__ = ["EncodedColumn", "TableEncoder"]
@@ -111,37 +112,38 @@ class TableEncoder:
         max_levels : int, default=64
             How many values of a nominal column get a column of their own: the most frequent.
         """
+        summary = TableSummary(leave_out=leave_out)
+        for table in tables:
+            summary.add(table)
+        return cls.of_summary(summary, max_levels=max_levels)
+
+    @classmethod
+    def of_summary(cls, summary: TableSummary, *, max_levels: int = MOST_LEVELS) -> Self:
+        """Settle the encoding of tables that have been counted, perhaps in parts, which were merged in their order.
+
+        Parameters
+        ----------
+        summary : TableSummary
+            The counts of all tables.
+        max_levels : int, default=64
+            As `learn` takes it.
+        """
         if max_levels < 1:
             raise ParameterError(f"max_levels must be at least 1; got {max_levels}.")
-        summaries: dict[str, Summary] = {}
-        of_no_use: dict[str, str] = {}  # why, by name
-        n_rows = 0
-        for table in tables:
-            names = column_names(table)
-            n_here = count_raw_rows(table)
-            for name in names:
-                if name not in summaries and name not in leave_out:
-                    summaries[name] = Summary(name, n_rows=n_rows, n_missing=n_rows)
-            for name, summary in summaries.items():
-                if name not in of_no_use:
-                    try:
-                        summary.add(read_column(table, name), n_here)
-                    except UselessColumnError as error:
-                        of_no_use[name] = str(error)
-            n_rows += n_here
+        of_no_use = summary.of_no_use
         columns, notes = [], []
         left_out: dict[str, list[str]] = {}
-        for summary in summaries.values():
-            if summary.name in of_no_use:
-                notes.append(f"column {summary.name!r} is left out: {of_no_use[summary.name]}")
+        for each in summary.columns.values():
+            if each.name in of_no_use:
+                notes.append(f"column {each.name!r} is left out: {of_no_use[each.name]}")
                 continue
-            column, note = _settle(summary, max_levels)
-            share = summary.n_missing / max(1, summary.n_rows)
+            column, note = _settle(each, max_levels)
+            share = each.n_missing / max(1, each.n_rows)
             if column is not None:
                 columns.append(replace(column, share_missing=share))
                 notes += [note] if note else []
             elif note is not None:
-                left_out.setdefault(note, []).append(summary.name)
+                left_out.setdefault(note, []).append(each.name)
         notes += [_left_out(reason, names) for reason, names in left_out.items()]
         if not columns:
             raise FeatureError(

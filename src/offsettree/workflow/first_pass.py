@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._features import is_sparse
 from offsettree.encoding import TableEncoder
+from offsettree.encoding.table_summary import TableSummary
 from offsettree.exceptions import LogError
 from offsettree.facts import RewardFacts
-from offsettree.logs import LogScan, alike_but_for_blanks
+from offsettree.logs import LoggedData, alike_but_for_blanks
 from offsettree.workflow.inspection import doubts_of_propensities
 from offsettree.workflow.leaks import find_leaks
 
@@ -23,39 +24,72 @@ ROUNDING = 1e-9  # smaller relative spreads are errors of rounding
 
 
 class FirstPass:
-    """Reads a log once, chunk by chunk, and keeps only sums.
+    """Reads a log once, chunk by chunk or in parts that are merged, and keeps only sums.
 
     Parameters
     ----------
-    scan : LogScan
-        The chunks.
     path : str or path
         The log's name in error messages.
+    full : collection of str, default=()
+        Columns whose different numbers need not be counted, as `TableSummary` takes them.
 
     Attributes
     ----------
     encoder : TableEncoder
-        Turns the raw rows into numbers.
+        Turns the raw rows into numbers; once settled.
+    table : TableSummary
+        What is known of the columns.
     n_by_action : Counter
         The number of rows of each action.
     reward_ends : (float, float)
         The smallest and the largest reward.
     """
 
-    def __init__(self, scan: LogScan, path: Any) -> None:
+    encoder: TableEncoder
+    notes: list[str]
+
+    def __init__(self, path: Any, *, full: Collection[str] = ()) -> None:
         self.path = path
         self.n_by_action: Counter[Any] = Counter()
         self.reward_ends = (np.inf, -np.inf)
+        self.table = TableSummary(full=full)
         self._leaks: list[str] = []
         self._total_reward = 0.0
         # Per action, with weight = 1 / propensity: the sums of the terms in `_add`, for a mean and its standard error.
         self._sums: dict[Any, NDArray[np.float64]] = {}
-        self.encoder = TableEncoder.learn(self._features(scan))
-        self.notes = [*scan.notes, *self.encoder.notes, *alike_but_for_blanks(self.n_by_action)]
+
+    def read(self, chunks: Iterable[LoggedData], *, seeks_leaks: bool = True) -> Self:
+        """Count the rows of chunks; leaks are sought in the first of them."""
+        for log in chunks:
+            if is_sparse(log.X):
+                raise LogError(
+                    f"rows may name at most 1,024 features here; those of {self.path} name {log.X.shape[1]:,}. Learn "
+                    "in Python: OnlineOffsetTree(n_bits=20).partial_fit on the chunks of LoggedData.scan(...)."
+                )
+            if seeks_leaks and not self.n_by_action:
+                self._leaks = find_leaks(log.X, log.action, log.reward)
+            self._add(log)
+            self.table.add(log.X)
+        return self
+
+    def merge(self, later: FirstPass) -> None:
+        """Count the rows of another pass, which come after those of this one."""
+        self._total_reward += later._total_reward
+        self._widen(*later.reward_ends)
+        self.n_by_action.update(later.n_by_action)
+        for label, sums in later._sums.items():
+            self._sums[label] = self._sums.get(label, 0.0) + sums
+        self.table.merge(later.table)
+
+    def settle(self, notes: Iterable[str]) -> Self:
+        """Settle the encoder, once all rows are counted; notes of the reader come before those of the columns."""
+        self.encoder = TableEncoder.of_summary(self.table)
+        self.notes = [*notes, *self.encoder.notes, *alike_but_for_blanks(self.n_by_action)]
         if len(self.n_by_action) < 2:
             raise LogError(
-                f"a log must have at least two actions; all rows of {path} have the same. Check the action column."
+                f"a log must have at least two actions; all rows of {self.path} have the same. Check the action column."
             )
+        return self
 
     @property
     def n_rows(self) -> int:
@@ -86,22 +120,12 @@ class FirstPass:
         low, high = self.reward_ends
         return {"mean_reward": value, "low": max(low, value - 1.96 * stderr), "high": min(high, value + 1.96 * stderr)}
 
-    def _features(self, scan: LogScan) -> Iterator[Any]:
-        for log in scan:
-            if is_sparse(log.X):
-                raise LogError(
-                    f"rows may name at most 1,024 features here; those of {self.path} name {log.X.shape[1]:,}. Learn "
-                    "in Python: OnlineOffsetTree(n_bits=20).partial_fit on the chunks of LoggedData.scan(...)."
-                )
-            if not self.n_by_action:
-                self._leaks = find_leaks(log.X, log.action, log.reward)
-            self._add(log)
-            yield log.X
+    def _widen(self, low: float, high: float) -> None:
+        self.reward_ends = min(self.reward_ends[0], low), max(self.reward_ends[1], high)
 
     def _add(self, log: Any) -> None:
         self._total_reward += float(log.reward.sum())
-        low, high = self.reward_ends
-        self.reward_ends = (min(low, float(log.reward.min())), max(high, float(log.reward.max())))
+        self._widen(float(log.reward.min()), float(log.reward.max()))
         found, position = np.unique(log.action, return_inverse=True)
         weight, reward = 1 / log.propensity, log.reward
         terms = (weight, weight * reward, weight**2, weight**2 * reward, (weight * reward) ** 2)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import warnings as python_warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +21,11 @@ from offsettree.engines import connected, run_all
 from offsettree.evaluation import Estimate
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
 from offsettree.facts import Facts, RunFacts
-from offsettree.logs import LoggedData
 from offsettree.workflow.facts import outcome_facts, policy_facts, tree_facts, versions
-from offsettree.workflow.first_pass import FirstPass
+from offsettree.workflow.first_look import look_at_files
 from offsettree.workflow.learners import make_policy
 from offsettree.workflow.learning import check_level, range_of
-from offsettree.workflow.running_value import RunningConstant, RunningValue
+from offsettree.workflow.running_value import RunningValue
 from offsettree.workflow.streaming import source_facts
 
 __all__ = ["LARGE_LEARNERS", "evaluate_files", "is_large", "learn_from_files"]
@@ -122,15 +122,11 @@ def learn_from_files(
             f"engine; got {learner!r}."
         )
     parts = find_files(files)
-    if engine is not None:
-        with connected(engine, n_jobs):
-            pass  # an engine that cannot be reached is told of before hours of reading, not after
     roles = {key: value for key, value in arguments.items() if value is not None}
     train = Split(test_size, 0 if random_state is None else random_state, held_out=False)
-    with parts[0].opened(Columns(roles)) as scan:
-        known, notes = scan.roles, scan.notes
-    watched = _Watched(parts, Columns(roles), train, notes, reward_range)
-    first = FirstPass(watched, files)  # type: ignore[arg-type]
+    with nullcontext() if engine is None else connected(engine, n_jobs) as workers:
+        looked = look_at_files(parts, Columns(roles), train, reward_range, files, workers)
+    first = looked.first
     used_range = reward_range or range_of(*first.reward_ends)
     settings: dict[str, Any] = {
         "reward_range": used_range,
@@ -142,7 +138,7 @@ def learn_from_files(
     started = time.perf_counter()
     fitted, warnings = _fitted(policy, parts, columns, engine, storage)
     seconds = time.perf_counter() - started
-    constant = watched.constant.best()
+    constant = looked.constant.best()
     held_out = Columns(roles, first.encoder, split=Split(train.share, train.seed, held_out=True))
     decided = _valued(fitted, constant, parts, held_out, engine, n_jobs)
     compared = decided.value.compared(constant, level).doubted(first.doubts)
@@ -156,7 +152,7 @@ def learn_from_files(
         compared,
         "training rows",
         title=str(files),
-        log=source_facts(first, n_learned, decided.value.n_rows, decided.chosen, known, used_range, said),
+        log=source_facts(first, n_learned, decided.value.n_rows, decided.chosen, looked.roles, used_range, said),
         policy=policy_facts(kept, name=name, rows=first.n_rows if refit else n_learned, refit=refit, seconds=seconds),
         tree=tree_facts(kept, decided.sample),
         warnings=[*compared.warnings, *warnings],
@@ -206,26 +202,6 @@ def evaluate_files(
     columns = Columns({key: value for key, value in arguments.items() if value is not None}, encoder)
     decided = _valued(policy, policy.actions_[0], find_files(files), columns, engine, n_jobs)
     return decided.value.compared(policy.actions_[0], level).estimate
-
-
-class _Watched:
-    """The raw chunks of all files; the best constant action is learned from the training rows as they pass."""
-
-    def __init__(self, parts: Sequence[LogPart], columns: Columns, train: Split, notes: Any, reward_range: Any) -> None:
-        self._parts, self._columns, self._train = parts, columns, train
-        self.notes = notes
-        self.constant = RunningConstant(reward_range or (0.0, 1.0))
-
-    def __iter__(self) -> Iterator[LoggedData]:
-        for part in self._parts:
-            first = 0
-            with part.opened(self._columns) as scan:
-                for log in scan:
-                    wanted = self._train.wanted(part.number, first, len(log))
-                    first += len(log)
-                    if wanted.any():
-                        self.constant.add(log.action[wanted], log.reward[wanted], log.propensity[wanted])
-                    yield log
 
 
 def _fitted(

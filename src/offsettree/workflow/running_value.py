@@ -208,6 +208,11 @@ class RunningConstant:
         for label, add in zip(labels.tolist(), added, strict=True):
             self._sums[label] = self._sums.get(label, 0.0) + add
 
+    def merge(self, later: RunningConstant) -> None:
+        """Add the rows of another."""
+        for label, sums in later._sums.items():
+            self._sums[label] = self._sums.get(label, 0.0) + sums
+
     def best(self) -> Any:
         """Return the best action so far."""
         labels = sorted(self._sums)

@@ -82,7 +82,7 @@ def learn_from_stream(
         raise ParameterError(f"the learner must be one of {online}; got {learner!r}.")
     check_level(level)
     scan = LoggedData.scan(path, CHUNK_ROWS, **arguments)
-    first = FirstPass(scan, path)
+    first = FirstPass(path).read(scan).settle(scan.notes)
     used_range = reward_range or range_of(*first.reward_ends)
     policy = entry.make(actions=sorted(first.n_by_action), reward_range=used_range, random_state=random_state)
     again = LoggedData.scan(path, CHUNK_ROWS, encoder=first.encoder, **arguments)

@@ -1,0 +1,83 @@
+"""The first pass over a log in many files: a task per file, here or on an engine, merged in the order of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from offsettree.distributed.files import Columns, LogPart, Split
+from offsettree.engines import Engine, run_all
+from offsettree.logs import LoggedData
+from offsettree.workflow.first_pass import FirstPass
+from offsettree.workflow.running_value import RunningConstant
+
+__all__ = ["Look", "look_at_files"]
+
+MOST_AT_ONCE = 1024  # files whose sums are held before they are merged
+
+
+class Look(NamedTuple):
+    """What is known of some files."""
+
+    first: FirstPass
+    constant: RunningConstant  # of the training rows
+    roles: dict[str, Any]  # of the columns, in the first file
+    notes: Sequence[str]  # likewise
+
+    def merge(self, later: Look) -> None:
+        """Add what is known of the next file."""
+        self.first.merge(later.first)
+        self.constant.merge(later.constant)
+
+
+def look_at_files(
+    parts: Sequence[LogPart],
+    columns: Columns,
+    train: Split,
+    reward_range: tuple[float, float] | None,
+    path: Any,
+    engine: Engine | None,
+) -> Look:
+    """Read all files once; only sums leave a file, and they do not depend on who made them.
+
+    The first file is read alone, then twice as many in every round, up to a bound: what has too many different
+    numbers to be words is known soon, and not counted further on, so that little comes back.
+    """
+    whole: Look | None = None
+    done = 0
+    while whole is None or done < len(parts):
+        full = [] if whole is None else whole.first.table.full_columns()
+        here = parts[done : done + min(done + 1, MOST_AT_ONCE)]
+        jobs = [(part, columns, train, reward_range, path, full) for part in here]
+        looks = [look_at_file(*job) for job in jobs] if engine is None else run_all(engine, look_at_file, jobs)
+        whole = whole or looks.pop(0)
+        for each in looks:
+            whole.merge(each)
+        done += len(here)
+    whole.first.settle(whole.notes)
+    return whole
+
+
+def look_at_file(
+    part: LogPart,
+    columns: Columns,
+    train: Split,
+    reward_range: tuple[float, float] | None,
+    path: Any,
+    full: Sequence[str],
+) -> Look:
+    """Read one file; the best constant action is learned from its training rows as they pass."""
+    constant = RunningConstant(reward_range or (0.0, 1.0))
+
+    def watched(scan: Any) -> Iterator[LoggedData]:
+        first = 0
+        for log in scan:
+            wanted = train.wanted(part.number, first, len(log))
+            first += len(log)
+            if wanted.any():
+                constant.add(log.action[wanted], log.reward[wanted], log.propensity[wanted])
+            yield log
+
+    with part.opened(columns) as scan:
+        first = FirstPass(path, full=full).read(watched(scan), seeks_leaks=part.number == 0)
+        return Look(first, constant, scan.roles, scan.notes)
