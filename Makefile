@@ -128,6 +128,7 @@ bench: .venv/ready-dev .venv-vowpal/ready
 	$(BIN)/python benchmarks/memory.py --json $(RESULTS)/memory.json
 	$(BIN)/python benchmarks/out_of_core.py --json $(RESULTS)/out_of_core.json
 	$(BIN)/python benchmarks/engines.py --json $(RESULTS)/engines.json
+	PYTHONPATH=. $(BIN)/python benchmarks/engines_curve.py --json $(RESULTS)/engines_curve.json
 	$(BIN)/python -m tools.scaling_page
 	$(BIN)/python benchmarks/decisions.py --json $(RESULTS)/decisions.json
 	$(BIN)/python benchmarks/fresh_process.py --json $(RESULTS)/fresh_process.json

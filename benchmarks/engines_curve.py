@@ -1,11 +1,11 @@
-"""How the training of a tree, and of a forest, speeds up on two local workers, by actions and by trees.
+"""How many workers gain on the contests of one tree, and on those of a forest: measured tasks, scheduled.
 
-One tree cannot occupy more than (k - 1) / log2 k workers on average, and a forest no more than it has trees: the fewer
-actions or trees, the less two workers gain. Sorting the files is not timed, only what follows: statistics and
-contests. The workers are started, and have trained a short log, before the clock runs; every time is the least of some
-repetitions. The policy files of one and of two workers must be the same.
+Every task is really run, on one local worker, and the processor seconds of each are noted; they hardly depend on what
+else the machine does. The schedule is then that of `tools/simulate_schedule.py`: the real task graph on so many
+workers, each of which takes the next task that is ready. Sorting the files, a task each, is left out, and no driver is
+waited for. Bounds are (k - 1) / log2 k for a tree over k actions, and the number of trees for a forest.
 
-    python benchmarks/engines_curve.py [--rows 2000000] [--features 20] [--repeats 2] [--json FILE]
+    PYTHONPATH=. python benchmarks/engines_curve.py [--rows 1000000] [--features 20] [--json FILE]
 """
 
 from __future__ import annotations
@@ -14,74 +14,83 @@ import argparse
 import json
 import math
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-from engines import digest_of, write_log
+from engines import write_log
 
 from offsettree.distributed import DistributedOffsetForest, DistributedOffsetTree
+from offsettree.distributed._graph import Runner, Task
 from offsettree.engines import LocalEngine
+from tools.simulate_schedule import Costs, simulate
 
-ACTIONS = [2, 4, 8, 16, 64, 256]
-TREES = [1, 2, 3, 4, 8]
-FOREST_ACTIONS = 64
-
-
-class TimedTree(DistributedOffsetTree):
-    """Notes the seconds after the files are sorted."""
-
-    def _train(self, *given: Any) -> None:
-        started = time.perf_counter()
-        super()._train(*given)
-        self.seconds_ = time.perf_counter() - started
+ACTIONS = [2, 4, 16, 64, 256]
+TREES, FOREST_ACTIONS = [1, 4, 16], 64
+WORKERS = [1, 2, 4, 8, 16, 32]
+FREE = Costs(route=0.0, subtree=0.0, join=0.0, task=0.0, driver=0.0, climbs=0.0)
+TRAINING = ("train_subtree", "train_join", "train_tree")
 
 
-class TimedForest(DistributedOffsetForest):
-    """Notes the seconds after the files are sorted."""
+class OneAsMany(LocalEngine):
+    """One process for which tasks are cut as for as many workers as are looked at."""
 
-    def _train(self, *given: Any) -> None:
-        started = time.perf_counter()
-        super()._train(*given)
-        self.seconds_ = time.perf_counter() - started
+    @property
+    def n_workers(self) -> int:
+        """As many as the graph is made for."""
+        return max(WORKERS)
 
 
-def speed_up(cls: Any, settings: dict[str, Any], folder: Path, repeats: int) -> dict[str, Any]:
-    """Fit on one and on two workers; return the seconds of each, and whether the files are the same."""
-    seconds, digests = [], set()
-    for n_workers in (1, 2):
-        engine = LocalEngine(n_workers)
-        given = {"random_state": 0, "client": engine, "storage": folder / "store", **settings}
-        cls(**given).fit(folder / "short")
-        fitted = [cls(**given).fit(folder / "long") for _ in range(repeats)]
+def measured(cls: Any, settings: dict[str, Any], folder: Path) -> tuple[list[Task], dict[str, float]]:
+    """Fit; return the tasks that trained contests, and the processor seconds of each."""
+    found: list[tuple[list[Task], dict[str, float]]] = []
+    run = Runner.run
+
+    def noting(runner: Runner, tasks: Any) -> Any:
+        given = list(tasks)
+        results = run(runner, given)
+        if given and given[0].function.__name__ in TRAINING:
+            found.append((given, {task.key: runner.task_seconds[task.key] for task in given}))
+        return results
+
+    engine = OneAsMany(1)
+    try:
+        Runner.run = noting  # type: ignore[method-assign]
+        for name in ("short", "long"):  # the first has the worker compile
+            cls(random_state=0, client=engine, storage=folder / "store", **settings).fit(folder / name)
+    finally:
+        Runner.run = run  # type: ignore[method-assign]
         engine.close()
-        seconds.append(min(each.seconds_ for each in fitted))
-        digests |= {digest_of(each.to_local()) for each in fitted}
-    return {"seconds": seconds, "speed_up": seconds[0] / seconds[1], "same_file": len(digests) == 1}
+    return found[-1]
 
 
 def main() -> None:
     """Print and write all figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=20)
-    parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     figures: dict[str, Any] = {"rows": options.rows, "features": options.features, "forest_actions": FOREST_ACTIONS}
     for kind, sizes in (("tree", ACTIONS), ("forest", TREES)):
         figures[kind] = {}
         for size in sizes:
-            n_actions = size if kind == "tree" else FOREST_ACTIONS
             with tempfile.TemporaryDirectory() as name:
-                for place, n_rows, n_files in (("long", options.rows, 8), ("short", 20_000, 2)):
+                for place, n_rows, n_files in (("long", options.rows, 4), ("short", 20_000, 2)):
                     (Path(name) / place).mkdir()
+                    n_actions = size if kind == "tree" else FOREST_ACTIONS
                     write_log(Path(name) / place, n_rows, options.features, n_actions, n_files)
-                cls, settings = (TimedTree, {}) if kind == "tree" else (TimedForest, {"n_trees": size})
-                found = speed_up(cls, settings, Path(name), options.repeats)
-            found["bound"] = (size - 1) / math.log2(size) if kind == "tree" else float(size)
-            figures[kind][str(size)] = found
-            print(kind, size, found, flush=True)
+                cls, settings = (
+                    (DistributedOffsetTree, {}) if kind == "tree" else (DistributedOffsetForest, {"n_trees": size})
+                )
+                tasks, seconds = measured(cls, settings, Path(name))
+            ends = {n: simulate(tasks, seconds, n, FREE)[0] for n in WORKERS}
+            figures[kind][str(size)] = {
+                "bound": (size - 1) / math.log2(size) if kind == "tree" else float(size),
+                "seconds": sum(seconds.values()),
+                "tasks": len(tasks),
+                "speed_up": {str(n): ends[1] / end for n, end in ends.items()},
+            }
+            print(kind, size, figures[kind][str(size)], flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from tools.simulate_schedule import RESULTS, read_costs, table
 
 PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
-MEASURED, SIMULATED = "<!-- measured -->", "<!-- simulated -->"
+CURVES = RESULTS.parent / "engines_curve.json"
+MEASURED, CURVE, SIMULATED = "<!-- measured -->", "<!-- curve -->", "<!-- simulated -->"
 ROWS, ACTIONS, COLUMNS, FILES = 10_000_000_000, 100_000, 20, 20_000
 WORKERS = [10, 100, 1_000, 10_000]
 RUN_BYTES = 64e6  # of rows that are sorted together
@@ -26,6 +27,16 @@ machine. The policy files {same}.
 Per row, of the processor: {route:.2f} us to sort a file (statistics included), {subtree:.2f} us for subtrees,
 {join:.2f} us for a row that reaches a join. Per task: {task:.0f} ms of the driver, planning included. Of the
 rows of a contest {climbs:.0f} % climb on."""
+
+CURVE_TEXT = """\
+`PYTHONPATH=. python benchmarks/engines_curve.py`: {rows:,} rows x {features} columns. Every task that trains contests
+is really run, on one worker; the processor seconds of each are then scheduled on more workers, by the real task graph.
+The speed-up over one worker, of the contests alone:
+
+{lines}
+
+A tree comes near its bound, (k - 1) / log2 k, once workers have enough subtrees; a forest gains as its trees are shared
+out evenly. Sorting the files, which is a task each, has no such bound."""
 
 SIMULATED_TEXT = """\
 `python -m tools.simulate_schedule` runs the real task graph with these costs: {rows:,} rows x {columns} columns,
@@ -69,6 +80,23 @@ def measured() -> str:
     )
 
 
+def curve() -> str:
+    """Return the section of what more workers gain."""
+    found = json.loads(CURVES.read_text())
+    lines: list[str] = []
+    for kind, name in (("tree", "tree, k = {}"), ("forest", "forest of {} trees, k = " + str(found["forest_actions"]))):
+        for size, each in found[kind].items():
+            workers = each["speed_up"]
+            if not lines:
+                lines += [
+                    f"| | bound | {' | '.join(f'{n} workers' for n in workers if n != '1')} | tasks |",
+                    "| --- | ---: |" + " ---: |" * len(workers),
+                ]
+            gains = " | ".join(f"{gain:.2f}" for n, gain in workers.items() if n != "1")
+            lines.append(f"| {name.format(size)} | {each['bound']:.2f} | {gains} | {each['tasks']} |")
+    return CURVE_TEXT.format(rows=found["rows"], features=found["features"], lines="\n".join(lines))
+
+
 def simulated() -> str:
     """Return the section of what is computed."""
     n_bytes = ROWS * (20 + 4 * COLUMNS)
@@ -85,7 +113,7 @@ def simulated() -> str:
 
 def page(text: str) -> str:
     """Return the page with its figures made anew."""
-    for mark, section in ((MEASURED, measured()), (SIMULATED, simulated())):
+    for mark, section in ((MEASURED, measured()), (CURVE, curve()), (SIMULATED, simulated())):
         before, _, after = text.partition(mark)
         _, heading, rest = after.partition(HEADING)
         text = f"{before}{mark}\n\n{section}\n{heading}{rest}"

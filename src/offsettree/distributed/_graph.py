@@ -57,6 +57,7 @@ class Runner:
     n_found: int = field(default=0, init=False)
     n_lost: int = field(default=0, init=False)
     seconds: dict[str, float] = field(default_factory=dict, init=False)  # of the processor, by function
+    task_seconds: dict[str, float] = field(default_factory=dict, init=False)  # by key
 
     def __post_init__(self) -> None:
         self._recorded = self.store.recorded()
@@ -113,6 +114,7 @@ class Runner:
                     self.n_run += 1
                     kind = task.function.__name__
                     self.seconds[kind] = self.seconds.get(kind, 0.0) + seconds
+                    self.task_seconds[task.key] = seconds
                     batch.n_left -= 1
                     for next_one in batch.waiting.pop(task.key, ()):
                         batch.n_missing[next_one.key] -= 1

@@ -126,26 +126,26 @@ def learn_from_files(
     train = Split(test_size, 0 if random_state is None else random_state, held_out=False)
     with nullcontext() if engine is None else connected(engine, n_jobs) as workers:
         looked = look_at_files(parts, Columns(roles), train, reward_range, files, workers)
-    first = looked.first
-    used_range = reward_range or range_of(*first.reward_ends)
-    settings: dict[str, Any] = {
-        "reward_range": used_range,
-        "actions": sorted(first.n_by_action),
-        "random_state": random_state,
-    }
-    policy = make_policy(name, base, offset=offset, n_jobs=n_jobs, **settings)
-    columns = Columns(roles, first.encoder, split=train)
-    started = time.perf_counter()
-    fitted, warnings = _fitted(policy, parts, columns, engine, storage)
-    seconds = time.perf_counter() - started
-    constant = looked.constant.best()
-    held_out = Columns(roles, first.encoder, split=Split(train.share, train.seed, held_out=True))
-    decided = _valued(fitted, constant, parts, held_out, engine, n_jobs)
-    compared = decided.value.compared(constant, level).doubted(first.doubts)
-    kept = fitted
-    if refit:
-        kept, again = _fitted(policy, parts, Columns(roles, first.encoder), engine, storage)
-        warnings = list(dict.fromkeys([*warnings, *again]))
+        first = looked.first
+        used_range = reward_range or range_of(*first.reward_ends)
+        settings: dict[str, Any] = {
+            "reward_range": used_range,
+            "actions": sorted(first.n_by_action),
+            "random_state": random_state,
+        }
+        policy = make_policy(name, base, offset=offset, n_jobs=n_jobs, **settings)
+        columns = Columns(roles, first.encoder, split=train)
+        started = time.perf_counter()
+        fitted, warnings = _fitted(policy, parts, columns, workers, storage)
+        seconds = time.perf_counter() - started
+        constant = looked.constant.best()
+        held_out = Columns(roles, first.encoder, split=Split(train.share, train.seed, held_out=True))
+        decided = _valued(fitted, constant, parts, held_out, workers, n_jobs)
+        compared = decided.value.compared(constant, level).doubted(first.doubts)
+        kept = fitted
+        if refit:
+            kept, again = _fitted(policy, parts, Columns(roles, first.encoder), workers, storage)
+            warnings = list(dict.fromkeys([*warnings, *again]))
     n_learned = first.n_rows - decided.value.n_rows
     said = [_how(learner, engine)]
     facts = outcome_facts(
