@@ -25,7 +25,7 @@ from offsettree.engines import LocalEngine
 from tools.simulate_schedule import Costs, simulate
 
 ACTIONS = [2, 4, 16, 64, 256]
-TREES, FOREST_ACTIONS = [1, 4, 16], 64
+TREES, FOREST_ACTIONS = [2, 8], 64
 WORKERS = [1, 2, 4, 8, 16, 32]
 FREE = Costs(route=0.0, subtree=0.0, join=0.0, task=0.0, driver=0.0, climbs=0.0)
 TRAINING = ("train_subtree", "train_join", "train_tree")
