@@ -80,6 +80,15 @@ def test_evaluating_has_no_verdict_by_poor_propensities(tmp_path: Path, capsys: 
     assert any("certainty" in text for text in told["estimate"]["serious"])
 
 
+def test_a_column_that_gives_the_action_away_is_hinted_at(tmp_path: Path, capsys: Capture) -> None:
+    data = make_log(900, 0).drop(columns="propensity")
+    price = data["action"].map({"mail M": 2.0, "mail W": 3.0, "none": 0.0}) + np.linspace(0, 0.5, 900)
+    log = written(data.assign(price=price), tmp_path / "log.csv")
+    _, out, _ = call(capsys, "learn", log, *RIDGE, "--propensity-estimated", "-o", tmp_path / "p.ot")
+    assert "No verdict while a serious warning stands" in out
+    assert "a column gives the action away, such as the price of what was sent" in out
+
+
 def test_a_constant_picked_by_these_rows_settles_nothing_but_one_that_is_named_does(
     tmp_path: Path, capsys: Capture
 ) -> None:

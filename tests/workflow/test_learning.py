@@ -50,6 +50,21 @@ def test_the_policy_kept_is_learned_again_from_all_rows(log: LoggedData) -> None
     assert facts.log.train_rows == 1400
 
 
+def test_a_warning_of_two_parts_of_the_rows_is_told_once(log: LoggedData) -> None:
+    columns = log.columns._replace(propensity=np.minimum(3 * log.propensity, 1))
+    candidates = [("ridge", RewardRegression(make_learner("ridge", "regressor"))), ("constant", ConstantPolicy())]
+    search = PolicySearch(candidates, cv=2, nested=False, random_state=0)
+    learned = learn_policy(LoggedData(log.X, columns), learner=search, random_state=0)
+    wrong = "propensities cannot be right: the mean of 1 / propensity"
+    of_training, of_test = (
+        [text for text in texts if text.startswith(wrong)] for texts in (learned.warnings, learned.compared.warnings)
+    )
+    assert of_training != of_test  # other rows, other figures
+    assert [len(of_training), len(of_test)] == [1, 1]
+    warnings = learned_facts(learned, path="log.csv", columns={}, seed=0).warnings
+    assert sum(text.startswith(wrong) for text in warnings) == 1
+
+
 def test_without_refit_the_policy_kept_is_the_one_evaluated(log: LoggedData) -> None:
     learned, again = learn_policy(log, **RIDGE, refit=False), learn_policy(log, **RIDGE)
     assert learned.policy is learned.evaluated

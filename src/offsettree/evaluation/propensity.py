@@ -312,6 +312,7 @@ def _warnings(
     if (propensity > 0.99).mean() > 0.5:
         found.append(
             "most actions can be predicted with certainty: the logging policy hardly explored, and no estimate "
-            "of another policy's value will be good."
+            "of another policy's value will be good; or a column gives the action away, such as the price of what was "
+            "sent: leave it out."
         )
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -123,9 +124,15 @@ def learned_facts(
         tree=tree_facts(policy, learned.decisions),
         rules=rule_facts(kept, learned.encoder),
         importance=_importance(learned, seed),
-        warnings=list(dict.fromkeys([*learned.warnings, *learned.compared.warnings])),
+        warnings=_each_once(learned.warnings, learned.compared.warnings),
         reproduce=RunFacts(command="", seed=seed, versions=versions()),
     )
+
+
+def _each_once(first: Sequence[str], then: Sequence[str]) -> list[str]:
+    """Return both lists without what the second repeats, be it of other rows, with other figures."""
+    said = {re.sub(r"\d[\d.,]*", "", text) for text in first}
+    return list(dict.fromkeys([*first, *(text for text in then if re.sub(r"\d[\d.,]*", "", text) not in said)]))
 
 
 def outcome_facts(compared: Comparison, picked_on: str, **others: Any) -> Facts:
