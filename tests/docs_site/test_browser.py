@@ -30,6 +30,8 @@ PAGES = [
     "concepts/tournament",
     "reference/api/offsettree.OffsetTree",
     "gallery/plot_01_email_campaign",
+    "gallery/plot_13_field_experiment",
+    "tutorials/csv",
 ]
 # A frame of a given width shows a page as a phone of that width does; headless windows have a least width.
 FRAME = """<!doctype html><body><iframe id="f" style="width:{width}px;height:1200px;border:0" src="{address}"></iframe>

@@ -96,7 +96,9 @@ def _open(path: Any, arguments: dict[str, Any]) -> tuple[Any, bool]:
         if arguments.get("propensity") is not None:
             raise
         scan = LoggedData.scan(path, without_propensity=True, **arguments)
-        note = "No column holds the propensity: to learn, name the column, or have it estimated (--propensity-estimated)."
+        note = (
+            "No column holds the propensity: to learn, name the column, or have it estimated (--propensity-estimated)."
+        )
         scan.notes = (*scan.notes, note)
         return scan, False
 
