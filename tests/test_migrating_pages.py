@@ -5,10 +5,12 @@ Each library is in an environment of its own (``make test-migrating`` makes them
 
 from __future__ import annotations
 
+import doctest
 import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,12 +65,15 @@ def test_the_other_library_learns_from_the_same_file(page: str, peer: str, libra
     assert np.mean(np.array(json.loads(printed[0])) == grower) > 0.6
 
 
-def test_vowpal_wabbit_learns_from_the_same_file(tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    lines = []
-    for _ in range(4000):
-        age, action = random.integers(18, 80), random.integers(1, 4)
-        cost = -float(random.random() < (0.7 if action == 2 else 0.2))
-        lines.append(f"{action}:{cost:g}:0.3333 | age:{age} hour:{random.integers(24)}")
-    (tmp_path / "train.vw").write_text("\n".join(lines) + "\n")
-    assert json.loads(run_half("vowpal-wabbit", "rivals", "vowpal wabbit", tmp_path)[-1]) == [2, 2, 2]
+def test_vowpal_wabbit_learns_from_the_file_that_the_page_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "migrating" / "vowpal-wabbit.md").read_text()
+    known: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(page):
+        exec(example.source, known)  # noqa: S102 - a page of ours, up to the file
+        if "write_text" in example.source:
+            break
+    young, _, old = json.loads(run_half("vowpal-wabbit", "rivals", "vowpal wabbit", tmp_path)[-1])
+    assert (young, old) == (1, 3)
