@@ -27,14 +27,13 @@ Interactions = Literal["all", "context-action"]
 class HashedActionPolicy(BaseActionPolicy):
     """Base of policies that learn one row at a time; a subclass defines `_learn_log` and `_learn_one`."""
 
-    learning_rate: float
+    prior: float
     interactions: Interactions
     id_effects: bool
     id_prior: float
     n_bits: int
     _learned = "weights_"
     _learns_by = "fit, partial_fit or learn"
-    _n_totals = 4
 
     def _fit(self, log: ActionLog) -> None:
         self._start()
@@ -106,21 +105,20 @@ class HashedActionPolicy(BaseActionPolicy):
         return HashedModel(self.weights_, self.scales_, self.totals_, self._settings())
 
     def _settings(self) -> tuple[Any, ...]:
-        rate, prior = self.learning_rate, self.id_prior
-        if not is_number(rate) or not 0 < rate < np.inf:
-            raise ParameterError(f"learning_rate must be a number above 0; got {rate!r}.")
-        if not is_number(prior) or not 0 <= prior < np.inf:
-            raise ParameterError(f"id_prior must be a number of at least 0; got {prior!r}.")
+        for name in ("prior", "id_prior"):
+            value = getattr(self, name)
+            if not is_number(value) or not 0 < value < np.inf:
+                raise ParameterError(f"{name} must be a number above 0; got {value!r}.")
         is_quadratic = check_choice("interactions", self.interactions, ("all", "context-action")) == "all"
-        return float(rate), is_quadratic, float(prior)
+        return float(self.prior), is_quadratic, float(self.id_prior)
 
     def _start(self) -> None:
         if type(self.n_bits) is not int or not 1 <= self.n_bits <= MOST_BITS:
             raise ParameterError(f"n_bits must be a whole number from 1 to {MOST_BITS}; got {self.n_bits!r}.")
         n_places = 1 << self.n_bits
         self.weights_ = np.zeros((2, n_places), dtype=np.float32)
-        self.scales_ = np.zeros(n_places, dtype=np.float32)
-        self.totals_ = np.zeros(self._n_totals)
+        self.scales_ = np.zeros((2, n_places), dtype=np.float32)
+        self.totals_ = np.zeros(4)
 
 
 def most(*hashed: Hashed) -> int:

@@ -17,8 +17,10 @@ from offsettree._jit import kernel, part
 # Odd numbers, one per kind of product: of two features of the row, of row and action, of two features of the action.
 ROW_ROW, ROW_ACTION, ACTION_ACTION = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 OF_ROWS, OF_ACTIONS = 0x27D4EB2F165667C5, 0x85EBCA77C2B2AE63  # for the scales of features
-N_ROWS, SQUARES, REWARDS, WEIGHT = 0, 1, 2, 3  # of the totals
+N_ROWS, REWARDS, WEIGHT = 0, 1, 2  # of the totals
 SHIFT = 24
+SLOPES = 10.0  # priors of an id's products with the context, in those of the id itself
+REMEMBERED = 1e6  # rows; after so many, the oldest are forgotten
 
 
 class HashedModel(NamedTuple):
@@ -79,25 +81,26 @@ def mask_of(model: Any) -> Any:
 
 
 @part
+def _note_size(scales: Any, at: Any, value: Any) -> None:
+    """Add a value to the root mean square of a feature where it is not 0."""
+    seen, size = min(scales[1, at] + 1, np.float64(REMEMBERED)), np.float64(scales[0, at])
+    scales[0, at] = math.sqrt(size * size + (value * value - size * size) / seen)
+    scales[1, at] = seen
+
+
+@part
 def _read(hashed: Any, row: Any, model: Any, kind: Any, learns: Any, into: Any, n: Any) -> Any:
-    """Append the features of a row, divided by the largest values so far, which are noted if `learns`."""
+    """Append the features of a row, divided by their root mean squares so far, which are noted if `learns`."""
     all_keys, all_values, starts = hashed
     scales, mask = model.scales, mask_of(model)
     for entry in range(starts[row], starts[row + 1]):
         value = all_values[entry]
         if value != 0:
-            key = all_keys[entry]
-            size, at = abs(value), _base(key, kind) & mask
-            if size > scales[at]:
-                if learns or scales[at] == 0:
-                    if learns:
-                        scales[at] = size
-                    value = np.float32(math.copysign(1.0, value))
-                else:
-                    value /= scales[at]
-            else:
-                value /= scales[at]
-            into.keys[n], into.values[n] = key, value
+            at = _base(all_keys[entry], kind) & mask
+            if learns:
+                _note_size(scales, at, np.float64(value))
+            size = scales[0, at] if scales[1, at] > 0 else abs(value)
+            into.keys[n], into.values[n] = all_keys[entry], value / size
             n += 1
     return n
 
@@ -123,13 +126,17 @@ def _constant(into: Any) -> Any:
 
 @part
 def sum_within(model: Any, kind: Any, shift: Any, of: Any, n: Any) -> Any:
-    """Sum the products of two features of the same list, each with itself included; not those of the constant."""
+    """Sum the products of two features of the same list, each with itself included; not those of the constant.
+
+    The square of a feature is less 1, its mean: so it says nothing of what is always there.
+    """
     keys, values, mask = of.keys, of.values, mask_of(model)
     total = np.float32(0)
     for first in range(1, n):
         for second in range(first, n):
             low, high = min(keys[first], keys[second]), max(keys[first], keys[second])
-            total += model.weights[0, (_base(low, kind) + high + shift) & mask] * values[first] * values[second]
+            product = values[first] * values[second] - np.float32(first == second)
+            total += model.weights[0, (_base(low, kind) + high + shift) & mask] * product
     return total
 
 
@@ -214,7 +221,7 @@ def _list_within(mask: Any, kind: Any, of: Any, n: Any, listed: Any, n_listed: A
         for second in range(first, n):
             low, high = min(keys[first], keys[second]), max(keys[first], keys[second])
             listed.places[n_listed] = (_base(low, kind) + high) & mask
-            listed.products[n_listed] = values[first] * values[second]
+            listed.products[n_listed] = values[first] * values[second] - np.float32(first == second)
             n_listed += 1
     return n_listed
 
@@ -238,41 +245,39 @@ def learn_rows(model: Any, data: Any, size: Any, target: Any, importance: Any) -
                 listed.places[n_listed + i] = (base + x.keys[i]) & mask
                 listed.products[n_listed + i] = value * x.values[i]
             n_listed += n_x
-        n_of_features = n_listed - n_x if has_ids else n_listed
+        n_of_features, n_before_slopes = n_listed, n_listed
+        if has_ids:
+            n_of_features, n_before_slopes = n_listed - n_x, n_listed - n_x + 1
         weight = importance[row]
         totals[N_ROWS] += 1
         totals[WEIGHT] += weight
         totals[REWARDS] += weight * target[row]
-        learn_products(model, listed, n_listed, n_of_features, target[row], weight)
+        learn_products(model, listed, n_listed, n_of_features, n_before_slopes, target[row] - _mean(totals), weight)
 
 
 @part
-def learn_products(model: Any, listed: Any, n: Any, n_of_features: Any, target: Any, weight: Any) -> Any:
-    """Move the prediction towards the target, as many small gradient steps would, and never beyond."""
-    weights, totals, rate, id_prior = model.weights, model.totals, model.settings[0], model.settings[2]
+def learn_products(
+    model: Any, listed: Any, n: Any, n_of_features: Any, n_before_slopes: Any, target: Any, weight: Any
+) -> Any:
+    """Move the prediction towards the target: a Kalman filter of weights that are taken as independent.
+
+    Each weight moves by its variance, which falls with every row that it was part of. Products from `n_of_features` on
+    are of ids, and those from `n_before_slopes` on of ids and the context.
+    """
+    weights, prior, id_prior = model.weights, model.settings[0], model.settings[2]
     places, products, directions = listed
-    margin, length = np.float32(0), np.float32(0)
+    margin, spread = np.float32(0), np.float32(0)
     for k in range(n):
+        before = np.float32(prior)
+        if k >= n_of_features:
+            before = np.float32(id_prior if k < n_before_slopes else SLOPES * id_prior)
         margin += weights[0, places[k]] * products[k]
-        length += products[k] * products[k]
-    totals[SQUARES] += np.float64(length)
-    error = target - _mean(totals) - np.float64(margin)
-    power = np.float32(weight * error * error)
-    gain = np.float32(0)
+        directions[k] = products[k] / (weights[1, places[k]] + before)
+        spread += directions[k] * products[k]
+    # The variances of a reward, as the unit, and of its prediction.
+    total = np.float32(1 / weight) + spread
+    step = np.float32((target - np.float64(margin)) / total)
     for k in range(n):
-        # The weights of a new id move slowly at first: it starts from its features.
-        prior = np.float32(id_prior if k >= n_of_features else 1e-30)
-        square = products[k] * products[k]
-        total = weights[1, places[k]] + power * square
-        pace = np.float32(1) / math.sqrt(total + prior)
-        directions[k] = products[k] * pace
-        gain += square * pace
-    # The change of a prediction should not depend on the number of features.
-    rate_of_row = rate * math.sqrt(totals[N_ROWS] / totals[SQUARES])
-    full = np.float64(gain) * rate_of_row
-    stride = np.float32(0)
-    if full > 0:
-        stride = np.float32(error * -math.expm1(-full * weight) / full * rate_of_row)
-    for k in range(n):
-        weights[0, places[k]] += stride * directions[k]
-        weights[1, places[k]] += power * products[k] * products[k]
+        weights[0, places[k]] += step * directions[k]
+        told = products[k] * products[k] / (total - directions[k] * products[k])
+        weights[1, places[k]] = min(weights[1, places[k]] + told, np.float32(REMEMBERED))

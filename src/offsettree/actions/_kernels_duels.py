@@ -30,9 +30,8 @@ from offsettree.actions._kernels_bilinear import (
 )
 
 PER_HEIGHT = 0x9E3779B97F4A7C15  # moves the places of one height away from those of the others
-N_ROWS, SQUARES, REWARDS, WEIGHT = 0, 1, 2, 3  # of the totals; of a contest the mean is 0, so the last two stay 0
 MOST_TIMES = 1000.0  # a contest counts at most as so many
-N_LOGGED, LOGGED, N_CONTESTS, CONTESTS = 4, 5, 6, 7  # rewards of all rows, and weights of all contests
+N_LOGGED, LOGGED, N_CONTESTS, CONTESTS = 0, 1, 2, 3  # of the totals: rewards of all rows, and weights of all contests
 
 
 class Order(NamedTuple):
@@ -159,21 +158,31 @@ def _learn_contest(
                 for second in range(first, n_a):
                     low, high = min(keys[first], keys[second]), max(keys[first], keys[second])
                     place = (_base(low, ACTION_ACTION) + high + shift) & mask
-                    n = _add(place, sign * values[first] * values[second], sums, places, n)
+                    product = values[first] * values[second] - np.float32(first == second)
+                    n = _add(place, sign * product, sums, places, n)
         for j in range(1, n_a):  # what the constant adds is the same on both sides
             base = _base(keys[j], ROW_ACTION) + shift
             for i in range(n_x):
                 n = _add((base + x.keys[i]) & mask, sign * values[j] * x.values[i], sums, places, n)
     n = _gather(sums, places, 0, n, room.listed.products)
-    n_of_features = n
+    n_of_features, n_before_slopes = n, n
     if data.id_keys.shape[0] > 0:
-        for side in range(2):
-            base = _base(data.id_keys[sides[side]], ROW_ACTION) + shift
-            for i in range(n_x):
-                n = _add((base + x.keys[i]) & mask, np.float32(1 - 2 * side) * x.values[i], sums, places, n)
-        n = _gather(sums, places, n_of_features, n, room.listed.products)
-    model.totals[N_ROWS] += 1
-    learn_products(model, room.listed, n, n_of_features, target, weight)
+        n = n_before_slopes = _list_ids(data, sides, x, 0, 1, shift, mask, sums, room.listed, n)
+        n = _list_ids(data, sides, x, 1, n_x, shift, mask, sums, room.listed, n)
+    learn_products(model, room.listed, n, n_of_features, n_before_slopes, target, weight)
+
+
+@part
+def _list_ids(
+    data: Any, sides: Any, x: Any, begin: Any, end: Any, shift: Any, mask: Any, sums: Any, listed: Any, n_before: Any
+) -> Any:  # fmt: skip
+    """List the products of the two ids with some features of the context, of which the first is the constant."""
+    n = n_before
+    for side in range(2):
+        base = _base(data.id_keys[sides[side]], ROW_ACTION) + shift
+        for i in range(begin, end):
+            n = _add((base + x.keys[i]) & mask, np.float32(1 - 2 * side) * x.values[i], sums, listed.places, n)
+    return _gather(sums, listed.places, n_before, n, listed.products)
 
 
 @part

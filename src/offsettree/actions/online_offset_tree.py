@@ -34,8 +34,8 @@ class OnlineActionOffsetTree(HashedActionPolicy):
 
     Parameters
     ----------
-    learning_rate : float, default=0.1
-        The size of steps. Each weight's own rate falls with the sum of its squared gradients (AdaGrad).
+    prior : float, default=1000.0
+        How many rows the belief that a weight is 0 is worth. A weight moves the less, the more rows it has learned from.
     interactions : {"all", "context-action"}, default="all"
         Which products of two features are features: of context and action, or also of two of the action.
     heights : {"shared", "separate"}, default="shared"
@@ -44,8 +44,8 @@ class OnlineActionOffsetTree(HashedActionPolicy):
     id_effects : bool, default=True
         Whether an action's id has weights of its own, alone and with each feature of the context, beside those of its
         features. A new id starts from its features alone.
-    id_prior : float, default=100.0
-        How slowly the weights of an id move at first: the sum of squared gradients that they begin with.
+    id_prior : float, default=1000.0
+        The same of an id's own weight; those of the id with features of the context have ten times as much.
     offset : float or "mean", default="mean"
         Rewards above it, on the scale of 0 to 1, speak for the action taken, those below for the other one. The paper's
         is 0.5; "mean" is that of the rows so far.
@@ -79,22 +79,20 @@ class OnlineActionOffsetTree(HashedActionPolicy):
     'n4'
     """
 
-    _n_totals = 8
-
     def __init__(
         self,
         *,
-        learning_rate: float = 0.1,
+        prior: float = 1000.0,
         interactions: Interactions = "all",
         heights: Literal["shared", "separate"] = "shared",
         id_effects: bool = True,
-        id_prior: float = 100.0,
+        id_prior: float = 1000.0,
         offset: float | Literal["mean"] = "mean",
         n_bits: int = 18,
         reward_range: tuple[float, float] = (0.0, 1.0),
         seed: int = 0,
     ) -> None:
-        self.learning_rate = learning_rate
+        self.prior = prior
         self.interactions = interactions
         self.heights = heights
         self.id_effects = id_effects

@@ -28,15 +28,15 @@ class OnlineActionRegression(RewardPredictor, HashedActionPolicy):
 
     Parameters
     ----------
-    learning_rate : float, default=0.3
-        The size of steps. Each weight's own rate falls with the sum of its squared gradients (AdaGrad).
+    prior : float, default=100.0
+        How many rows the belief that a weight is 0 is worth. A weight moves the less, the more rows it has learned from.
     interactions : {"all", "context-action"}, default="all"
         Which products of two features are features: of context and action, or also of two of the same.
     id_effects : bool, default=True
         Whether an action's id has weights of its own, alone and with each feature of the context, beside those of its
         features. A new id starts from its features alone.
     id_prior : float, default=100.0
-        How slowly the weights of an id move at first: the sum of squared gradients that they begin with.
+        The same of an id's own weight; those of the id with features of the context have ten times as much.
     importance : {"inverse_propensity", "none"}, default="inverse_propensity"
         Weight of a row: 1 / (propensity * number of eligible actions), so that rare actions count as much as frequent
         ones; or 1.
@@ -65,7 +65,7 @@ class OnlineActionRegression(RewardPredictor, HashedActionPolicy):
     def __init__(
         self,
         *,
-        learning_rate: float = 0.3,
+        prior: float = 100.0,
         interactions: Interactions = "all",
         id_effects: bool = True,
         id_prior: float = 100.0,
@@ -73,7 +73,7 @@ class OnlineActionRegression(RewardPredictor, HashedActionPolicy):
         n_bits: int = 18,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        self.learning_rate = learning_rate
+        self.prior = prior
         self.interactions = interactions
         self.id_effects = id_effects
         self.id_prior = id_prior

@@ -157,7 +157,7 @@ def _write_online(policy: OnlineActionRegression | OnlineActionOffsetTree) -> tu
     if not hasattr(policy, "weights_"):
         raise ParameterError("the policy must have learned before it is saved: call fit, partial_fit or learn first.")
     settings = {
-        "learning_rate": float(policy.learning_rate),
+        "prior": float(policy.prior),
         "interactions": policy.interactions,
         "id_effects": bool(policy.id_effects),
         "id_prior": float(policy.id_prior),
@@ -177,7 +177,7 @@ def _read_online(part: Part) -> OnlineActionRegression:
 
     importance: Any = part.choice("importance", ("inverse_propensity", "none"))
     policy = OnlineActionRegression(importance=importance, **_hashing_settings(part))
-    _read_weights(policy, part, 4)
+    _read_weights(policy, part)
     return policy
 
 
@@ -188,7 +188,7 @@ def _read_online_tree(part: Part) -> OnlineActionOffsetTree:
     heights: Any = part.choice("heights", ("shared", "separate"))
     seed = part.integer("seed", 0, (1 << 32) - 1)
     policy = OnlineActionOffsetTree(heights=heights, offset=offset, seed=seed, **_hashing_settings(part))
-    _read_weights(policy, part, 8)
+    _read_weights(policy, part)
     policy.n_reached_ = part.array("reached", np.int64, 32)
     must_hold(policy.n_reached_ >= 0, f"{part.where}.reached.npy", "counts of at least 0")
     return policy
@@ -196,7 +196,7 @@ def _read_online_tree(part: Part) -> OnlineActionOffsetTree:
 
 def _hashing_settings(part: Part) -> dict[str, Any]:
     return {
-        "learning_rate": part.number("learning_rate", 0.0, LARGE),
+        "prior": part.number("prior", 0.0, LARGE),
         "interactions": part.choice("interactions", ("all", "context-action")),
         "id_effects": part.truth("id_effects"),
         "id_prior": part.number("id_prior", 0.0, LARGE),
@@ -205,13 +205,13 @@ def _hashing_settings(part: Part) -> dict[str, Any]:
     }
 
 
-def _read_weights(policy: Any, part: Part, n_totals: int) -> None:
+def _read_weights(policy: Any, part: Part) -> None:
     n_places = 1 << policy.n_bits
     policy.weights_ = part.finite("weights", np.float32, 2, n_places)
-    policy.scales_ = part.finite("scales", np.float32, n_places)
-    policy.totals_ = part.finite("totals", np.float64, n_totals)
-    must_hold(policy.weights_[1] >= 0, f"{part.where}.weights.npy", "sums of squares in its second row")
-    must_hold(policy.scales_ >= 0, f"{part.where}.scales.npy", "sizes of at least 0")
+    policy.scales_ = part.finite("scales", np.float32, 2, n_places)
+    policy.totals_ = part.finite("totals", np.float64, 4)
+    must_hold(policy.weights_[1] >= 0, f"{part.where}.weights.npy", "precisions of at least 0 in its second row")
+    must_hold(policy.scales_ >= 0, f"{part.where}.scales.npy", "sizes and counts of at least 0")
 
 
 def _write_popular(policy: PopularAction) -> tuple[dict[str, Any], Arrays]:
