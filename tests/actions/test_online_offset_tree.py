@@ -158,7 +158,7 @@ def test_a_policy_from_a_file_decides_and_learns_as_the_one_saved(
         ({"offset": 2.0}, "offset must be"),
         ({"offset": "median"}, "offset must be"),
         ({"seed": -1}, "seed must be"),
-        ({"learning_rate": 0}, "learning_rate must be"),
+        ({"prior": 0}, "prior must be"),
         ({"n_bits": 99}, "n_bits must be"),
     ],
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from offsettree import ActionSets, OnlineActionRegression, simulate_catalogue
+from offsettree import ActionSets, LoggedData, OnlineActionOffsetTree, OnlineActionRegression, simulate_catalogue
 from offsettree.exceptions import (
     ActionError,
     FeatureError,
@@ -20,6 +21,7 @@ from offsettree.exceptions import (
     PropensityError,
     RewardError,
 )
+from offsettree.logs import SimulatedCatalogue
 
 CATALOGUE = simulate_catalogue(6000, 60, 6, random_state=0)
 TRAIN, TEST = CATALOGUE.split_days(8)
@@ -146,6 +148,48 @@ def test_a_new_id_starts_from_its_features_and_an_old_one_keeps_what_it_has_earn
     assert policy.predict_rewards(X[:1], lucky)[0] < 0.6
 
 
+def far_from_zero(catalogue: SimulatedCatalogue) -> SimulatedCatalogue:
+    """Measure all features on other scales: ages and prices are not centred."""
+    log, sets = catalogue.log, catalogue.sets
+    items: Any = sets.items
+    moved = ActionSets(sets.ids, sets.starts, items=100 * items + 400, item_ids=sets.item_ids)
+    return replace(
+        catalogue, log=LoggedData(log.X + 5, log.action, log.reward, log.propensity, action_sets=moved)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [OnlineActionRegression, OnlineActionOffsetTree])
+def test_where_zero_is_on_the_scale_of_a_feature_does_not_matter(make: Any) -> None:
+    plain = make().fit(**TRAIN.log.arrays())
+    moved, test = make().fit(**far_from_zero(TRAIN).log.arrays()), far_from_zero(TEST)
+    value = TEST.value(plain.predict(TEST.log.X, TEST.sets))
+    assert abs(test.value(moved.predict(test.log.X, test.sets)) - value) < 0.01
+
+
+def test_whether_a_feature_is_there_tells_something_too() -> None:
+    """A coupon of 5 or 6, on every other action: what counts is that there is one."""
+    random = np.random.default_rng(0)
+    policy = OnlineActionRegression(prior=1.0, id_effects=False)
+    for _ in range(400):
+        actions: list[dict[str, Any]] = [{"price": random.random() + 5}, {"price": random.random() + 5}]
+        actions[random.integers(2)]["coupon"] = 5 + random.integers(2)
+        taken = int(random.integers(2))
+        policy.learn({}, actions, taken, float("coupon" in actions[taken]), 0.5)
+    for coupon in (5, 6):
+        with_coupon, without = policy.rewards({}, [{"price": 5.5, "coupon": coupon}, {"price": 5.5}])
+        assert with_coupon > 0.8
+        assert without < 0.2
+
+
+def test_a_weight_moves_by_its_share_of_what_is_not_known() -> None:
+    """No features but what is always there: after n rows, the belief of 4 rows and these say how far it moves."""
+    policy = OnlineActionRegression(prior=4.0, id_effects=False, interactions="context-action")
+    for reward in (0.0, 1.0):  # less the mean so far: 0, and 0.5
+        policy.learn({}, [{}], 0, reward, 1.0)
+    assert policy.rewards({}, [{}])[0] == pytest.approx(0.5 + 0.5 / (4 + 2))
+    assert policy.weights_[1].max() == pytest.approx(2.0)  # rows, beside the prior
+
+
 def test_rows_of_rare_actions_count_as_much_as_others() -> None:
     """The logging policy takes the first action nearly always where x is positive; the model cannot tell x apart."""
     catalogue = simulate_catalogue(8000, 30, 5, exploration=0.2, random_state=3)
@@ -170,7 +214,7 @@ def test_copies_and_pickles_decide_the_same(fitted: OnlineActionRegression) -> N
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"learning_rate": 0}, "learning_rate must be"),
+        ({"prior": 0}, "prior must be"),
         ({"id_prior": -1}, "id_prior must be"),
         ({"interactions": "some"}, "interactions must be"),
         ({"importance": None}, "importance must be"),

@@ -14,7 +14,7 @@ from offsettree.actions._hashing import Hashed, hash_ids, hash_table
 from offsettree.actions._kernels_bilinear import HashedModel, PairFeatures
 from offsettree.actions._one_decision import OneDecision, one_row_of
 from offsettree.actions.base import BaseActionPolicy
-from offsettree.actions.policy import ActionLog, check_choice, judge_log
+from offsettree.actions.policy import PRIORS, ActionLog, check_choice, judge_log
 from offsettree.exceptions import ParameterError, PropensityError, RewardError
 from offsettree.logs import ActionSets
 
@@ -107,8 +107,8 @@ class HashedActionPolicy(BaseActionPolicy):
     def _settings(self) -> tuple[Any, ...]:
         for name in ("prior", "id_prior"):
             value = getattr(self, name)
-            if not is_number(value) or not 0 < value < np.inf:
-                raise ParameterError(f"{name} must be a number above 0; got {value!r}.")
+            if not is_number(value) or not PRIORS[0] <= value <= PRIORS[1]:
+                raise ParameterError(f"{name} must be a number from {PRIORS[0]:g} to {PRIORS[1]:g}; got {value!r}.")
         is_quadratic = check_choice("interactions", self.interactions, ("all", "context-action")) == "all"
         return float(self.prior), is_quadratic, float(self.id_prior)
 
@@ -117,8 +117,8 @@ class HashedActionPolicy(BaseActionPolicy):
             raise ParameterError(f"n_bits must be a whole number from 1 to {MOST_BITS}; got {self.n_bits!r}.")
         n_places = 1 << self.n_bits
         self.weights_ = np.zeros((2, n_places), dtype=np.float32)
-        self.scales_ = np.zeros((2, n_places), dtype=np.float32)
-        self.totals_ = np.zeros(4)
+        self.scales_ = np.zeros((3, n_places), dtype=np.float32)
+        self.totals_ = np.zeros(6)
 
 
 def most(*hashed: Hashed) -> int:

@@ -1,8 +1,8 @@
 """Kernels of a linear regression on features of a row, of an action, and on products of two of them.
 
 A constant is one of the features of each, so that products of a row's and an action's features include both as they
-are. The weight of a product is at a place given by the hash of its two keys; beside it is the sum of its squared
-gradients, from which AdaGrad takes its learning rate.
+are. The weight of a product is at a place given by the hash of its two keys; beside it is its precision, the inverse of
+the weight's variance, less that before any row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from offsettree._jit import kernel, part
 # Odd numbers, one per kind of product: of two features of the row, of row and action, of two features of the action.
 ROW_ROW, ROW_ACTION, ACTION_ACTION = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 OF_ROWS, OF_ACTIONS = 0x27D4EB2F165667C5, 0x85EBCA77C2B2AE63  # for the scales of features
-N_ROWS, REWARDS, WEIGHT = 0, 1, 2  # of the totals
+ROWS_READ, ACTIONS_READ, N_ROWS, REWARDS, WEIGHT = 0, 1, 2, 3, 4  # of the totals
+MEAN, SPREAD, SEEN = 0, 1, 2  # of the scales
+MOST_SEEN = 1 << 24  # more cannot be counted in single precision
 SHIFT = 24
 SLOPES = 10.0  # priors of an id's products with the context, in those of the id itself
 REMEMBERED = 1e6  # rows; after so many, the oldest are forgotten
@@ -26,10 +28,10 @@ REMEMBERED = 1e6  # rows; after so many, the oldest are forgotten
 class HashedModel(NamedTuple):
     """What is learned, and the settings."""
 
-    weights: Any  # in two rows: the weights, and their sums of squared gradients
-    scales: Any
+    weights: Any  # in two rows: the weights, and their precisions
+    scales: Any  # in three rows: mean, standard deviation and number of each feature's values
     totals: Any
-    settings: Any  # learning rate, whether all products of two features count, prior of ids
+    settings: Any  # prior of features, whether all products of two features count, prior of ids
 
 
 class PairFeatures(NamedTuple):
@@ -81,26 +83,39 @@ def mask_of(model: Any) -> Any:
 
 
 @part
-def _note_size(scales: Any, at: Any, value: Any) -> None:
-    """Add a value to the root mean square of a feature where it is not 0."""
-    seen, size = min(scales[1, at] + 1, np.float64(REMEMBERED)), np.float64(scales[0, at])
-    scales[0, at] = math.sqrt(size * size + (value * value - size * size) / seen)
-    scales[1, at] = seen
+def _note(scales: Any, at: Any, value: Any) -> None:
+    """Add a value to the mean and the variance of a feature where it is not 0 (Welford's way)."""
+    seen, mean = min(scales[SEEN, at] + 1, np.float64(MOST_SEEN)), np.float64(scales[MEAN, at])
+    now = mean + (value - mean) / seen
+    variance = np.float64(scales[SPREAD, at]) ** 2
+    scales[SPREAD, at] = math.sqrt(variance + ((value - mean) * (value - now) - variance) / seen)
+    scales[MEAN, at], scales[SEEN, at] = now, seen
 
 
 @part
-def _read(hashed: Any, row: Any, model: Any, kind: Any, learns: Any, into: Any, n: Any) -> Any:
-    """Append the features of a row, divided by their root mean squares so far, which are noted if `learns`."""
+def _scaled(scales: Any, at: Any, value: Any, n_read: Any) -> Any:
+    """Return a value in standard deviations from the mean if its feature was never absent or 0, else in its size."""
+    mean, spread = np.float64(scales[MEAN, at]), np.float64(scales[SPREAD, at])
+    size = math.sqrt(mean * mean + spread * spread)
+    if size == 0:
+        return math.copysign(1.0, value)
+    if spread > 0 and scales[SEEN, at] >= min(n_read, np.float64(MOST_SEEN)):
+        return (value - mean) / spread
+    return value / size
+
+
+@part
+def _read(hashed: Any, row: Any, model: Any, kind: Any, learns: Any, n_read: Any, into: Any, n: Any) -> Any:
+    """Append the features of a row, scaled by what is known of them so far; note them as well if `learns`."""
     all_keys, all_values, starts = hashed
     scales, mask = model.scales, mask_of(model)
     for entry in range(starts[row], starts[row + 1]):
-        value = all_values[entry]
+        value = np.float64(all_values[entry])
         if value != 0:
             at = _base(all_keys[entry], kind) & mask
             if learns:
-                _note_size(scales, at, np.float64(value))
-            size = scales[0, at] if scales[1, at] > 0 else abs(value)
-            into.keys[n], into.values[n] = all_keys[entry], value / size
+                _note(scales, at, value)
+            into.keys[n], into.values[n] = all_keys[entry], np.float32(_scaled(scales, at, value, n_read))
             n += 1
     return n
 
@@ -108,14 +123,19 @@ def _read(hashed: Any, row: Any, model: Any, kind: Any, learns: Any, into: Any, 
 @part
 def read_context(data: Any, row: Any, model: Any, learns: Any, into: Any) -> Any:
     """Write the features of a row, a constant first; return how many there are."""
-    return _read(data.x, row, model, OF_ROWS, learns, into, _constant(into))
+    if learns:
+        model.totals[ROWS_READ] += 1
+    return _read(data.x, row, model, OF_ROWS, learns, model.totals[ROWS_READ], into, _constant(into))
 
 
 @part
 def read_action(data: Any, pair: Any, model: Any, learns: Any, into: Any) -> Any:
     """Write the features of an action, a constant first; return how many there are."""
-    n = _read(data.items, data.item[pair], model, OF_ACTIONS, learns, into, _constant(into))
-    return _read(data.pairs, pair, model, OF_ACTIONS, learns, into, n)
+    if learns:
+        model.totals[ACTIONS_READ] += 1
+    n_read = model.totals[ACTIONS_READ]
+    n = _read(data.items, data.item[pair], model, OF_ACTIONS, learns, n_read, into, _constant(into))
+    return _read(data.pairs, pair, model, OF_ACTIONS, learns, n_read, into, n)
 
 
 @part
@@ -274,10 +294,11 @@ def learn_products(
         margin += weights[0, places[k]] * products[k]
         directions[k] = products[k] / (weights[1, places[k]] + before)
         spread += directions[k] * products[k]
-    # The variances of a reward, as the unit, and of its prediction.
-    total = np.float32(1 / weight) + spread
+    # The variances of a reward, which is 1 for a row that counts once, and of its prediction.
+    noise = np.float32(1 / weight)
+    total = noise + spread
     step = np.float32((target - np.float64(margin)) / total)
     for k in range(n):
         weights[0, places[k]] += step * directions[k]
-        told = products[k] * products[k] / (total - directions[k] * products[k])
+        told = products[k] * products[k] / max(total - directions[k] * products[k], noise)
         weights[1, places[k]] = min(weights[1, places[k]] + told, np.float32(REMEMBERED))

@@ -31,7 +31,7 @@ from offsettree.actions._kernels_bilinear import (
 
 PER_HEIGHT = 0x9E3779B97F4A7C15  # moves the places of one height away from those of the others
 MOST_TIMES = 1000.0  # a contest counts at most as so many
-N_LOGGED, LOGGED, N_CONTESTS, CONTESTS = 0, 1, 2, 3  # of the totals: rewards of all rows, and weights of all contests
+N_LOGGED, LOGGED, N_CONTESTS, CONTESTS = 2, 3, 4, 5  # of the totals: rewards of all rows, and weights of all contests
 
 
 class Order(NamedTuple):

@@ -35,7 +35,7 @@ class OnlineActionOffsetTree(HashedActionPolicy):
     Parameters
     ----------
     prior : float, default=1000.0
-        How many rows the belief that a weight is 0 is worth. A weight moves the less, the more rows it has learned from.
+        How many rows the belief that a weight is 0 is worth. A weight moves less with every row that it learns from.
     interactions : {"all", "context-action"}, default="all"
         Which products of two features are features: of context and action, or also of two of the action.
     heights : {"shared", "separate"}, default="shared"

@@ -15,6 +15,7 @@ from offsettree.exceptions import FeatureError, LogError, ParameterError
 from offsettree.logs import ActionSets
 
 __all__ = [
+    "PRIORS",
     "ActionLog",
     "ActionPolicy",
     "RewardPredictor",
@@ -23,6 +24,8 @@ __all__ = [
     "check_sets",
     "judge_log",
 ]
+
+PRIORS = (1e-6, 1e12)  # what beliefs before any row may be worth, in rows
 
 
 class ActionPolicy(ABC):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import offsettree
 from offsettree.actions import SavedActionPolicy, describe_core, read_core
+from offsettree.actions.policy import PRIORS
 from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.models.part import Part, must_hold, refusing
 from offsettree.policy_file._archive import Archive, read_archive, write_archive
@@ -196,10 +197,10 @@ def _read_online_tree(part: Part) -> OnlineActionOffsetTree:
 
 def _hashing_settings(part: Part) -> dict[str, Any]:
     return {
-        "prior": part.number("prior", 0.0, LARGE),
+        "prior": part.number("prior", *PRIORS),
         "interactions": part.choice("interactions", ("all", "context-action")),
         "id_effects": part.truth("id_effects"),
-        "id_prior": part.number("id_prior", 0.0, LARGE),
+        "id_prior": part.number("id_prior", *PRIORS),
         "n_bits": part.integer("n_bits", 1, 30),
         "reward_range": _range_in(part),
     }
@@ -208,10 +209,10 @@ def _hashing_settings(part: Part) -> dict[str, Any]:
 def _read_weights(policy: Any, part: Part) -> None:
     n_places = 1 << policy.n_bits
     policy.weights_ = part.finite("weights", np.float32, 2, n_places)
-    policy.scales_ = part.finite("scales", np.float32, 2, n_places)
-    policy.totals_ = part.finite("totals", np.float64, 4)
+    policy.scales_ = part.finite("scales", np.float32, 3, n_places)
+    policy.totals_ = part.finite("totals", np.float64, 6)
     must_hold(policy.weights_[1] >= 0, f"{part.where}.weights.npy", "precisions of at least 0 in its second row")
-    must_hold(policy.scales_ >= 0, f"{part.where}.scales.npy", "sizes and counts of at least 0")
+    must_hold(policy.scales_[1:] >= 0, f"{part.where}.scales.npy", "spreads and counts of at least 0 in its last rows")
 
 
 def _write_popular(policy: PopularAction) -> tuple[dict[str, Any], Arrays]:
