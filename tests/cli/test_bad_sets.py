@@ -213,3 +213,23 @@ def test_an_infinite_feature_is_not_taken_for_a_log_without_features(
     capsys.readouterr()
     assert main(["inspect", str(tmp_path / "log.ndjson")]) == 2
     assert "'f0' of row 3 of" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [("eligible", "row 3 of .* must list the eligible"), ("action", "row 3 of .*, which is not among")],
+)
+def test_a_wrong_row_does_not_hide_the_column_that_lists_the_sets(
+    column: str, says: str, tmp_path: Path, capsys: Any
+) -> None:
+    """Nobody names the column: with one row in error it is recognised all the same, and all items are not eligible."""
+    path = tmp_path / "shop.csv"
+    assert main(["simulate", "catalogue", "--rows", "60", "--items", "12", "--eligible", "3", "-o", str(path)]) == 0
+    table = pd.read_csv(path)
+    left_out = sorted(set(table["action"]) - set(map(int, table.loc[2, "eligible"].split("|"))))
+    table.loc[2, column] = "" if column == "eligible" else left_out[0]
+    table.to_csv(path, index=False)
+    capsys.readouterr()
+    learn = ["learn", str(path), "--actions", str(tmp_path / "shop-items.csv"), "-o", str(tmp_path / "p.ot")]
+    assert main([*learn, "--learner", "online-action-regression"]) == 2
+    assert re.search(says, " ".join(capsys.readouterr().err.split()))

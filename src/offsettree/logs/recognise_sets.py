@@ -15,6 +15,7 @@ __all__ = ["RecognisedSets", "recognise_action_sets"]
 
 HEAD_ROWS = 200
 NAMES = ("eligible", "eligible_actions", "action_set", "actions", "candidates", "items", "choices", "available")
+MOST_NAMED, MOST_OTHERS = 0.5, 0.9  # shares of rows that list their own action, in a column called so and in others
 VW_LABEL = re.compile(r"\s*\d+:[^\s|]+")
 
 
@@ -117,8 +118,6 @@ def _of_decisions(reader: Any, *, must: bool) -> RecognisedSets | None:
 def _of_table(reader: Any, action: str | None, item_id: str, eligible: str | None) -> RecognisedSets | None:
     import pyarrow as pa
 
-    from offsettree.logs._set_tables import ids_in
-
     head = reader.head(HEAD_ROWS)
     names = head.column_names
     try:
@@ -137,20 +136,31 @@ def _of_table(reader: Any, action: str | None, item_id: str, eligible: str | Non
         if name == taken or not (is_list or pa.types.is_string(column.type) or name == eligible):
             continue
         values = column.to_pylist()
-        may_list = name.lower() in NAMES or all(_is_json_list(value) for value in values)
+        may_list = name.lower() in NAMES or all(value is None or _is_json_list(value) for value in values)
         if not is_list and eligible is None and not may_list:
             continue  # words between separators are a list only if the column is called so
-        try:
-            rows = [ids_in(value, item_id, kind, name) for value in values]
-        except LogError:
-            if eligible is not None:
-                raise
-            continue
-        if eligible is not None or all(own in map(str, ids) for own, (ids, _) in zip(chosen, rows, strict=True)):
-            has_features = any(map(any, (features for _, features in rows)))
-            found.append(RecognisedSets(name, has_features, len({frozenset(map(str, ids)) for ids, _ in rows}) > 1))
+        rows = [_listed(value, item_id, kind, name, must=eligible is not None) for value in values]
+        own = [row for row, label in zip(rows, chosen, strict=True) if row and label in map(str, row[0])]
+        # Where nearly all rows list their action, the others are in error, and whoever reads them says so.
+        least = 0.0 if eligible is not None else MOST_NAMED if name.lower() in NAMES else MOST_OTHERS
+        if len(own) >= least * len(rows) and (own or eligible is not None):
+            known = [row for row in rows if row]
+            has_features = any(map(any, (features for _, features in known)))
+            found.append(RecognisedSets(name, has_features, len({frozenset(map(str, ids)) for ids, _ in known}) > 1))
     found.sort(key=lambda each: (str(each.eligible).lower() not in NAMES, not each.has_features))
     return found[0] if found else None
+
+
+def _listed(value: Any, item_id: str, kind: str, name: str, *, must: bool) -> Any:
+    """Return ids and features in a cell; None where it has no list, and `must` does not raise that."""
+    from offsettree.logs._set_tables import ids_in
+
+    try:
+        return ids_in(value, item_id, kind, name)
+    except LogError:
+        if must:
+            raise
+        return None
 
 
 def _is_json_list(value: Any) -> bool:
