@@ -25,7 +25,7 @@ from offsettree.service.records import (
 
 FIELDS = Decision.__struct_fields__
 SEQ = FIELDS.index("seq")
-INSERTED = tuple(name for name in FIELDS if name != "seq")
+INSERTED = FIELDS[:SEQ]  # what follows is known when a row matures
 REWARD_FIELDS = ("loop", "event_id", "time", "value", "metrics", "reward_id", "status")
 PIECES = (64, 16, 4, 1)  # rows per statement: few texts, which stay prepared
 DELETED_AT_ONCE = 500
@@ -47,6 +47,8 @@ class Changes:
         What locks rows that are read, and rows that are about to be changed.
     goes_on : bool, default=False
         Whether a transaction goes on after a statement that failed, as if there had been none.
+    counted : bool, default=False
+        Whether the database itself adds decisions to the totals.
     """
 
     def __init__(
@@ -58,12 +60,25 @@ class Changes:
         share: str = "",
         change: str = "",
         goes_on: bool = False,
+        counted: bool = False,
     ) -> None:
         self._run = run
         self._taken = taken
         self._writer = writer
         self._share, self._change = share, change
         self._goes_on = goes_on
+        self._counted = counted
+
+    def add_alone(self, changes: Sequence[Any]) -> list[list[Decision]] | None:
+        """Add new decisions, and nothing else, by one statement that is a transaction by itself.
+
+        Every statement hands over Python's lock, and may have to wait for it afterwards. None: it takes more than one
+        statement, and nothing was done.
+        """
+        if any(type(change) is not AddDecisions or "#" in change.rows[0].event_id for change in changes):
+            return None
+        rows = [row for call in changes for row in call.rows]
+        return [call.rows for call in changes] if 0 < len(rows) <= PIECES[0] and self._insert_once(rows) else None
 
     def make(self, changes: Sequence[Any]) -> list[Any]:
         """Make all changes; decisions first, then rewards, as a reward may only come after its decision."""
@@ -97,22 +112,19 @@ class Changes:
                 if _event(call) in slotted:
                     events[_event(call)] = call.rows
             answers.append(first or call.rows)
-        self._insert("decisions", INSERTED, [_without_seq(row) for row in new])
+        self._insert("decisions", INSERTED, [_inserted(row) for row in new])
         self._count_decisions(new)
         return answers
 
     def _insert_new(self, rows: list[Decision]) -> bool:
         """Insert rows if all their events are new, which is the rule; else leave everything as it was."""
-        values = list(map(_without_seq, rows))
-        if self._goes_on and len(rows) <= PIECES[0]:  # one statement, which is made as a whole or not at all
-            try:
-                self._run(_insertion("decisions", INSERTED, len(rows)), list(chain.from_iterable(values)))
-            except self._taken:
+        if self._goes_on and len(rows) <= PIECES[0]:
+            if not self._insert_once(rows):
                 return False
         else:
             self._run("SAVEPOINT added")
             try:
-                self._insert("decisions", INSERTED, values)
+                self._insert("decisions", INSERTED, list(map(_inserted, rows)))
             except self._taken:
                 self._run("ROLLBACK TO added")
                 self._run("RELEASE added")
@@ -121,7 +133,17 @@ class Changes:
         self._count_decisions(rows)
         return True
 
+    def _insert_once(self, rows: list[Decision]) -> bool:
+        """Insert rows by one statement, which is made as a whole or not at all."""
+        try:
+            self._run(_insertion("decisions", INSERTED, len(rows)), list(chain.from_iterable(map(_inserted, rows))))
+        except self._taken:
+            return False
+        return True
+
     def _count_decisions(self, rows: Sequence[Decision]) -> None:
+        if self._counted:
+            return
         for loop in {row.loop for row in rows}:
             mine = [row.count for row in rows if row.loop == loop]
             self._run(
@@ -353,9 +375,8 @@ def _is_late(decision: Decision, time: float) -> bool:
     return decision.matured is not None or (decision.due is not None and time > decision.due)
 
 
-def _without_seq(row: Decision) -> tuple[Any, ...]:
-    values = msgspec.structs.astuple(row)
-    return values[:SEQ] + values[SEQ + 1 :]
+def _inserted(row: Decision) -> tuple[Any, ...]:
+    return msgspec.structs.astuple(row)[:SEQ]
 
 
 def _pieces(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:

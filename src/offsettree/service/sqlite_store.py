@@ -23,6 +23,12 @@ __all__ = ["SqliteStore"]
 # Pages in the write-ahead log before they are moved to the database. The default, 1,000, would stop the only writer
 # several times a second under load; a larger log only takes longer to read at a start.
 CHECKPOINT_PAGES = 8000
+# Counts decisions in the statement that inserts them, which then is a transaction by itself.
+COUNTED = """
+CREATE TRIGGER IF NOT EXISTS decisions_counted AFTER INSERT ON decisions BEGIN
+  UPDATE totals SET decisions=decisions+1, count=max(count, new.count) WHERE loop=new.loop AND writer=0;
+END;
+"""
 
 
 class SqliteStore(SqlReads):
@@ -51,15 +57,18 @@ class SqliteStore(SqlReads):
             )
             for setting in ("journal_mode=WAL", "synchronous=FULL", f"wal_autocheckpoint={CHECKPOINT_PAGES}"):
                 self._writer.execute(f"PRAGMA {setting}").fetchall()
-            self._writer.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+            self._writer.executescript(f"BEGIN IMMEDIATE; {SCHEMA} {COUNTED} COMMIT;")
         except sqlite3.Error as error:
             self._release()
             raise StoreError(f"{self.path} cannot be opened as a database of decisions: {error}.") from error
-        self._changes = Changes(self._writer.execute, sqlite3.IntegrityError, goes_on=True)
+        self._changes = Changes(self._writer.execute, sqlite3.IntegrityError, goes_on=True, counted=True)
 
     def apply(self, changes: Sequence[Any]) -> list[Any]:
         """Make changes in one transaction, on the disk when this returns."""
         try:
+            added = self._changes.add_alone(changes)
+            if added is not None:
+                return added
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 answers = self._changes.make(changes)
