@@ -60,11 +60,14 @@ def learn_row(
     shift: Any,
     hashes: Any,
     x: Any,
+    shared: Any,
     features: Any,
     values: Any,
     target: Any,
 ) -> Any:
     """Move the prediction of one row's action towards its target: a Kalman filter of independent weights.
+
+    The action's features are `shared`, of value 1, then its own ones.
 
     Each weight moves by its variance, which falls with every row that it was part of; `squares` are the inverses of the
     variances, less the prior's. A step as a whole never goes beyond the target.
@@ -77,14 +80,15 @@ def learn_row(
     for i in range(n_x):
         scaled[i] = _scaled(hashes, x, scales, shift, i)
         mixed[i] = hashes[i] * np.uint64(MIX_CONTEXT)
-    n = n_x * features.shape[0]
+    n = n_x * (features.shape[0] + 1)
     places, inputs, variances = np.empty(n, np.int64), np.empty(n, np.float32), np.empty(n, np.float32)
     predicted, k = np.float32(0), 0
-    for entry in range(features.shape[0]):
-        of_action = features[entry] * np.uint64(MIX_ACTION)
+    for entry in range(-1, features.shape[0]):
+        feature, value = (shared, np.float32(1)) if entry < 0 else (features[entry], values[entry])
+        of_action = feature * np.uint64(MIX_ACTION)
         for i in range(n_x):
             places[k] = _place(mixed[i], of_action, shift)
-            inputs[k] = values[entry] * scaled[i]
+            inputs[k] = value * scaled[i]
             predicted += weights[places[k]] * inputs[k]
             k += 1
     error = np.float32(target) - predicted

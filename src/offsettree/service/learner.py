@@ -18,8 +18,7 @@ from offsettree.service.features import Hashed
 
 __all__ = ["HashedLearner", "Joined", "Learner", "joined"]
 
-SHARED = np.array([0x5851F42D4C957F2D], dtype=np.uint64)  # the part of a reward that every action shares
-ONE = np.ones(1, dtype=np.float32)
+SHARED = np.uint64(0x5851F42D4C957F2D)  # the part of a reward that every action shares
 
 
 class Joined(NamedTuple):
@@ -101,11 +100,9 @@ class HashedLearner:
 
     def learn(self, context: Hashed, action: Hashed, reward: float, probability: float) -> None:
         """Move the prediction of the row's action towards its reward; the probability is not needed for that."""
-        features = np.concatenate([SHARED, action[0]])
-        values = np.concatenate([ONE, action[1]])
         mean = self._total / self.n_rows if self.n_rows else 0.5
         tables = (self._weights, self._squares, self._scales)
-        learn_row(*tables, self._shift, *context, features, values, reward - mean)
+        learn_row(*tables, self._shift, *context, SHARED, *action, reward - mean)
         self.n_rows += 1
         self._total += reward
 
@@ -113,9 +110,10 @@ class HashedLearner:
     def warm_up(cls) -> None:
         """Compile the kernels: not while somebody waits for a decision."""
         learner = cls(8)
-        for action in ((SHARED, ONE), (np.repeat(SHARED, 2), np.repeat(ONE, 2))):
-            learner.learn((SHARED, ONE), action, 1.0, 1.0)
-            learner.scores((SHARED, ONE), [action, action])
+        for length in (1, 2):
+            features = np.repeat(SHARED, length), np.ones(length, np.float32)
+            learner.learn(features, features, 1.0, 1.0)
+            learner.scores(features, [features, features])
 
     def state(self) -> bytes:
         """Return the weights that are not 0, and the counts."""

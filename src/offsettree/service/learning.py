@@ -209,16 +209,15 @@ class Learning(Versions):
             self.values.add(rows, now)
             if self.candidate is not None:
                 self.candidate.add(rows, self._constants(), self.asker.ask)
-        for row in rows:
-            try:
-                self._learn(row)
-            except Exception as error:
-                self._leave_out(row.decision, error)
+            for row in rows:
+                try:
+                    self._learn(row)
+                except Exception as error:
+                    self._leave_out(row.decision, error)
         self.last = decisions[-1].matured or self.last
 
     def _learn(self, row: MaturedRow) -> None:
-        with self.lock:
-            self.health.add([row])
+        self.health.add([row])
         if self.settings.mode in LEARNS_FROM and not row.is_fault:
             action = hashed_action(row.action)
             self.learner.learn(hashed_context(row.context), action, row.share, row.decision.probability)

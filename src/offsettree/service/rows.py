@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,13 +32,29 @@ _EXPLORATION = msgspec.json.Decoder(Exploration)
 
 
 @lru_cache(maxsize=256)
-def _known_actions(text: str) -> list[Action]:
-    return decode_actions(text)
+def _exploration(text: str) -> Exploration:
+    """Read by what a vector was made: mostly as in the row before; nobody changes it."""
+    return _EXPLORATION.decode(text)
 
 
-def _actions(text: str) -> list[Action]:
+class _Eligible(NamedTuple):
+    """Actions, and where each id is among them."""
+
+    actions: list[Action]
+    places: dict[str, int]
+
+
+def _read(text: str) -> _Eligible:
+    actions = decode_actions(text)
+    return _Eligible(actions, {action.id: place for place, action in enumerate(actions)})
+
+
+_known = lru_cache(maxsize=256)(_read)
+
+
+def _eligible(text: str) -> _Eligible:
     """Read actions, which are mostly those of the row before; nobody changes them."""
-    return _known_actions(text) if len(text) <= LONGEST_KEPT else decode_actions(text)
+    return _known(text) if len(text) <= LONGEST_KEPT else _read(text)
 
 
 class MaturedRow:
@@ -56,9 +72,9 @@ class MaturedRow:
         low, high = reward_range
         self.decision = decision
         self.context: dict[str, Any] = decode_context(decision.context)
-        self.actions = _actions(decision.actions)
+        self.actions, self._places = _eligible(decision.actions)
         self.probabilities = _PROBABILITIES.decode(decision.probabilities)
-        self.exploration = _EXPLORATION.decode(decision.exploration)
+        self.exploration = _exploration(decision.exploration)
         self.position = decision.position
         self.greedy = decision.greedy
         self.share = min(max(((decision.reward or 0.0) - low) / (high - low), 0.0), 1.0)
@@ -107,7 +123,7 @@ class MaturedRow:
 
     def position_of(self, action_id: str) -> int:
         """Return where an action is among the eligible ones; -1 if it is not."""
-        return next((i for i, action in enumerate(self.actions) if action.id == action_id), -1)
+        return self._places.get(action_id, -1)
 
     def taken_by_constant(self, action_id: str) -> int:
         """Return what a constant policy takes: its action, or the first one where that is not eligible."""

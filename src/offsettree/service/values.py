@@ -56,9 +56,7 @@ class Limits(NamedTuple):
     def allow(self, row: MaturedRow) -> Allowed:
         """Return which weights of a row are within the limits, by how its vector was made."""
         most = row.largest_weights()
-        return Allowed(
-            *(each <= limit * (1 + 1e-9) and each < math.inf for each, limit in zip(most, self[:3], strict=True))
-        )
+        return Allowed(_within(most[0], self.greedy), _within(most[1], self.held), _within(most[2], self.any_action))
 
     def wealth(self, other: str) -> Wealth:
         """Return bettors on the gain of a greedy action over another policy."""
@@ -248,6 +246,10 @@ class LoopValues:
         for name in WEALTH:
             if name in kept:  # not all are in a state of an earlier release
                 getattr(self, name).restore(kept[name])
+
+
+def _within(most: float, limit: float) -> bool:
+    return most < math.inf and most <= limit * (1 + 1e-9)
 
 
 def gain(row: MaturedRow, new: int, old: int, usual: float) -> float:
