@@ -1,4 +1,4 @@
-"""Kernels of the online learner: one row each, in a microsecond or two, so that they keep the interpreter's lock."""
+"""Kernels of the online learner: a microsecond or two per row, so that they keep the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -101,3 +101,45 @@ def learn_row(
         weights[places[k]] += np.float32(told * error)
         precision = np.float64(np.float32(PRIOR) + squares[places[k]]) / (1 - min(told * inputs[k], 1 - 1e-9))
         squares[places[k]] = np.float32(max(precision - PRIOR, 0.0) * KEPT)
+
+
+@brief_kernel
+def learn_rows(
+    weights: Any,
+    squares: Any,
+    scales: Any,
+    shift: Any,
+    hashes: Any,
+    x: Any,
+    contexts: Any,
+    shared: Any,
+    features: Any,
+    values: Any,
+    starts: Any,
+    rewards: Any,
+    n_rows: Any,
+    total: Any,
+) -> Any:
+    """Learn from rows one after another; `contexts` and `starts` say where the features of each begin.
+
+    The target is the reward less the mean of all rewards before; that is 0.5 before any. Returns their sum.
+    """
+    for row in range(rewards.shape[0]):
+        mean = total / n_rows if n_rows > 0 else 0.5
+        first, last = contexts[row], contexts[row + 1]
+        begin, end = starts[row], starts[row + 1]
+        learn_row(
+            weights,
+            squares,
+            scales,
+            shift,
+            hashes[first:last],
+            x[first:last],
+            shared,
+            features[begin:end],
+            values[begin:end],
+            rewards[row] - mean,
+        )
+        n_rows += 1
+        total += rewards[row]
+    return total

@@ -11,12 +11,21 @@ from typing import Any, Protocol
 
 from offsettree.facts import Facts, SetFacts
 from offsettree.policy_file import load_any
-from offsettree.service.features import Hashed, hashed
+from offsettree.service.features import Hashed, Listed, hashed, listed
 from offsettree.service.flat import flat, flat_context
 from offsettree.service.learner import HashedLearner, Joined, Learner, joined
 from offsettree.service.requests import Action
 
-__all__ = ["WARM_UP", "Decider", "FileDecider", "OnlineDecider", "hashed_action", "hashed_context", "make_decider"]
+__all__ = [
+    "WARM_UP",
+    "Decider",
+    "FileDecider",
+    "OnlineDecider",
+    "hashed_action",
+    "hashed_context",
+    "listed_context",
+    "make_decider",
+]
 
 
 WARM_UP = 20  # decisions: the first 16 of a process go without compiled code
@@ -47,6 +56,11 @@ def hashed_action(action: Action, deepest: int = 16) -> Hashed:
 def hashed_context(context: dict[str, Any], deepest: int = 16) -> Hashed:
     """Return a context's features, with a constant before them."""
     return hashed(context, deepest, first="bias")
+
+
+def listed_context(context: dict[str, Any]) -> Listed:
+    """Return the same as lists."""
+    return listed(context, first="bias")
 
 
 class OnlineDecider:

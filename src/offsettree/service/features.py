@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FeatureValueError", "check_features", "hashed", "pairs", "token", "walk"]
+__all__ = ["FeatureValueError", "check_features", "hashed", "listed", "pairs", "token", "walk"]
 
 MOST_FEATURES = 5000
 LARGEST = 1e15
 PLAIN = frozenset((str, float, int))
 
 Hashed = tuple[NDArray[np.uint64], NDArray[np.float32]]
+Listed = tuple[list[int], list[float]]
 
 
 class FeatureValueError(ValueError):
@@ -88,6 +89,12 @@ def hashed(value: Any, deepest: int = 16, first: str | None = None) -> Hashed:
     >>> values.tolist(), bool(hashes[2] == token("user.city=Rome"))
     ([1.0, 3.0, 1.0], True)
     """
+    hashes, values = listed(value, deepest, first)
+    return np.array(hashes, dtype=np.uint64), np.array(values, dtype=np.float32)
+
+
+def listed(value: Any, deepest: int = 16, first: str | None = None) -> Listed:
+    """Return the same as lists: those of many rows are made arrays at once."""
     hashes, values = ([token(first)], [1.0]) if first is not None else ([], [])
     for name, each in pairs(value, deepest):
         if type(each) is str:
@@ -105,4 +112,4 @@ def hashed(value: Any, deepest: int = 16, first: str | None = None) -> Hashed:
         values.append(number)
     if len(hashes) > MOST_FEATURES:
         raise FeatureValueError(f"a context or an action must have at most {MOST_FEATURES:,} features")
-    return np.array(hashes, dtype=np.uint64), np.array(values, dtype=np.float32)
+    return hashes, values

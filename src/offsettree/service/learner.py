@@ -7,33 +7,44 @@ place by the same few methods (`Learner`).
 from __future__ import annotations
 
 import io
-from itertools import accumulate
-from typing import NamedTuple, Protocol, Self
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.service._kernels_hashed import learn_row, score_actions
-from offsettree.service.features import Hashed
+from offsettree.service._kernels_hashed import learn_rows, score_actions
+from offsettree.service.features import Hashed, Listed
 
-__all__ = ["HashedLearner", "Joined", "Learner", "joined"]
+__all__ = ["HashedLearner", "Joined", "Learner", "joined", "joined_lists"]
 
 SHARED = np.uint64(0x5851F42D4C957F2D)  # the part of a reward that every action shares
 
 
 class Joined(NamedTuple):
-    """The hashed features of several actions, one after another, and where those of each begin."""
+    """The hashed features of several actions or contexts, one after another, and where those of each begin."""
 
     features: NDArray[np.uint64]
     values: NDArray[np.float32]
     starts: NDArray[np.int64]
 
 
-def joined(actions: list[Hashed]) -> Joined:
+def joined(actions: Sequence[Hashed]) -> Joined:
     """Join the features of actions."""
     features, values = map(np.concatenate, zip(*actions, strict=True))
-    starts = np.fromiter(accumulate((len(each) for each, _ in actions), initial=0), np.int64, len(actions) + 1)
-    return Joined(features, values, starts)
+    return Joined(features, values, _starts(actions))
+
+
+def joined_lists(contexts: Sequence[Listed]) -> Joined:
+    """Join the features of contexts."""
+    hashes, values = zip(*contexts, strict=True)
+    features = np.array(list(chain.from_iterable(hashes)), dtype=np.uint64)
+    return Joined(features, np.array(list(chain.from_iterable(values)), dtype=np.float32), _starts(contexts))
+
+
+def _starts(rows: Sequence[tuple[Any, Any]]) -> NDArray[np.int64]:
+    return np.fromiter(accumulate((len(each) for each, _ in rows), initial=0), np.int64, len(rows) + 1)
 
 
 class Learner(Protocol):
@@ -49,8 +60,8 @@ class Learner(Protocol):
         """Return the predicted reward of each action, as a share of the range, up to a constant."""
         ...
 
-    def learn(self, context: Hashed, action: Hashed, reward: float, probability: float) -> None:
-        """Learn from one row; the reward is a share of the range."""
+    def learn_all(self, contexts: Joined, actions: Joined, rewards: Sequence[float]) -> None:
+        """Learn from rows in their order; the rewards are shares of the range."""
         ...
 
     def state(self) -> bytes:
@@ -100,11 +111,14 @@ class HashedLearner:
 
     def learn(self, context: Hashed, action: Hashed, reward: float, probability: float) -> None:
         """Move the prediction of the row's action towards its reward; the probability is not needed for that."""
-        mean = self._total / self.n_rows if self.n_rows else 0.5
-        tables = (self._weights, self._squares, self._scales)
-        learn_row(*tables, self._shift, *context, SHARED, *action, reward - mean)
-        self.n_rows += 1
-        self._total += reward
+        self.learn_all(joined([context]), joined([action]), [reward])
+
+    def learn_all(self, contexts: Joined, actions: Joined, rewards: Sequence[float]) -> None:
+        """Learn from rows, one after another."""
+        tables, earned = (self._weights, self._squares, self._scales), np.array(rewards, dtype=np.float64)
+        counts = self.n_rows, self._total
+        self._total = float(learn_rows(*tables, self._shift, *contexts, SHARED, *actions, earned, *counts))
+        self.n_rows += len(rewards)
 
     @classmethod
     def warm_up(cls) -> None:

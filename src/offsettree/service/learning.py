@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from offsettree.exceptions import OffsetTreeError
-from offsettree.service.deciders import hashed_action, hashed_context, make_decider
+from offsettree.service.deciders import hashed_action, listed_context, make_decider
+from offsettree.service.learner import joined, joined_lists
 from offsettree.service.records import Decision, Delete, LoopRecord, Settle, SwapRecord
 from offsettree.service.rows import MaturedRow
 from offsettree.service.settings import LoopSettings, seconds
@@ -209,18 +210,21 @@ class Learning(Versions):
             self.values.add(rows, now)
             if self.candidate is not None:
                 self.candidate.add(rows, self._constants(), self.asker.ask)
-            for row in rows:
-                try:
-                    self._learn(row)
-                except Exception as error:
-                    self._leave_out(row.decision, error)
+            self._learn(rows)
         self.last = decisions[-1].matured or self.last
 
-    def _learn(self, row: MaturedRow) -> None:
-        self.health.add([row])
-        if self.settings.mode in LEARNS_FROM and not row.is_fault:
-            action = hashed_action(row.action)
-            self.learner.learn(hashed_context(row.context), action, row.share, row.decision.probability)
+    def _learn(self, rows: Sequence[MaturedRow]) -> None:
+        learns, learned = self.settings.mode in LEARNS_FROM, []
+        for row in rows:
+            try:
+                self.health.add([row])
+                if learns and not row.is_fault:
+                    learned.append((listed_context(row.context), hashed_action(row.action), row.share))
+            except Exception as error:
+                self._leave_out(row.decision, error)
+        if learned:
+            contexts, actions, rewards = zip(*learned, strict=True)
+            self.learner.learn_all(joined_lists(contexts), joined(actions), rewards)
 
     def _leave_out(self, decision: Decision, error: Exception) -> None:
         self.left_out += 1
