@@ -25,6 +25,7 @@ from offsettree.service.candidates import Candidate
 from offsettree.service.connections import JoinedWrites
 from offsettree.service.http import Gate
 from offsettree.service.keys import Keys
+from offsettree.service.records import AddVersion, Version
 from offsettree.service.requests import Answer, DecideRequest, RequestError
 from offsettree.service.settings import KeySettings, PersonalizerSettings, ServerSettings
 from offsettree.service.store import StoreError
@@ -427,6 +428,16 @@ def test_a_version_is_run_and_rolled_back(client: TestClient) -> None:
     facts = client.get("/v1/loops/shop/versions").json()
     assert facts["running"] == number
     assert [each["version"] for each in facts["swaps"]][-2:] == [1, number]
+
+
+def test_the_page_offers_what_was_learned_from_the_log_also_behind_many_snapshots(client: TestClient) -> None:
+    engine = engine_of(client)
+    learned = engine.writer.write(AddVersion(Version(1, 0, engine.clock(), "learned", 1, "of the log", 0, b"?")))
+    for _ in range(40):
+        engine.writer.write(AddVersion(Version(1, 0, engine.clock(), "online", 1, "a snapshot", 0, b"?")))
+    page = client.get("/").text
+    offered = re.findall(r'action="/loops/shop/versions/(\d+)/run"', page)
+    assert offered == [str(number) for number in range(learned + 40, learned + 10, -1)] + [str(learned)]
 
 
 def test_the_page_the_metrics_and_the_facts_are_there(client: TestClient) -> None:

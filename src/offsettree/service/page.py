@@ -28,7 +28,7 @@ POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; form-action 'self'; "
     b"frame-ancestors 'none'; base-uri 'none'"
 )
-SHOWN = 30  # versions
+SHOWN = 30  # versions: the latest, and as many that are no snapshots
 RULES = """
 .u-legend { font-size: .8rem; color: var(--soft); text-align: left; }
 .u-legend .u-marker { width: 1em; height: 1em; }
@@ -39,7 +39,7 @@ button { font: inherit; font-size: .85rem; color: var(--new); background: var(--
 .spark rect.new { fill: var(--new); }
 #value-chart { overflow: hidden; margin-bottom: 10px; }
 .wide { overflow-x: auto; }
-.wide th, .wide td { overflow-wrap: normal; word-break: normal; }
+.wide table.plain th, .wide table.plain td { overflow-wrap: normal; }
 .meter { background: var(--line); border-radius: 4px; height: 10px; min-width: 60px; overflow: hidden; }
 .meter i { display: block; height: 100%; background: var(--new); }
 """
@@ -115,7 +115,7 @@ def render(engine: Engine, loop: Loop) -> str:
         _value_card(facts, baseline),
         _traffic_card(engine, loop),
         _actions_card(facts),
-        _candidate_card(facts["candidate"]),
+        _candidate_card(name, facts["candidate"]),
         _versions_card(name, versions),
     ]
     history = encode(_finite(loop.learning.history())).decode().replace("<", "\\u003c")
@@ -274,7 +274,18 @@ def _actions_card(facts: dict[str, Any]) -> Html:
     )
 
 
-def _candidate_card(candidate: dict[str, Any] | None) -> Html | None:
+def _button(name: str, version: int) -> Html:
+    """Return what lets a version decide by one click."""
+    return element(
+        "form",
+        element("button", "let it decide", type="submit"),
+        method="post",
+        action=f"/loops/{quote(name)}/versions/{version}/run",
+        class_="one",
+    )
+
+
+def _candidate_card(name: str, candidate: dict[str, Any] | None) -> Html | None:
     if candidate is None:
         return None
     said = (
@@ -284,20 +295,17 @@ def _candidate_card(candidate: dict[str, Any] | None) -> Html | None:
     )
     if candidate["fault"]:
         said = f"Version {candidate['version']} failed and cannot be promoted: {candidate['fault']}."
-    return element("section", element("h2", "Candidate"), paragraph(said), id="candidate")
+    button = _button(name, candidate["version"])
+    return element("section", element("h2", "Candidate"), paragraph(said), button, id="candidate")
 
 
 def _versions_card(name: str, facts: dict[str, Any]) -> Html:
     rows = []
-    for each in reversed(facts["versions"][-SHOWN:]):
-        button = element(
-            "form",
-            element("button", "let it decide", type="submit"),
-            method="post",
-            action=f"/loops/{quote(name)}/versions/{each['version']}/run",
-            class_="one",
-        )
-        here = element("strong", "decides") if each["version"] == facts["running"] else button
+    versions = facts["versions"]
+    others = [each for each in versions[:-SHOWN] if each["kind"] != "online"]
+    for each in reversed(others[-SHOWN:] + versions[-SHOWN:]):
+        is_running = each["version"] == facts["running"]
+        here = element("strong", "decides") if is_running else _button(name, each["version"])
         rows.append(
             element(
                 "tr",
