@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from offsettree import OffsetTree
 from offsettree.policy_file import save
 from offsettree.service import Engine, GroupWriter, LoopSettings, Settings
 from offsettree.service.exploration import draw, mixed, uniform_draw, vector, without
-from offsettree.service.records import Swap, SwapRecord
+from offsettree.service.records import Settle, Swap, SwapRecord
 from offsettree.service.requests import DecideRequest, RequestError, RewardRequest
 from offsettree.service.settings import ServerSettings
 from offsettree.service.versions import Versions
@@ -404,4 +405,23 @@ def test_processes_that_start_with_a_new_policy_swap_to_it_once(
     engine = make_engine(tmp_path, Clock(), mode="frozen", policy=str(tmp_path / "policy.ot"))
     assert [swap.version for swap in engine.store.swaps(1)].count(2) == 1
     assert engine.loops["shop"].learning.running.version == 2
+    engine.close()
+
+
+def test_a_loop_whose_rows_cannot_be_settled_keeps_no_other_loop_from_learning(tmp_path: Path) -> None:
+    loops = {name: LoopSettings(actions=("a", "b"), waiting_time=1.0) for name in ("faulty", "shop")}
+    clock = Clock()
+    engine = Engine(Settings(loops), GroupWriter(open_store("sqlite", tmp_path)), clock)
+
+    def combine(values: list[float]) -> float:
+        raise ArithmeticError(values)
+
+    faulty = engine.loops["faulty"]
+    faulty.learning.settlement = lambda now: Settle(faulty.record.id, now, 10, combine)  # type: ignore[method-assign]
+    for name in loops:
+        engine.decide_all(name, [DecideRequest() for _ in range(3)])
+    clock.now += 2
+    with pytest.raises(ArithmeticError):
+        asyncio.run(engine.step_soon())
+    assert [engine.loops[name].learning.learner.n_rows for name in loops] == [0, 3]
     engine.close()

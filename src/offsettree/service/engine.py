@@ -189,8 +189,15 @@ class Engine:
         if self.store.is_shared:
             await asyncio.to_thread(self._notice, now)
             self._count_together(await asyncio.to_thread(self._counts))
-        for loop in self.loops.values():
-            rows = await self.writer.submit(loop.learning.settlement(now))
+        loops = list(self.loops.values())
+        # All in one transaction. What some of them have settled must be learned from, also where others failed.
+        settled = await asyncio.gather(
+            *(self.writer.submit(loop.learning.settlement(now)) for loop in loops), return_exceptions=True
+        )
+        errors = [each for each in settled if isinstance(each, BaseException)]
+        for loop, rows in zip(loops, settled, strict=True):
+            if isinstance(rows, BaseException):
+                continue
             for first in range(0, len(rows), ROWS_AT_ONCE):
                 while not self._learning.acquire(blocking=False):  # a version is being swapped
                     await asyncio.sleep(0.01)
@@ -206,6 +213,8 @@ class Engine:
             done += len(rows)
         if done:
             await asyncio.to_thread(self._finish, now)
+        if errors:
+            raise errors[0]
         return done
 
     def _is_leading(self) -> bool:
