@@ -310,3 +310,17 @@ def test_no_change_looks_at_every_row(tmp_path: Path) -> None:
             plan,
         )
     store.close()
+
+
+def test_a_group_of_new_decisions_is_one_statement_on_sqlite_and_counted(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "decisions.db")) as store:
+        loop = make_loop(store)
+        statements: list[str] = []
+        store._writer.set_trace_callback(statements.append)
+        add(store, *(decision(loop, f"e{i}", count=i) for i in range(20)))
+        # Told again at every row that the trigger counts; nothing begins or commits around it.
+        assert {text.split()[0] for text in statements if not text.startswith("--")} == {"INSERT"}
+        (rows,) = add(store, decision(loop, "e3", action="a"))  # it is there already
+        assert rows[0].action == "b"
+        add(store, *(decision(loop, f"f{i}") for i in range(100)))  # more than one statement takes
+        assert (store.summary(loop)["decisions"], store.summary(loop)["count"]) == (120, 19)
