@@ -47,8 +47,7 @@ def contest_tasks(plan: Plan, shared: Blob, digest: str, n_workers: int) -> list
     joins: list[Task] = []
     for child in order:
         if child < 0 or child in roots:
-            task = Task(key(child), train_subtree, lambda _, child=child: (shared, child))  # type: ignore[misc]
-            subtrees.append((int(below[child]), task))
+            subtrees.append((int(below[child]), Task(key(child), train_subtree, (shared, child))))
             continue
         sides = key(int(tree.left[child])), key(int(tree.right[child]))
 

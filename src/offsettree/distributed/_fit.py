@@ -14,7 +14,7 @@ import numpy as np
 
 import offsettree
 from offsettree._messages import Parameter
-from offsettree.distributed._graph import Runner, Task
+from offsettree.distributed._graph import Runner
 from offsettree.distributed._route import Looked, Routed, look_at, route
 from offsettree.distributed._statistics import SpreadStatistics
 from offsettree.distributed.files import Columns, LogPart
@@ -52,13 +52,11 @@ class Job:
         return SpreadStatistics(log, parts, self.runner, self.digest), all(part.seen.finite for part in parts)
 
     def _look_at(self, files: list[LogPart], columns: Columns) -> list[Looked]:
-        keys = [f"look-{self.digest}-{number}" for number in range(len(files))]
-        tasks = [
-            Task(key, look_at, lambda _, part=part, first=not number: (part, columns, self.policy, first))  # type: ignore[misc]
-            for number, (key, part) in enumerate(zip(keys, files, strict=True))
-        ]
-        results = self.runner.run(tasks)
-        return [results[key] for key in keys]
+        given = {
+            f"look-{self.digest}-{number}": (part, columns, self.policy, not number)
+            for number, part in enumerate(files)
+        }
+        return self.runner.run_each(look_at, given)
 
     def _route(self, files: list[LogPart], columns: Columns, looked: list[Looked]) -> list[Routed]:
         n_rows = [each.n_rows for each in looked]
@@ -66,15 +64,12 @@ class Job:
         wanted = np.union1d(rows_looked_at(total), rows_sampled(total, looked[0].n_features))
         begin = np.concatenate([[0], np.cumsum(n_rows)])
         cut = np.searchsorted(wanted, begin)
-        keys = [f"route-{self.digest}-{number}" for number in range(len(files))]
-
-        def task(number: int) -> Task:
+        given = {}
+        for number, file in enumerate(files):
             own = wanted[cut[number] : cut[number + 1]] - begin[number]
-            given = (files[number], columns, self.policy, fingerprint, n_rows[number], own)
-            return Task(keys[number], route, lambda _: given)
-
-        results = self.runner.run([task(number) for number in range(len(files)) if n_rows[number]])
-        return [results[key] for key in keys if key in results]
+            if n_rows[number]:
+                given[f"route-{self.digest}-{number}"] = file, columns, self.policy, fingerprint, n_rows[number], own
+        return self.runner.run_each(route, given)
 
     def _check_alike(self, files: list[LogPart], parts: list[Routed]) -> None:
         """Refuse files with other columns, or other kinds of labels, than the first."""

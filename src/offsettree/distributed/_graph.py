@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ Results = dict[str, Any]
 
 @dataclass(frozen=True)
 class Task:
-    """A function to call once other tasks are done, with arguments made of their results.
+    """A function to call once other tasks are done, with arguments that may be made of their results.
 
     The key says what the result depends on: a task with the same key gives the same. What is not recorded is done
     anew when a fit is run again. Tasks that are given the same number in `near` best go to the same worker.
@@ -27,7 +27,7 @@ class Task:
 
     key: str
     function: Callable[..., Any]
-    arguments: Callable[[Results], tuple[Any, ...]]
+    arguments: tuple[Any, ...] | Callable[[Results], tuple[Any, ...]]
     after: tuple[str, ...] = ()
     near: int | None = None
     is_recorded: bool = True
@@ -70,6 +70,11 @@ class Runner:
 
         results: Results = self.run_courses([once()])[0]
         return results
+
+    def run_each(self, function: Callable[..., Any], given: Mapping[str, tuple[Any, ...]]) -> list[Any]:
+        """Call a function once per key, each time with arguments of its own; return the results in their order."""
+        results = self.run(Task(key, function, arguments) for key, arguments in given.items())
+        return [results[key] for key in given]
 
     def run_courses(self, courses: Sequence[Steps]) -> list[Any]:
         """Run several courses of tasks side by side; return what each of them returns.
@@ -147,8 +152,9 @@ class Runner:
         return batch
 
     def _submit(self, task: Task, results: Results, near: int | None) -> Any:
-        given = self.store, task.key if task.is_recorded else None, task.function, task.arguments(results)
-        return self.engine.submit(perform, *given, near=near)
+        arguments = task.arguments if isinstance(task.arguments, tuple) else task.arguments(results)
+        key = task.key if task.is_recorded else None
+        return self.engine.submit(perform, self.store, key, task.function, arguments, near=near)
 
     def found(self, key: str) -> Any:
         """Return the recorded result of a task, if all that it wrote is still there."""

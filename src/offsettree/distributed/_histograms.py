@@ -217,7 +217,7 @@ class _Fit:
 
     def _share_tasks(self, key: str, function: Any, given: tuple[Any, ...]) -> list[Task]:
         return [
-            Task(f"{key}-{share.name}", function, lambda _, share=share: (share, *given), (), near, is_recorded=False)  # type: ignore[misc]
+            Task(f"{key}-{share.name}", function, (share, *given), (), near, is_recorded=False)
             for share, near in zip(self._shares, self._near, strict=True)
         ]
 
@@ -227,7 +227,7 @@ class _Fit:
         if self._shares[0].fold == 0:
             losses = yield from self._on_shares(f"{self._key}-losses", held_out_losses, trees)
         given = self._begun.linear, self._laid.settings.depth, self._laid.n_actions, trees, tuple(losses)
-        results = yield [Task(self._key, join, lambda _: given)]
+        results = yield [Task(self._key, join, given)]
         self._runner.store.discard([*losses, *trees, *self._begun.scores, self._begun.linear])
         model: Blob = results[self._key].model
         return model

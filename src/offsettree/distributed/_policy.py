@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from sklearn.base import clone
@@ -17,11 +18,18 @@ OWN = ("client", "storage")
 
 
 class Distributed(BasePolicy):
-    """Fits the policy of a class of one machine on an engine; all else is that class's."""
+    """Fits the policy of a class of one machine on an engine; all else is that class's.
+
+    So are the parameters, before `client` and `storage`.
+    """
 
     client: Any
     storage: Any
     _local_class: type[BasePolicy]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls.__init__ = _with_engine(cls._local_class)  # type: ignore[method-assign]
 
     def fit(  # type: ignore[override]
         self,
@@ -94,3 +102,16 @@ class Distributed(BasePolicy):
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "client_"} | {"client": None}
+
+
+def _with_engine(local: type[BasePolicy]) -> Callable[..., None]:
+    """Return the constructor of a class of one machine, with the engine's parameters as well."""
+
+    def __init__(self: Any, *args: Any, client: Any = None, storage: Any = None, **parameters: Any) -> None:  # noqa: N807
+        local.__init__(self, *args, **parameters)
+        self.client, self.storage = client, storage
+
+    signature = inspect.signature(local.__init__)
+    own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in OWN]
+    __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *own])  # type: ignore[attr-defined]
+    return __init__

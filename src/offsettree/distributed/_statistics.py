@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.distributed._graph import Runner, Task
+from offsettree.distributed._graph import Runner
 from offsettree.distributed._route import Routed
 from offsettree.distributed.store import Blob, Store
 from offsettree.reductions.parts import (
@@ -75,18 +75,14 @@ class SpreadStatistics(LogStatistics):
 
     def _spread(self, function: Any) -> list[Any]:
         self._n_asked += 1
-        stretches = list(_stretches(self.log.n_rows))
-        keys = [f"sum-{self._digest}-{self._n_asked}-{number}" for number in range(len(stretches))]
-        tasks = [
-            Task(key, over_stretch, lambda _, leaves=leaves: (self._stored(), function, leaves))  # type: ignore[misc]
-            for key, leaves in zip(keys, stretches, strict=True)
-        ]
-        results = self._runner.run(tasks)
-        return [results[key] for key in keys]
+        stretches = enumerate(_stretches(self.log.n_rows))
+        key = f"sum-{self._digest}-{self._n_asked}"
+        given = {f"{key}-{number}": (self._stored(), function, leaves) for number, leaves in stretches}
+        return self._runner.run_each(over_stretch, given)
 
     def _whole(self, name: str) -> Any:
         key = f"{name.replace('_', '-')}-{self._digest}"
-        return self._runner.run([Task(key, over_all, lambda _: (self._stored(), name))])[key]
+        return self._runner.run_each(over_all, {key: (self._stored(), name)})[0]
 
     def _stored(self) -> Blob:
         if self._log is None:

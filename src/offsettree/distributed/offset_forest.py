@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
 from offsettree.distributed._fit import Job
-from offsettree.distributed._graph import Task
 from offsettree.distributed._policy import Distributed
 from offsettree.distributed._statistics import SpreadStatistics, fetch
 from offsettree.distributed.store import Blob, Store
@@ -28,34 +23,16 @@ class DistributedOffsetForest(Distributed, OffsetForest):
 
     Parameters
     ----------
-    estimator : classifier, optional
-        As in `OffsetForest`.
-    n_trees : int, default=100
-        How many trees vote.
-    tree : {"learned", "random", "similar", "balanced"}, ActionTree or nested pairs, default="learned"
-        As in `OffsetForest`.
-    randomize : float, default=0.5
+    estimator, n_trees, tree, randomize, linear_scores, reward_range, actions, random_state
         As in `OffsetForest`.
     bootstrap : bool, default=False
         As in `OffsetForest`; True is refused.
-    linear_scores : bool, default=True
-        As in `OffsetForest`.
     offset : float, "mean" or "median", default="mean"
         As in `OffsetForest`; none that depends on x.
-    reward_range : (float, float), default=(0.0, 1.0)
-        As in `OffsetForest`.
     path_filter : {"in_sample"}, default="in_sample"
         As in `OffsetForest`; others are refused.
-    actions : array of shape (n_actions,), optional
-        As in `OffsetForest`.
-    n_jobs : int, optional
-        How many processes the engine "local" has; by default one per core.
-    random_state : int, RandomState instance or None, default=None
-        As in `OffsetForest`.
-    client : optional
-        The engine, as in `DistributedOffsetTree`.
-    storage : str or path, optional
-        A folder that all workers see, or an address of fsspec, as in `DistributedOffsetTree`.
+    n_jobs, client, storage
+        As in `DistributedOffsetTree`.
 
     Notes
     -----
@@ -64,54 +41,14 @@ class DistributedOffsetForest(Distributed, OffsetForest):
 
     _local_class = OffsetForest
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_trees: int = 100,
-        tree: Any = "learned",
-        randomize: float = 0.5,
-        bootstrap: bool = False,
-        linear_scores: bool = True,
-        offset: Any = "mean",
-        reward_range: Sequence[float] = (0.0, 1.0),
-        path_filter: Literal["in_sample", "out_of_fold"] | float = "in_sample",
-        actions: ArrayLike | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        client: Any = None,
-        storage: Any = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            n_trees=n_trees,
-            tree=tree,
-            randomize=randomize,
-            bootstrap=bootstrap,
-            linear_scores=linear_scores,
-            offset=offset,
-            reward_range=reward_range,
-            path_filter=path_filter,
-            actions=actions,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.client = client
-        self.storage = storage
-
     def _check(self, local: Any) -> None:
         check_forest_out_of_core(local)
 
     def _train(self, job: Job, statistics: SpreadStatistics, finite: bool) -> None:
         plan = plan_forest(job.policy, statistics, finite=finite)
         shared = job.runner.store.put("plan", plan)
-        keys = [f"tree-{job.digest}-{int(seed)}-{number}" for number, seed in enumerate(plan.seeds)]
-        tasks = [
-            Task(key, train_tree, lambda _, number=number: (shared, number))  # type: ignore[misc]
-            for number, key in enumerate(keys)
-        ]
-        results = job.runner.run(tasks)
-        plan.finish(job.policy, [_with_settings(results[key], plan) for key in keys])
+        given = {f"tree-{job.digest}-{int(seed)}-{number}": (shared, number) for number, seed in enumerate(plan.seeds)}
+        plan.finish(job.policy, [_with_settings(each, plan) for each in job.runner.run_each(train_tree, given)])
 
 
 def train_tree(store: Store, shared: Blob, number: int) -> Any:

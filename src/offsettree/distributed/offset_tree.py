@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Sequence
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
 from offsettree.distributed._contests import train_contests
 from offsettree.distributed._fit import Job
@@ -30,26 +26,18 @@ class DistributedOffsetTree(Distributed, OffsetTree):
 
     Parameters
     ----------
-    estimator : classifier, optional
-        As in `OffsetTree`.
-    tree : {"balanced", "random", "similar", "learned"}, ActionTree or nested pairs of labels, default="balanced"
+    estimator, tree, reward_range, actions, random_state
         As in `OffsetTree`.
     offset : float, "mean" or "median", default=0.5
         As in `OffsetTree`; none that depends on x.
-    reward_range : (float, float), default=(0.0, 1.0)
-        As in `OffsetTree`.
     node_models : {"separate"}, default="separate"
         As in `OffsetTree`; "shared" is refused.
     path_filter : {"in_sample"}, default="in_sample"
         As in `OffsetTree`; others are refused.
     reward_model : None
         As in `OffsetTree`; models are refused.
-    actions : array of shape (n_actions,), optional
-        As in `OffsetTree`.
     n_jobs : int, optional
         How many processes the engine "local" has; by default one per core.
-    random_state : int, RandomState instance or None, default=None
-        As in `OffsetTree`.
     client : optional
         The engine: None or "local" (processes), "local://4", "dask://host:8786", "ray://host:10001", "ray://local"; a
         `distributed.Client`, or the module `ray` after `ray.init()`.
@@ -94,37 +82,6 @@ class DistributedOffsetTree(Distributed, OffsetTree):
     """
 
     _local_class = OffsetTree
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        tree: Any = "balanced",
-        offset: Any = 0.5,
-        reward_range: Sequence[float] = (0.0, 1.0),
-        node_models: Literal["separate", "shared"] = "separate",
-        path_filter: Any = "in_sample",
-        reward_model: Any = None,
-        actions: ArrayLike | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        client: Any = None,
-        storage: Any = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            tree=tree,
-            offset=offset,
-            reward_range=reward_range,
-            node_models=node_models,
-            path_filter=path_filter,
-            reward_model=reward_model,
-            actions=actions,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.client = client
-        self.storage = storage
 
     def _check(self, local: Any) -> None:
         check_out_of_core(local)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from offsettree.distributed._fit import Job
 from offsettree.distributed._graph import Runner, Steps, Task
@@ -46,34 +44,12 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
 
     Parameters
     ----------
-    n_trees : int, default=300
+    n_trees, learning_rate, max_depth, max_features, loss, n_folds, importance_weighted, patience, reward_range, actions
         As in `RewardBoosting`.
-    learning_rate : float, default=0.15
-        As in `RewardBoosting`.
-    max_depth : int, default=4
-        As in `RewardBoosting`.
-    max_features : float, default=0.5
-        As in `RewardBoosting`.
-    loss : {"auto", "logistic", "squared"}, default="auto"
-        As in `RewardBoosting`.
-    n_folds : int or "auto", default="auto"
-        As in `RewardBoosting`.
-    importance_weighted : bool, default=False
-        As in `RewardBoosting`.
-    patience : int, default=20
-        As in `RewardBoosting`.
-    reward_range : (float, float), default=(0.0, 1.0)
-        As in `RewardBoosting`.
-    actions : array of shape (n_actions,), optional
-        As in `RewardBoosting`.
-    n_jobs : int, optional
-        How many processes the engine "local" has; by default one per core.
     random_state : int, RandomState instance or None, default=None
         As in `RewardBoosting`; must be a number on an engine, as every task draws the same folds.
-    client : optional
-        The engine, as in `DistributedOffsetTree`.
-    storage : str or path, optional
-        A folder that all workers see, or an address of fsspec, as in `DistributedOffsetTree`.
+    n_jobs, client, storage
+        As in `DistributedOffsetTree`.
 
     Notes
     -----
@@ -83,41 +59,6 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
 
     _local_class = RewardBoosting
     _n_shares: int | None = None  # of the rows of each fit, if not by the number of workers
-
-    def __init__(
-        self,
-        *,
-        n_trees: int = 300,
-        learning_rate: float = 0.15,
-        max_depth: int = 4,
-        max_features: float = 0.5,
-        loss: str = "auto",
-        n_folds: int | str = "auto",
-        importance_weighted: bool = False,
-        patience: int = 20,
-        reward_range: Sequence[float] = (0.0, 1.0),
-        actions: ArrayLike | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        client: Any = None,
-        storage: Any = None,
-    ) -> None:
-        super().__init__(
-            n_trees=n_trees,
-            learning_rate=learning_rate,
-            max_depth=max_depth,
-            max_features=max_features,
-            loss=loss,
-            n_folds=n_folds,
-            importance_weighted=importance_weighted,
-            patience=patience,
-            reward_range=reward_range,
-            actions=actions,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.client = client
-        self.storage = storage
 
     def _check(self, local: Any) -> None:
         local._check_parameters(1)
@@ -148,7 +89,7 @@ class DistributedRewardBoosting(Distributed, RewardBoosting):
 
 
 def _run_one(runner: Runner, key: str, function: Any, given: tuple[Any, ...]) -> Any:
-    return runner.run([Task(key, function, lambda _: given, near=0)])[key]
+    return runner.run([Task(key, function, given, near=0)])[key]
 
 
 def _shares_of(n_workers: int, fits: Jobs, n_rows: int) -> int:
@@ -162,9 +103,9 @@ def _boost(runner: Runner, digest: str, shared: Blob, fit: tuple[int, int], near
     if found is not None:
         return found.model
     if laid is None or len(near) == 1 or fit[1] >= len(STARTS):
-        results = yield [Task(key, boost_without_fold, lambda _: (shared, fit))]
+        results = yield [Task(key, boost_without_fold, (shared, fit))]
         return results[key].model
-    begun = (yield [Task(f"{key}-begun", begin, lambda _: (shared, fit), near=near.start)])[f"{key}-begun"]
+    begun = (yield [Task(f"{key}-begun", begin, (shared, fit), near=near.start)])[f"{key}-begun"]
     return (yield from boost_on_parts(runner, key, laid, begun, fit, near))
 
 
