@@ -107,6 +107,12 @@ def _needs_log(scorer: Any) -> bool:
     return type(scorer).__name__ in ("_PassthroughScorer", "PolicyScorer")
 
 
+def check_level(level: Any) -> None:
+    """Refuse a wrong confidence level."""
+    if not (is_number(level) and 0 < level < 1):
+        raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
+
+
 def check_range(reward_range: Sequence[float]) -> tuple[float, float]:
     """Return (low, high) as floats with low < high."""
     try:

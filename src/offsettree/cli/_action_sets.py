@@ -70,19 +70,16 @@ def set_arguments(options: argparse.Namespace, known: SetFacts | None = None) ->
 
 def learning_sets(options: argparse.Namespace, path: Path) -> dict[str, Any] | None:
     """Return how to read a log's action sets, to learn from; None if its actions are labels."""
-    from offsettree.logs import recognise_action_sets
-
-    entry = POLICIES[getattr(options, "learner", "auto")]
+    entry = POLICIES[options.learner]
     arguments = set_arguments(options)
-    if any(getattr(options, name) for name in GIVEN):
+    if _are_given(options):
         if entry.online:
             raise ParameterError(
                 f"--learner {options.learner} learns from labels, row by row: use online-action-regression, or leave "
                 "out the options on actions."
             )
-        return arguments | {"eligible": arguments["eligible"] or _listed_in(path, options)}
-    reading = reading_arguments(options) | {"must": entry.over_sets}
-    found = recognise_action_sets(path, action=options.action, item_id=arguments["item_id"], **reading)
+        return _with_listed(arguments, path, options)
+    found = _recognised(path, options, item_id=arguments["item_id"], must=entry.over_sets)
     if found is None:
         if entry.over_sets:
             raise LogError(
@@ -90,7 +87,7 @@ def learning_sets(options: argparse.Namespace, path: Path) -> dict[str, Any] | N
                 "list them: name the column that does, --eligible, or pass a table of all actions, --actions."
             )
         return None
-    is_auto = getattr(options, "learner", "auto") == "auto"
+    is_auto = options.learner == "auto"
     if entry.online or not (entry.over_sets or found.varies or (is_auto and found.has_features)):
         return None
     return arguments | {"eligible": found.eligible}
@@ -98,14 +95,10 @@ def learning_sets(options: argparse.Namespace, path: Path) -> dict[str, Any] | N
 
 def inspected_sets(options: argparse.Namespace, path: Path) -> dict[str, Any] | None:
     """Return how to read a log's action sets, to look into them; None if its actions are labels."""
-    from offsettree.logs import recognise_action_sets
-
     arguments = set_arguments(options)
-    if any(getattr(options, name) for name in GIVEN):
-        return arguments | {"eligible": arguments["eligible"] or _listed_in(path, options)}
-    found = recognise_action_sets(
-        path, action=options.action, item_id=arguments["item_id"], **reading_arguments(options)
-    )
+    if _are_given(options):
+        return _with_listed(arguments, path, options)
+    found = _recognised(path, options, item_id=arguments["item_id"])
     if found is None or not (found.has_features or found.varies):
         return None
     return arguments | {"eligible": found.eligible}
@@ -116,10 +109,8 @@ def policy_sets(options: argparse.Namespace, path: Path, known: SetFacts | None)
 
     A policy over labels chooses among the eligible actions where rows list them.
     """
-    from offsettree.logs import recognise_action_sets
-
     arguments = set_arguments(options, known)
-    if any(getattr(options, name) for name in GIVEN):
+    if _are_given(options):
         return arguments
     listed = known is not None and known.reading.get("items") is True
     if listed and arguments["eligible"] is None:
@@ -134,9 +125,7 @@ def policy_sets(options: argparse.Namespace, path: Path, known: SetFacts | None)
         )
     if known is not None and arguments["eligible"] is not None:
         return arguments
-    reading = reading_arguments(options) | {"must": known is not None}
-    action = getattr(options, "action", None)
-    found = recognise_action_sets(path, action=action, item_id=arguments["item_id"], **reading)
+    found = _recognised(path, options, item_id=arguments["item_id"], must=known is not None)
     if found is None and known is not None:
         raise LogError(
             f"the policy chooses among the actions that each row lists, and {path} lists none: name the column that "
@@ -145,12 +134,23 @@ def policy_sets(options: argparse.Namespace, path: Path, known: SetFacts | None)
     return None if found is None or (known is None and not found.varies) else arguments | {"eligible": found.eligible}
 
 
-def _listed_in(path: Path, options: argparse.Namespace) -> str | None:
-    """Return the column that lists the eligible actions, found by content; None if there is none."""
+def _are_given(options: argparse.Namespace) -> bool:
+    return any(getattr(options, name) for name in GIVEN)
+
+
+def _recognised(path: Path, options: argparse.Namespace, **how: Any) -> Any:
     from offsettree.logs import recognise_action_sets
 
-    found = recognise_action_sets(path, action=options.action, **reading_arguments(options))
-    return None if found is None else found.eligible
+    action = getattr(options, "action", None)  # `decide` has none
+    return recognise_action_sets(path, action=action, **how, **reading_arguments(options))
+
+
+def _with_listed(arguments: dict[str, Any], path: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Add the column that lists the eligible actions, found by content unless it was given."""
+    if arguments["eligible"]:
+        return arguments
+    found = _recognised(path, options)
+    return arguments | {"eligible": None if found is None else found.eligible}
 
 
 def read_sets(path: Path, arguments: dict[str, Any], options: argparse.Namespace, **more: Any) -> Any:

@@ -16,18 +16,8 @@ def decide_among(
 ) -> Iterator[tuple[dict[str, Any], Any]]:
     """Yield the columns to write, with the decisions of each chunk of rows.
 
-    Parameters
-    ----------
-    policy : policy
-        Over action sets, or over labels.
-    known : SourceFacts
-        The log that it was learned from.
-    sets : dict
-        How to read the rows' eligible actions.
-    options : argparse.Namespace
-        The command's options.
-    chunk_rows : int
-        Rows of a chunk.
+    The policy is over action sets, or over labels; `known` is the log that it was learned from, and `sets` says how to
+    read the rows' eligible actions.
     """
     from offsettree.actions import LabelledActions
     from offsettree.logs import scan_eligible

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._progress import Progress
 from offsettree.actions import LabelledActions, PopularAction
 from offsettree.cli._action_sets import policy_sets
 from offsettree.cli._options import column_types, log_arguments
 from offsettree.cli._policy_text import mapping
 from offsettree.cli._row_encoder import encoder_for
 from offsettree.encoding import TableEncoder
-from offsettree.evaluation import Estimate, estimate_propensity, evaluate
+from offsettree.evaluation import Estimate, evaluate
 from offsettree.evaluation.parts import MODEL_METHODS, diagnostics
 from offsettree.exceptions import ActionError, OffsetTreeWarning
 from offsettree.facts import Facts, SourceFacts
@@ -30,12 +29,13 @@ from offsettree.workflow.comparison import (
     best_constant,
     compare_over_sets,
     compare_with_constant,
+    range_seen,
     with_doubts,
 )
 from offsettree.workflow.facts import propensity_note
 from offsettree.workflow.holdout import group_codes
 from offsettree.workflow.leaks import find_leaks
-from offsettree.workflow.learning_over_sets import with_estimated_propensity
+from offsettree.workflow.learning import with_estimated_propensity
 from offsettree.workflow.set_facts import popular_of
 
 ROLES = ("action", "reward", "propensity")
@@ -44,33 +44,15 @@ SAME = 1e-12
 
 @dataclass(frozen=True)
 class Contender:
-    """A policy file or a constant action, with the log encoded for it.
+    """A policy file or a constant action, with the log encoded for it."""
 
-    Parameters
-    ----------
-    name : str
-        The path or the action's label, as given on the command line.
-    policy : policy or None
-        The loaded policy; None for a constant action.
-    decisions : array of shape (n_rows,)
-        The action it takes in each row of the log.
-    log : LoggedData
-        The rows, encoded for the policy.
-    notes : list of str
-        Remarks on the log from reading it.
-    doubts : list of str
-        Reasons not to trust any verdict on this log: features that leak the outcome, poorly estimated propensities.
-    group : array of shape (n_rows,) or None
-        The number of each row's group; None if rows are independent.
-    """
-
-    name: str
-    policy: Any
-    decisions: NDArray[Any]
+    name: str  # the path or the action's label, as given on the command line
+    policy: Any  # None for a constant action
+    decisions: NDArray[Any]  # in each row of the log
     log: LoggedData
-    notes: list[str]
-    doubts: list[str]
-    group: NDArray[np.intp] | None
+    notes: list[str]  # from reading the log
+    doubts: list[str]  # reasons not to trust any verdict: leaks of the outcome, poorly estimated propensities
+    group: NDArray[np.intp] | None  # of each row; None if rows are independent
 
     @property
     def described(self) -> str:
@@ -88,17 +70,7 @@ class _Rows(NamedTuple):
 
 
 def contenders(given: list[str], loaded: dict[str, Any], options: argparse.Namespace) -> list[Contender]:
-    """Read the log once per policy, and find the given labels among its actions.
-
-    Parameters
-    ----------
-    given : list of str
-        Paths of policy files, and labels of actions.
-    loaded : dict
-        The loaded policy of each path; names that are not in it are labels.
-    options : argparse.Namespace
-        The command's options.
-    """
+    """Read the log once per policy, and find the given names that are none among the labels of its actions."""
     found: dict[str, Contender] = {}
     for name, policy in loaded.items():
         known = Facts.read(policy.manifest.get("facts")).log
@@ -147,7 +119,7 @@ def _among_sets(
     notes: list[str] = []
     warned: list[str] = []
     if options.propensity_estimated:
-        log, estimated = with_estimated_propensity(found.log, options.seed)
+        log, estimated = with_estimated_propensity(log.X, log.columns, options.seed, log.action_sets)
         notes, warned = [propensity_note(estimated)], [*estimated.warnings]
     decider: Any = policy if over_sets else LabelledActions.of(policy)
     group = None
@@ -176,17 +148,12 @@ def _constant_among_sets(name: str, rows: _Rows, options: argparse.Namespace) ->
     """Return the policy that takes one action wherever it is eligible, and the most popular one elsewhere."""
     sets: Any = rows.log.action_sets
     label = find_label(name, np.unique(sets.ids), options.log)
-    popular = PopularAction(reward_range=_range_of(rows.log)).fit(**rows.log.arrays())
+    popular = PopularAction(reward_range=range_seen(rows.log)).fit(**rows.log.arrays())
     decisions = popular.predict(rows.log.X, sets).copy()
     row = np.repeat(np.arange(len(sets)), sets.sizes)[sets.ids == label]
     decisions[row] = label
     note = f"{name!r} is taken where it is eligible, in {len(row):,} of {len(sets):,} rows; elsewhere the most popular."
     return Contender(name, None, decisions, rows.log, [*rows.notes, note], rows.doubts, rows.group)
-
-
-def _range_of(log: LoggedData) -> tuple[float, float]:
-    low, high = float(log.reward.min()), float(log.reward.max())
-    return low, high if high > low else low + 1.0
 
 
 def find_label(text: str, actions: NDArray[Any], where: object) -> Any:
@@ -247,10 +214,7 @@ def _with_propensity(X: Any, log: LogColumns, options: argparse.Namespace) -> _R
         group = group_codes(log.beside[options.group], len(log.action), f"column {options.group!r}")
     if log.propensity is not None:
         return _Rows(LoggedData(X, log.columns), [], [], group)
-    with Progress(1.0) as progress:
-        progress.begin("estimating propensities")
-        found = estimate_propensity(X, log.columns, random_state=options.seed)
-    rows = LoggedData(X, log.columns._replace(propensity=found.propensity))
+    rows, found = with_estimated_propensity(X, log.columns, options.seed)
     return _Rows(rows, [propensity_note(found)], list(found.warnings), group)
 
 
@@ -297,7 +261,7 @@ def _compare_among_sets(contender: Contender, arguments: dict[str, Any]) -> tupl
     popular = popular_of(Facts.read(contender.policy.manifest.get("facts")).log.sets)
     picked_on = "training rows" if popular is not None else "these rows"
     if popular is None:
-        popular = PopularAction(reward_range=_range_of(log)).fit(**log.arrays())
+        popular = PopularAction(reward_range=range_seen(log)).fit(**log.arrays())
     chosen = popular.predict(log.X, log.action_sets)  # type: ignore[arg-type]
     found = compare_over_sets(contender.decisions, chosen, log, group=contender.group, **arguments)
     return replace(found, picked_here=picked_on == "these rows").doubted(contender.doubts), picked_on

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from offsettree.cli._options import jobs, log_arguments
+from offsettree.cli._options import learning_arguments, log_arguments
 from offsettree.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -79,16 +79,8 @@ def learn_large(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
     arguments = {name: value for name, value in log_arguments(options).items() if value is not None}
     return learn_from_files(
         str(options.log),
-        learner=options.learner,
-        base=options.base,
-        offset=options.offset,
-        test_size=0.3 if options.test_size is None else options.test_size,
-        refit=options.refit,
-        reward_range=None if options.reward_range is None else tuple(options.reward_range),
-        level=options.level,
-        n_jobs=jobs(options),
-        random_state=options.seed,
         engine=options.engine,
         storage=options.storage,
+        **learning_arguments(options),
         **arguments,
     )

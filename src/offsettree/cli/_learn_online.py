@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from offsettree.cli._options import log_arguments
+from offsettree.cli._options import log_arguments, range_given
 from offsettree.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def learn_online(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
     return learn_from_stream(
         options.log,
         learner=options.learner,
-        reward_range=None if options.reward_range is None else tuple(options.reward_range),
+        reward_range=range_given(options),  # type: ignore[arg-type]
         level=options.level,
         random_state=options.seed,
         **log_arguments(options),

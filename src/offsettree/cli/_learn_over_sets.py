@@ -6,16 +6,14 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from offsettree.cli._action_sets import described, read_sets
-from offsettree.cli._options import jobs
+from offsettree.cli._options import learning_arguments, memory_arguments
 from offsettree.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from offsettree.facts import Facts
 
 
-def learn_over_sets(
-    options: argparse.Namespace, arguments: dict[str, Any], test_size: float, offset: Any
-) -> tuple[Any, Any, Facts, Any]:
+def learn_over_sets(options: argparse.Namespace, arguments: dict[str, Any]) -> tuple[Any, Any, Facts, Any]:
     """Read the log, learn and evaluate; return policy, encoder, facts and estimate."""
     from offsettree.workflow import facts_over_sets
     from offsettree.workflow import learn_over_sets as learn
@@ -23,26 +21,13 @@ def learn_over_sets(
     if options.distill:
         raise ParameterError("--distill makes a tree over labels: leave it out for a log with action sets.")
     beside = [name for name in (options.split_by_time, options.group) if name is not None]
-    estimated = options.propensity_estimated
-    found = read_sets(options.log, arguments, options, beside=beside, without_propensity=estimated)
+    without = options.propensity_estimated
+    found = read_sets(options.log, arguments, options, beside=beside, without_propensity=without)
     learned = learn(
         found.log,
-        learner=options.learner,
         labels=options.labels,
-        base=options.base,
-        offset=offset,
-        test_size=test_size,
-        split_by_time=found.beside.get(options.split_by_time),
-        group=found.beside.get(options.group),
-        refit=options.refit,
-        estimated_propensity=estimated,
-        reward_range=None if options.reward_range is None else tuple(options.reward_range),
-        method=options.method,
-        interval=options.interval,
-        level=options.level,
-        time_budget=options.time_budget,
-        n_jobs=jobs(options),
-        random_state=options.seed,
+        **learning_arguments(options),
+        **memory_arguments(options, found.beside),
     )
     facts = facts_over_sets(
         learned,

@@ -14,6 +14,8 @@ from offsettree._workers import watch_from_the_start
 from offsettree.exceptions import ParameterError
 from offsettree.registry import FORMATS
 
+TEST_SIZE = 0.3
+
 
 def add_common_options(command: argparse.ArgumentParser, *, seed: bool = False, jobs: bool = False) -> None:
     """Add the options of every command; --seed and --jobs are accepted even without effect, for uniform scripts."""
@@ -100,18 +102,40 @@ def _number(text: str) -> float:
 
 def reading_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments for `scan_tables`."""
-    names = (
-        "format",
-        "delimiter",
-        "decimal",
-        "encoding",
-        "header",
-        "cost",
-        "max_line_bytes",
-        "max_nesting",
-        "max_ratio",
-    )
-    return {name: getattr(options, name) for name in names}
+    how = ("format", "delimiter", "decimal", "encoding", "header", "cost", "max_line_bytes", "max_nesting", "max_ratio")
+    return {name: getattr(options, name) for name in how}
+
+
+def learning_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments that learning takes in memory and from files."""
+    return {
+        "learner": options.learner,
+        "base": options.base,
+        "offset": options.offset,
+        "test_size": TEST_SIZE if options.test_size is None else options.test_size,
+        "refit": options.refit,
+        "reward_range": range_given(options),
+        "level": options.level,
+        "n_jobs": jobs(options),
+        "random_state": options.seed,
+    }
+
+
+def memory_arguments(options: argparse.Namespace, beside: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that learning takes in memory only; `beside` has columns that were read by name."""
+    return {
+        "split_by_time": beside.get(options.split_by_time),
+        "group": beside.get(options.group),
+        "estimated_propensity": options.propensity_estimated,
+        "method": options.method,
+        "interval": options.interval,
+        "time_budget": options.time_budget,
+    }
+
+
+def range_given(options: argparse.Namespace) -> tuple[float, ...] | None:
+    """Return the range of rewards that was given, if any."""
+    return None if options.reward_range is None else tuple(options.reward_range)
 
 
 def column_types(options: argparse.Namespace, path: Path, encoder: Any) -> dict[str, str]:

@@ -15,11 +15,13 @@ from offsettree.cli._learn_online import learn_online
 from offsettree.cli._learn_over_sets import learn_over_sets
 from offsettree.cli._learned_text import print_learned
 from offsettree.cli._options import (
+    TEST_SIZE,
     add_common_options,
     add_log_options,
     is_policy_file,
-    jobs,
+    learning_arguments,
     log_arguments,
+    memory_arguments,
     refuse_to_overwrite,
     require_files,
 )
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLE", "configure"]
 
 EXAMPLE = "offsettree learn campaign.csv --action mail --reward visited --report report.html"
-TEST_SIZE = 0.3
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -165,10 +166,7 @@ def _learned(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]:
     """Learn from labels or, where rows list the actions that they could choose from, from action sets."""
     way = _way(options)
     sets = None if way is learn_large else learning_sets(options, options.log)
-    if sets is None:
-        return way(options)
-    test_size = TEST_SIZE if options.test_size is None else options.test_size
-    return learn_over_sets(options, sets, test_size, options.offset)
+    return way(options) if sets is None else learn_over_sets(options, sets)
 
 
 def _way(options: argparse.Namespace) -> Callable[[argparse.Namespace], tuple[Any, Any, Facts, Any]]:
@@ -199,22 +197,9 @@ def _learn_in_memory(options: argparse.Namespace) -> tuple[Any, Any, Facts, Any]
     refuse_wide(found.X, options.log)
     learned = learn_policy(
         LoggedData(found.X, found.columns),
-        learner=options.learner,
-        base=options.base,
-        offset=options.offset,
-        test_size=TEST_SIZE if options.test_size is None else options.test_size,
-        split_by_time=found.beside.get(options.split_by_time),
-        group=found.beside.get(options.group),
-        refit=options.refit,
         distilled=options.distill,
-        reward_range=None if options.reward_range is None else tuple(options.reward_range),
-        estimated_propensity=options.propensity_estimated,
-        method=options.method,
-        interval=options.interval,
-        level=options.level,
-        time_budget=options.time_budget,
-        n_jobs=jobs(options),
-        random_state=options.seed,
+        **learning_arguments(options),
+        **memory_arguments(options, found.beside),
     )
     facts = learned_facts(learned, path=str(options.log), columns=found.roles, notes=found.notes, seed=options.seed)
     return learned.policy, learned.encoder, facts, learned.estimate

@@ -76,21 +76,15 @@ def route(
                 writer.open(checked.X.shape[1], n_rows)
             writer.add(checked.position, checked.scaled, checked.propensity, checked.X)
             begin, end = np.searchsorted(wanted, [first, intake.n_rows])
-            here = wanted[begin:end] - first
-            kept.append(
-                Rows(
-                    here + first,
-                    checked.position[here],
-                    checked.scaled[here],
-                    checked.propensity[here],
-                    checked.X[here],
-                )
+            rows = Rows(
+                np.arange(first, intake.n_rows), checked.position, checked.scaled, checked.propensity, checked.X
             )
-            del chunk, checked
+            kept.append(rows.take(wanted[begin:end] - first))
+            del chunk, checked, rows
         if intake.n_rows != n_rows:
             raise LogError(f"the file must not change during a fit; it had {n_rows:,} rows and has {intake.n_rows:,}.")
         runs = writer.finish()
-        rows = Blob(file.name, file.n_written)
-    with store.discarding([rows]):
+        written = Blob(file.name, file.n_written)
+    with store.discarding([written]):
         sample = store.put("sample", Rows(*(np.concatenate(columns) for columns in zip(*kept, strict=True))))
-    return Routed(rows, sample, runs, intake.seen())
+    return Routed(written, sample, runs, intake.seen())

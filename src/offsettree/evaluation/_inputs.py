@@ -13,7 +13,7 @@ from offsettree._available import Available, check_available_to_log
 from offsettree._features import Features, count_rows, is_frame, is_sparse
 from offsettree._messages import Parameter
 from offsettree._sparse import as_csr
-from offsettree._validation import check_range, check_reward_within, is_number
+from offsettree._validation import check_level, check_range, check_reward_within, is_number
 from offsettree.evaluation._labels import find_space, table_columns
 from offsettree.evaluation._terms import METHODS
 from offsettree.exceptions import FeatureError, LogError, ParameterError
@@ -116,8 +116,7 @@ def check_settings(
     """Refuse invalid settings, also those that the method does not use."""
     _check_choice("method", method, METHODS)
     _check_choice("interval", interval, INTERVALS)
-    if not (is_number(level) and 0 < level < 1):
-        raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
+    check_level(level)
     if reward_model is not None and not is_table(reward_model):
         check_reward_model(reward_model)
     if reward_range is not None:

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._optional import require
+from offsettree.experiments._figures import COLOURS, DASHES, new_figure, save_figure
 
 __all__ = ["draw"]
 
-# Distinguishable with colour blindness, and in print by the dashes.
-COLOURS = ("#d55e00", "#0072b2", "#009e73", "#56b4e9", "#b5a100")
-DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (2, 1)))
 # The error of fewer rows is mostly chance.
 FIRST_ROW = 100
 FEW_DECADES = 1000  # between the ends of an axis that has labels within each
@@ -37,8 +35,7 @@ def draw(
 
     `background` curves are drawn in grey; `floor` is the lowest possible error.
     """
-    matplotlib = require("matplotlib", extra="plots")
-    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(8, 5.8), layout="constrained")
+    figure = new_figure(8, 5.8)
     axes = figure.subplots()
     _lines(axes, methods, background or {})
     if floor:
@@ -50,12 +47,7 @@ def draw(
     _format_axes(axes, title)
     # Below the axes, as lines cross every place within them.
     figure.legend(handles=_by_last_error(axes), loc="outside lower center", ncols=2, frameon=False)
-    paths = [Path(folder) / f"{stem}.{suffix}" for suffix in ("png", "svg")]
-    # Deterministic files, so that committed ones change only with the results.
-    with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
-        for path, metadata in zip(paths, ({"Software": None}, {"Date": None}), strict=True):
-            figure.savefig(path, dpi=150, metadata=metadata, bbox_inches="tight")
-    return paths
+    return save_figure(figure, folder, stem)
 
 
 def _lines(axes: Any, methods: Mapping[str, Curves], background: Mapping[str, Curves]) -> None:

@@ -7,7 +7,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from offsettree._optional import require
+from offsettree.experiments._figures import new_figure, save_figure
 from offsettree.experiments.table1 import LETTER, TUNED
 
 __all__ = ["draw"]
@@ -24,18 +24,11 @@ def draw(
     stem: str = "figure1",
 ) -> list[Path]:
     """Draw both panels for each offset tree from mean errors, save them as PNG and SVG and return the files."""
-    matplotlib = require("matplotlib", extra="plots")
-    size = (10, 5 * len(trees))
-    figure = require("matplotlib.figure", extra="plots").Figure(figsize=size, layout="constrained")
+    figure = new_figure(10, 5 * len(trees))
     for (left, right), tree in zip(figure.subplots(len(trees), 2, squeeze=False), trees, strict=True):
         _panel(left, errors, regressions, "regression", tree)
         _panel(right, errors, ["weighting"], "importance weighting", tree)
-    paths = [Path(folder) / f"{stem}.{suffix}" for suffix in ("png", "svg")]
-    # Deterministic files, so that committed ones change only with the results.
-    with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
-        for path, metadata in zip(paths, ({"Software": None}, {"Date": None}), strict=True):
-            figure.savefig(path, dpi=150, metadata=metadata, bbox_inches="tight")
-    return paths
+    return save_figure(figure, folder, stem)
 
 
 def _panel(axes: Any, errors: dict[tuple[str, str], float], methods: list[str], title: str, tree: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from offsettree._optional import require
 from offsettree.experiments import banditron
+from offsettree.experiments._figures import COLOURS, DASHES, new_figure, save_figure
 from offsettree.experiments.banditron import AGNOSTIC, BANDITRONS, HINGE_AGNOSTIC, HINGE_REALIZABLE, REALIZABLE
 from offsettree.experiments.banditron_report import best_banditron, errors_by_method
 from offsettree.experiments.records import Records
@@ -21,8 +21,6 @@ __all__ = ["N_ROWS", "SHARES", "draw", "open_records", "run", "select", "table",
 SHARES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 N_ROWS = 1_000_000
 TREES = (AGNOSTIC, REALIZABLE, HINGE_AGNOSTIC, HINGE_REALIZABLE)
-COLOURS = ("#d55e00", "#0072b2", "#009e73", "#56b4e9", "#b5a100")
-DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (2, 1)))
 
 Errors = dict[float, dict[str, list[float]]]
 
@@ -103,8 +101,7 @@ def _percent(share: float) -> str:
 
 def draw(errors: Errors, folder: str | Path, stem: str = "noise") -> list[Path]:
     """Draw the errors over the share of wrong labels; return the PNG and the SVG."""
-    matplotlib = require("matplotlib", extra="plots")
-    figure = require("matplotlib.figure", extra="plots").Figure(figsize=(8, 5.6), layout="constrained")
+    figure = new_figure(8, 5.6)
     axes = figure.subplots()
     _lines(axes, errors)
     shares = 100 * np.array(list(errors))
@@ -119,12 +116,7 @@ def draw(errors: Errors, folder: str | Path, stem: str = "noise") -> list[Path]:
     axes.set(xlabel="wrong labels (%)", ylabel="mean error over one pass (%)", title="SynSep with wrong labels")
     axes.grid(color="0.9", zorder=0)
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    paths = [Path(folder) / f"{stem}.{suffix}" for suffix in ("png", "svg")]
-    # Deterministic files, so that committed ones change only with the results.
-    with matplotlib.rc_context({"svg.hashsalt": "offsettree"}):
-        for path, metadata in zip(paths, ({"Software": None}, {"Date": None}), strict=True):
-            figure.savefig(path, dpi=150, metadata=metadata, bbox_inches="tight")
-    return paths
+    return save_figure(figure, folder, stem)
 
 
 def _lines(axes: Any, errors: Errors) -> None:

@@ -16,15 +16,7 @@ Record = Mapping[str, Any]
 
 
 class Records:
-    """An append-only file of records.
-
-    Parameters
-    ----------
-    path : path
-        The file; created with its folder when the first record is added.
-    key : iterable of str
-        The fields that identify a record.
-    """
+    """An append-only file of records, made with its folder when the first is added; `key` fields identify a record."""
 
     def __init__(self, path: str | Path, key: Iterable[str]) -> None:
         self.path = Path(path)

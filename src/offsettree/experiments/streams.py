@@ -25,30 +25,14 @@ TEXT_STREAMS = {f"{name}-{values}": (name, values) for name in datasets.TEXTS fo
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A source of labelled rows, in an order drawn by a seed.
+    """A source of labelled rows, in an order drawn by a seed."""
 
-    Parameters
-    ----------
-    name : str
-        Used in file names.
-    identity : str
-        Identifies the rows in records; differs even for files of the same name.
-    n_rows : int
-        Number of rows.
-    whole : bool
-        Whether these are all rows of the source, or the default number if they are generated.
-    actions : array
-        The labels.
-    draw : callable
-        Takes a seed; returns the rows and their labels.
-    """
-
-    name: str
-    identity: str
+    name: str  # in file names
+    identity: str  # of the rows in records; differs even for files of the same name
     n_rows: int
-    whole: bool
+    whole: bool  # whether these are all rows of the source, or the default number if they are generated
     actions: NDArray[Any]
-    draw: Callable[[int], tuple[Any, NDArray[Any]]]
+    draw: Callable[[int], tuple[Any, NDArray[Any]]]  # takes a seed; returns the rows and their labels
 
 
 def open_stream(data: str, n_rows: int | None = None) -> Stream:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from offsettree._progress import Progress
 from offsettree._validation import as_random_state
-from offsettree.exceptions import ParameterError
 from offsettree.logs import LoggedData
 from offsettree.reductions._binned_log import seeds_of
 from offsettree.reductions._depth_first import climb_all, rows_below
@@ -21,7 +20,6 @@ from offsettree.reductions._native import is_native
 from offsettree.reductions._nodes import NodeLearner
 from offsettree.reductions._offset import warn_if_one_sided, warn_of_unlogged
 from offsettree.reductions._out_of_core import (
-    REMEDY,
     Plan,
     check_in_sample,
     plan_native,
@@ -29,6 +27,7 @@ from offsettree.reductions._out_of_core import (
     routed,
     settle_offset,
 )
+from offsettree.reductions._partial import needs_whole_log
 from offsettree.reductions._routed_contests import RoutedContests
 from offsettree.reductions._routed_statistics import LogStatistics
 from offsettree.topology import ActionTree, tree_from
@@ -108,8 +107,5 @@ def check_forest_out_of_core(forest: Any) -> None:
     """Refuse what needs the whole log at once."""
     forest._check_parameters()
     if forest.bootstrap:
-        raise ParameterError(
-            f"bootstrap must be False for fit_log, as rows are drawn from the whole log; got True. {REMEDY}, or "
-            "bootstrap=False."
-        )
+        raise needs_whole_log("bootstrap", False, True, "rows are drawn from the whole log")
     check_in_sample(forest)

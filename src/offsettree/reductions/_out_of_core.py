@@ -27,7 +27,7 @@ from offsettree.reductions._leaf_scale import choose_leaf_scale
 from offsettree.reductions._native import is_native
 from offsettree.reductions._nodes import NodeLearner
 from offsettree.reductions._offset import is_per_row, resolve_offset, warn_if_one_sided, warn_of_unlogged
-from offsettree.reductions._partial import Memory
+from offsettree.reductions._partial import REMEDIES, Memory, needs_whole_log
 from offsettree.reductions._routed_contests import RoutedContests
 from offsettree.reductions._routed_log import Folder, RoutedLog
 from offsettree.reductions._routed_native import RoutedNative, joined
@@ -115,28 +115,14 @@ def routed(
         yield log, finite, is_shown
 
 
-REMEDY = "Use fit on a log in memory"
-
-
-def refuse_in_fit_log(name: str, needed: str, why: str, given: Any) -> ParameterError:
-    """Return the error of a parameter that needs the whole log at once."""
-    return ParameterError(
-        f"{name} must be {needed} for fit_log, as {why}; got {given!r}. {REMEDY}, or {name}={needed}."
-    )
-
-
 def check_out_of_core(policy: Any) -> None:
     """Refuse what needs the whole log at once."""
     if policy.node_models != "separate":
-        raise ParameterError(
-            "node_models must be 'separate' for fit_log, as a shared classifier is trained on all rows at once; got "
-            f"{policy.node_models!r}. {REMEDY}, or node_models='separate'."
-        )
+        why = "a shared classifier is trained on all rows at once"
+        raise needs_whole_log("node_models", "separate", policy.node_models, why)
     if policy.reward_model is not None:
-        raise ParameterError(
-            "reward_model must be None for fit_log, as with one every row takes part in every contest; got "
-            f"{policy.reward_model!r}. {REMEDY}, or reward_model=None."
-        )
+        why = "with one every row takes part in every contest"
+        raise needs_whole_log("reward_model", None, policy.reward_model, why)
     check_in_sample(policy)
 
 
@@ -145,13 +131,13 @@ def check_in_sample(policy: Any) -> None:
     if share_kept(policy.path_filter) > 0 or policy.path_filter == "out_of_fold":
         raise ParameterError(
             "path_filter must be 'in_sample' for fit_log: folds are drawn over the whole log, and rows that keep a "
-            f"part of their weight all climb to the root; got {policy.path_filter!r}. {REMEDY}, or "
+            f"part of their weight all climb to the root; got {policy.path_filter!r}. {REMEDIES['fit_log']}, or "
             "path_filter='in_sample'."
         )
     if is_per_row(policy.offset):
         raise ParameterError(
             "offset must be a number, 'mean' or 'median' for fit_log, as others are cross-fitted on all rows at once; "
-            f"got {policy.offset!r}. {REMEDY}, or subtract predictions from the rewards yourself."
+            f"got {policy.offset!r}. {REMEDIES['fit_log']}, or subtract predictions from the rewards yourself."
         )
 
 

@@ -22,6 +22,7 @@ from offsettree.reductions._offset import Votes, is_per_row
 from offsettree.topology import ActionTree
 
 FEW_ROWS = 100
+REMEDIES = {"partial_fit": "Use fit", "fit_log": "Use fit on a log in memory"}
 SIDES = np.array([0, 1])  # the labels, named to every learner, which need not hear both in its first chunk
 
 
@@ -69,14 +70,7 @@ class Memory:
 
     def copy(self) -> Memory:
         """Return a memory that can be written to without a trace in this one."""
-        return Memory(
-            self.seeds,
-            self.n_rows.copy(),
-            self.weight.copy(),
-            self.largest.copy(),
-            self.taught.copy(),
-            dict(self.waiting),
-        )
+        return Memory(self.seeds, *(value.copy() for name, value in vars(self).items() if name != "seeds"))
 
 
 class Teacher:
@@ -201,18 +195,20 @@ def teaches_chunks(policy: Any) -> bool:
     return True
 
 
+def needs_whole_log(name: str, needed: Any, given: Any, why: str, method: str = "fit_log") -> ParameterError:
+    """Return the error of a parameter that needs the whole log at once."""
+    return ParameterError(
+        f"{name} must be {needed!r} for {method}, as {why}; got {given!r}. {REMEDIES[method]}, or {name}={needed!r}."
+    )
+
+
 def check_growing(node_models: Any, path_filter: Any, offset: Any, reward_model: Any = None) -> float:
     """Refuse parameters that need the whole log at once; return what a lost contest leaves of a row's weight."""
     if node_models != "separate":
-        raise ParameterError(
-            f"node_models must be 'separate' for partial_fit, as a shared classifier is trained level by level on "
-            f"the whole log; got {node_models!r}. Use fit, or node_models='separate'."
-        )
+        why = "a shared classifier is trained level by level on the whole log"
+        raise needs_whole_log("node_models", "separate", node_models, why, "partial_fit")
     if reward_model is not None:
-        raise ParameterError(
-            "reward_model must be None for partial_fit, as it is cross-fitted on the whole log; got "
-            f"{reward_model!r}. Use fit, or reward_model=None."
-        )
+        raise needs_whole_log("reward_model", None, reward_model, "it is cross-fitted on the whole log", "partial_fit")
     share = share_kept(path_filter)
     if path_filter == "out_of_fold":
         raise ParameterError(

@@ -71,14 +71,9 @@ class Rows(NamedTuple):
     propensity: NDArray[np.float64]
     X: NDArray[np.float32]
 
-    def take(self, which: NDArray[Any]) -> Rows:
-        """Copy some of the rows."""
-        return Rows(self.number[which], self.action[which], self.reward[which], self.propensity[which], self.X[which])
-
-    def part(self, first: int, last: int) -> Rows:
-        """Return some of the rows, not copied."""
-        which = slice(first, last)
-        return Rows(self.number[which], self.action[which], self.reward[which], self.propensity[which], self.X[which])
+    def take(self, which: NDArray[Any] | slice) -> Rows:
+        """Return some of the rows: copied, unless they are a slice."""
+        return Rows._make(column[which] for column in self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +127,7 @@ class RoutedLog:
                 n_here = int(count.sum())
                 rows.action[done : done + n_here] = np.repeat(self._position(run)[codes], count)
                 for first, last in _joined(begin[count > 0], count[count > 0]):
-                    self._read(files.of(run), run, first, rows.part(done, done + last - first))
+                    self._read(files.of(run), run, first, rows.take(slice(done, done + last - first)))
                     done += last - first
         return rows
 

@@ -143,12 +143,8 @@ def _bits_at(log: RoutedLog, weight: float, side: Side, uniform: bool) -> int:
 
 def pairwise_sum(read: Callable[[int, int], NDArray[np.float64]], first: int, last: int) -> float:
     """Add up as numpy adds up an array: halves, and halves of halves, so that not even a rounding differs."""
-    n = last - first
-    if n <= SUMMED:
-        return float(np.add.reduce(read(first, last)))
-    half = n // 2
-    half -= half % 8
-    return pairwise_sum(read, first, first + half) + pairwise_sum(read, first + half, last)
+    sums = (float(np.add.reduce(read(*leaf))) for leaf in pairwise_leaves(first, last))
+    return sums_from_leaves(sums, last - first)
 
 
 def pairwise_leaves(first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -157,17 +153,19 @@ def pairwise_leaves(first: int, last: int) -> Iterator[tuple[int, int]]:
     if n <= SUMMED:
         yield first, last
         return
-    half = n // 2
-    half -= half % 8
-    yield from pairwise_leaves(first, first + half)
-    yield from pairwise_leaves(first + half, last)
+    middle = first + _half(n)
+    yield from pairwise_leaves(first, middle)
+    yield from pairwise_leaves(middle, last)
 
 
 def sums_from_leaves(sums: Iterator[float], n_rows: int) -> float:
     """Add up the sums of all stretches as `pairwise_sum` does."""
     if n_rows <= SUMMED:
         return next(sums)
-    half = n_rows // 2
-    half -= half % 8
+    half = _half(n_rows)
     left = sums_from_leaves(sums, half)
     return left + sums_from_leaves(sums, n_rows - half)
+
+
+def _half(n_rows: int) -> int:
+    return n_rows // 2 - n_rows // 2 % 8

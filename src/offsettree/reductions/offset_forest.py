@@ -182,13 +182,8 @@ class OffsetForest(BasePolicy):
 
         Parameters
         ----------
-        chunks : iterable of LoggedData
-            The log in portions of any lengths, iterated over once, with X an array or a frame of numbers.
-        folder : path, optional
-            Where to make the scratch folder, by default that of the system for temporary files. It needs 20 bytes
-            a row and 4 more per row and column of X, and is removed at the end, whatever happens.
-        verbose : bool, optional
-            Whether to tell of the progress on standard error. By default where that is a terminal.
+        chunks, folder, verbose
+            As in `OffsetTree.fit_log`.
 
         Notes
         -----

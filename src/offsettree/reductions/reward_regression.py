@@ -23,7 +23,8 @@ from offsettree.reading import ColumnSpace
 from offsettree.reductions._choice_column import append_nominal
 from offsettree.reductions._flatten_rewards import flatten_reward_regression
 from offsettree.reductions._nodes import may_assume_finite, node_settings
-from offsettree.reductions._out_of_core import refuse_in_fit_log, routed
+from offsettree.reductions._out_of_core import routed
+from offsettree.reductions._partial import needs_whole_log
 from offsettree.reductions._reward_models import rows_by_action
 from offsettree.reductions._routed_log import RoutedLog
 from offsettree.reductions._routed_statistics import LogStatistics
@@ -132,13 +133,8 @@ class RewardRegression(BasePolicy):
 
         Parameters
         ----------
-        chunks : iterable of LoggedData
-            The log in portions of any lengths, iterated over once, with X an array or a frame of numbers.
-        folder : path, optional
-            Where to make the scratch folder, by default that of the system for temporary files. It needs 20 bytes
-            a row and 4 more per row and column of X, and is removed at the end, whatever happens.
-        verbose : bool, optional
-            Whether to tell of the progress on standard error. By default where that is a terminal.
+        chunks, folder, verbose
+            As in `OffsetTree.fit_log`.
 
         Notes
         -----
@@ -148,7 +144,7 @@ class RewardRegression(BasePolicy):
         with self._all_or_nothing():
             check_truth("per_action", self.per_action)
             if not self.per_action:
-                raise refuse_in_fit_log("per_action", "True", "one regression of all actions has all rows", False)
+                raise needs_whole_log("per_action", True, False, "one regression of all actions has all rows")
             with routed(self, chunks, folder, verbose) as (log, finite, _):
                 plan = self._plan(LogStatistics(log), finite=finite)
                 self.estimators_ = parallel(n_jobs=self.n_jobs)(

@@ -44,10 +44,8 @@ def run_pair_trials(
     pairs = list(combinations(range(n_folds), 2))
     parts = [_part(fold, pair) for pair in pairs]
     jobs = [(dict(policies), log, part, scoring) for part in parts]
-    if spread is None:
-        found = parallel(n_jobs=n_jobs)(delayed(run_trial)(*job) for job in jobs)
-    else:
-        found = spread(run_trial, jobs)
+    here = parallel(n_jobs=n_jobs)
+    found = here(delayed(run_trial)(*job) for job in jobs) if spread is None else spread(run_trial, jobs)
     numerator, counted = np.zeros((2, n_folds, len(policies), len(fold)))
     seconds = dict.fromkeys(policies, 0.0)
     texts: dict[int, dict[str, None]] = {place: {} for place in policies}

@@ -88,27 +88,9 @@ def expected_work(n_candidates: int, rungs: Sequence[Rung]) -> float:
 class Race:
     """The candidates still in the race (`active`), by their place in the list, and their estimated values so far.
 
-    Parameters
-    ----------
-    candidates : list of Candidate
-        All candidates at the start.
-    log : Log
-        The rows to compare on.
-    scoring, rule
-        How decisions are valued, and how a candidate is chosen by the values.
-    results : SearchResults
-        The table to write into.
-    budget : Budget
-        The time left.
-    n_refitted : int
-        The number of rows that the chosen candidate is finally trained on.
-    level : float
-        The level of the intervals in the table.
-    shares : bool
-        Whether the shared reward model is trained once for all folds. Not if rows are split by group or time, as its
-        own folds are drawn at random.
-    spread : callable, optional
-        Has candidates trained elsewhere, several at once.
+    What comes of each is written into `results`. The chosen one is finally trained on `n_refitted` rows. If it `shares`
+    the reward model, that is trained once for all folds; not where rows are split by group or time, as its own folds
+    are drawn at random. `spread` has candidates trained elsewhere, several at once.
     """
 
     def __init__(

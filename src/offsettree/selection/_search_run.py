@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from offsettree._features import is_sparse
 from offsettree._messages import Message, Parameter
 from offsettree._progress import Progress
-from offsettree._validation import as_random_state, is_number, warn_caller
+from offsettree._validation import as_random_state, check_level, check_truth, is_number, is_whole, warn_caller
 from offsettree.base import BasePolicy
 from offsettree.evaluation.parts import MODEL_METHODS
 from offsettree.exceptions import ParameterError
@@ -138,17 +138,16 @@ def _choice_terms(
 
 def check_parameters(search: Any, n_rows: int) -> None:
     """Refuse wrong settings before anything is trained."""
-    if search.max_rows is not None and not (_is_whole(search.max_rows) and search.max_rows >= 100):
+    if search.max_rows is not None and not (is_whole(search.max_rows) and search.max_rows >= 100):
         raise ParameterError(
             f"max_rows must be None or a whole number of at least 100 rows to compare on; got {search.max_rows!r}."
         )
     n_rows = n_rows if search.max_rows is None else min(n_rows, search.max_rows)
-    if not (_is_whole(search.cv) and 2 <= search.cv <= n_rows):
+    if not (is_whole(search.cv) and 2 <= search.cv <= n_rows):
         raise ParameterError(
             f"cv must be a whole number of folds, from 2 to the number of rows, {n_rows:,}; got {search.cv!r}."
         )
-    if not isinstance(search.nested, bool | np.bool_):
-        raise ParameterError(f"nested must be True or False; got {search.nested!r}.")
+    check_truth("nested", search.nested)
     if search.scoring not in SCORINGS:
         why = " 'direct' would choose the candidate that agrees with the reward model." * (search.scoring == "direct")
         raise ParameterError(f"scoring must be one of {', '.join(map(repr, SCORINGS))}; got {search.scoring!r}.{why}")
@@ -158,9 +157,4 @@ def check_parameters(search: Any, n_rows: int) -> None:
         raise ParameterError(f"simpler_within must be a number of at least 0; got {search.simpler_within!r}.")
     if search.time_budget is not None and not (is_number(search.time_budget) and search.time_budget > 0):
         raise ParameterError(f"time_budget must be None or seconds, more than 0; got {search.time_budget!r}.")
-    if not (is_number(search.level) and 0 < search.level < 1):
-        raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {search.level!r}.")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    check_level(search.level)

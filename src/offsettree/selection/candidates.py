@@ -136,47 +136,27 @@ def prepare_candidates(
     seeds = random.randint(np.iinfo(np.int32).max, size=len(candidates)).tolist()
     prepared = []
     for (name, policy), seed in zip(candidates, seeds, strict=True):
-        if isinstance(policy, ActionPolicy):
-            prepared.append(Candidate(name, _prepared_over_sets(name, policy, reward_range, n_jobs, seed)))
-            continue
-        if policy.actions is not None and not np.array_equal(policy.actions, actions):
-            raise ParameterError(
-                f"candidate {name!r} must not have its own actions; got {policy.actions!r:.60}. Give them to the "
-                "search: PolicySearch(actions=[...])."
-            )
-        own = check_range(policy.reward_range)
+        inner = policy.policy if isinstance(policy, LabelledActions) else policy
+        settings: dict[str, Any] = {"reward_range": reward_range}
+        if not isinstance(policy, ActionPolicy):
+            if policy.actions is not None and not np.array_equal(policy.actions, actions):
+                raise ParameterError(
+                    f"candidate {name!r} must not have its own actions; got {policy.actions!r:.60}. Give them to the "
+                    "search: PolicySearch(actions=[...])."
+                )
+            settings["actions"] = actions
+        own = check_range(inner.reward_range)
         if own not in ((0.0, 1.0), reward_range):
             raise ParameterError(
                 f"candidate {name!r} must have the search's reward_range, {reward_range}; got {own}. Give it to the "
                 "search: PolicySearch(reward_range=(low, high))."
             )
-        settings: dict[str, Any] = {"actions": actions, "reward_range": reward_range}
-        own_settings = policy.get_params(deep=False)
+        known = inner.get_params(deep=False)
         defaults = {"random_state": seed, "n_jobs": n_jobs}
-        settings |= {key: value for key, value in defaults.items() if own_settings.get(key, "not a parameter") is None}
-        prepared.append(Candidate(name, clone(policy).set_params(**settings)))
+        settings |= {key: value for key, value in defaults.items() if known.get(key, "not a parameter") is None}
+        made = clone(inner).set_params(**settings)
+        prepared.append(Candidate(name, LabelledActions(made) if inner is not policy else made))
     return prepared
-
-
-def _prepared_over_sets(
-    name: str, policy: Any, reward_range: tuple[float, float], n_jobs: int | None, seed: int
-) -> Any:
-    """Return a copy of a policy over action sets with the search's reward range, and a seed unless it has its own."""
-    inner = policy.policy if isinstance(policy, LabelledActions) else policy
-    own = check_range(inner.reward_range)
-    if own not in ((0.0, 1.0), reward_range):
-        raise ParameterError(
-            f"candidate {name!r} must have the search's reward_range, {reward_range}; got {own}. Give it to the "
-            "search: PolicySearch(reward_range=(low, high))."
-        )
-    known = inner.get_params(deep=False)
-    settings = {"reward_range": reward_range} | {
-        key: value
-        for key, value in {"random_state": seed, "n_jobs": n_jobs}.items()
-        if known.get(key, "not a parameter") is None
-    }
-    made = clone(inner).set_params(**settings)
-    return LabelledActions(made) if isinstance(policy, LabelledActions) else made
 
 
 def light_copy(policy: BasePolicy) -> BasePolicy:

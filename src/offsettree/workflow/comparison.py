@@ -31,7 +31,9 @@ from offsettree.logs import CheckedLog, LoggedData
 from offsettree.policy import Policy
 from offsettree.reductions import ConstantPolicy
 
-__all__ = ["POPULAR", "Comparison", "best_constant", "compare_over_sets", "compare_with_constant", "with_doubts"]
+__all__ = [
+    "POPULAR", "Comparison", "best_constant", "compare_over_sets", "compare_with_constant", "range_seen", "with_doubts",
+]  # fmt: skip
 
 MOST_PREDICTIONS = 1 << 25  # rows times actions, held as one table: 256 MB
 POPULAR = "the most popular of the eligible actions"
@@ -107,20 +109,22 @@ def with_doubts(estimate: Estimate, doubts: Sequence[str]) -> Estimate:
 def best_constant(log: LoggedData) -> Any:
     """Return the action that `ConstantPolicy` picks: the highest estimated value, shrunk where rows are few.
 
-    Parameters
-    ----------
-    log : LoggedData
-        Rows to pick on. Estimate the action's value on other rows: on these it is optimistic.
+    Estimate the action's value on other rows: on these it is optimistic.
 
     Examples
     --------
     >>> best_constant(LoggedData([[0.0]] * 4, ["a", "b", "a", "b"], reward=[0, 1, 1, 1], propensity=0.5))
     'b'
     """
-    low, high = float(log.reward.min()), float(log.reward.max())
-    reward_range = low, high if high > low else low + 1.0
+    reward_range = range_seen(log)
     checked = CheckedLog.of(np.zeros((len(log), 1)), log.columns, log.actions, reward_range)
     return ConstantPolicy(reward_range=reward_range, actions=log.actions)._fit_checked(checked).action_
+
+
+def range_seen(log: LoggedData) -> tuple[float, float]:
+    """Return the smallest and the largest reward, made to differ."""
+    low, high = float(log.reward.min()), float(log.reward.max())
+    return low, high if high > low else low + 1.0
 
 
 def compare_with_constant(
@@ -128,20 +132,8 @@ def compare_with_constant(
 ) -> Comparison:
     """Estimate the values of a policy, of the logged decisions and of a constant action on held-out rows.
 
-    Parameters
-    ----------
-    policy : policy or array of shape (n_rows,)
-        Fitted; or `decisions` again, if the policy's own reward range is only a guess.
-    decisions : array of shape (n_rows,)
-        The policy's decisions in these rows.
-    log : LoggedData
-        The rows held out.
-    action : int or str
-        The constant action, picked on other rows.
-    method : str
-        Of `evaluate`.
-    **settings : Any
-        Further arguments of `evaluate`: interval, level, reward_range, group, random_state.
+    `policy` is `decisions` again where the policy's own reward range is only a guess. The constant `action` was picked
+    on other rows. `settings` are further ones of `evaluate`: interval, level, reward_range, group, random_state.
     """
     # Of a policy that draws its actions more predictions would be read than are made here: `evaluate` makes its own.
     is_certain = isinstance(policy, np.ndarray) or hasattr(policy, "_positions")
@@ -150,47 +142,29 @@ def compare_with_constant(
         if space is None:
             space = np.unique(join_texts([np.unique(log.action), np.unique(decisions), np.array([action])]))
         settings |= _predicted_rewards(space, decisions, log, action, settings)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimates hold them as well
-        asked = _Decided(policy, decisions) if isinstance(policy, Policy) else policy
-        estimate = evaluate(asked, **log.judged(), method=method, **settings)
-        against_constant = evaluate(decisions, **log.judged(), method=method, baseline=action, **settings)
-        constant = evaluate(action, **log.judged(), method=method, **settings)
-    doubts = tuple(text for text in constant.serious or against_constant.serious if text not in estimate.serious)
-    same = bool((decisions == action).all())
-    gain: Any = against_constant.difference
-    return Comparison(estimate, action, constant, gain, doubts, same)
+    asked = _Decided(policy, decisions) if isinstance(policy, Policy) else policy
+    return _compared(asked, decisions, action, log.judged(), method=method, **settings)
 
 
 def compare_over_sets(
     decisions: NDArray[Any], popular: NDArray[Any], log: LoggedData, *, method: str, **settings: Any
 ) -> Comparison:
-    """Estimate the values of decisions among action sets, of the logged ones and of the most popular actions.
-
-    Parameters
-    ----------
-    decisions : array of shape (n_rows,)
-        The policy's decisions in these rows.
-    popular : array of shape (n_rows,)
-        The most popular of each row's eligible actions, by other rows.
-    log : LoggedData
-        The rows held out, with action sets.
-    method : str
-        Of `evaluate`.
-    **settings : Any
-        Further arguments of `evaluate`: interval, level, reward_range, group, random_state.
-    """
+    """Do as `compare_with_constant` on rows with action sets, with the most `popular` of each by other rows."""
     if method in MODEL_METHODS and settings.get("interval") not in FORWARD:
         settings |= {"reward_model": _predicted_pairs(log, settings.get("random_state"), settings.get("group"))}
-    arrays = log.arrays()
+    found = _compared(decisions, decisions, popular, log.arrays(), method=method, **settings)
+    return replace(found, action=None, among=True)
+
+
+def _compared(policy: Any, decisions: NDArray[Any], action: Any, arrays: dict[str, Any], **settings: Any) -> Comparison:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffsetTreeWarning)  # the estimates hold them as well
-        estimate = evaluate(decisions, **arrays, method=method, **settings)
-        against = evaluate(decisions, **arrays, method=method, baseline=popular, **settings)
-        constant = evaluate(popular, **arrays, method=method, **settings)
+        estimate = evaluate(policy, **arrays, **settings)
+        against = evaluate(decisions, **arrays, baseline=action, **settings)
+        constant = evaluate(action, **arrays, **settings)
     doubts = tuple(text for text in constant.serious or against.serious if text not in estimate.serious)
     gain: Any = against.difference
-    return Comparison(estimate, None, constant, gain, doubts, bool((decisions == popular).all()), among=True)
+    return Comparison(estimate, action, constant, gain, doubts, bool((decisions == action).all()))
 
 
 def _predicted_pairs(log: LoggedData, random_state: int | None, group: Any) -> NDArray[np.float64]:

@@ -42,19 +42,17 @@ from offsettree.workflow.rules import rule_facts
 from offsettree.workflow.verdict import advice, basis, verdict
 
 __all__ = [
-    "candidate_facts",
     "constant_facts",
     "earned_facts",
     "estimate_facts",
+    "facts_in_memory",
     "interval_facts",
     "learned_facts",
     "outcome_facts",
     "policy_facts",
-    "propensity_facts",
     "propensity_note",
     "tree_facts",
     "versions",
-    "weight_facts",
     "whole_log",
 ]
 
@@ -82,15 +80,51 @@ def learned_facts(
     seed : int or None, default=None
         The run's seed.
     """
-    train, test = learned.train, learned.test
-    rewards = np.concatenate([train.reward, test.reward])
-    search: Any = learned.evaluated if learned.teacher is None else learned.teacher
-    policy: Any = learned.evaluated if learned.teacher is not None else getattr(search, "best_policy_", search)
+    teacher = learned.teacher
+    search: Any = learned.evaluated if teacher is None else teacher
+    policy: Any = learned.evaluated if teacher is not None else getattr(search, "best_policy_", search)
     name = getattr(search, "best_name_", type(search).__name__)
     kept = getattr(learned.policy, "best_policy_", learned.policy)
-    notes = [*notes, *learned.notes, *([] if learned.encoder is None else learned.encoder.notes)]
-    if learned.propensity is not None:
-        notes.append(propensity_note(learned.propensity))
+    return facts_in_memory(
+        learned,
+        search,
+        {
+            "policy": policy,
+            "name": name if teacher is None else f"offset tree distilled from {name}",
+            "teacher": None if teacher is None else name,
+            "loss": interval_facts(learned.loss),
+            "always": _plain(getattr(kept, "action_", None)),
+        },
+        {"features": _feature_names(learned), "actions": _action_facts(learned)},
+        path=path,
+        columns=columns,
+        notes=[*notes, *learned.notes, *([] if learned.encoder is None else learned.encoder.notes)],
+        seed=seed,
+        tree=tree_facts(policy, learned.decisions),
+        rules=rule_facts(kept, learned.encoder),
+        importance=_importance(learned, seed),
+    )
+
+
+def facts_in_memory(
+    learned: Learned,
+    search: Any,
+    policy: dict[str, Any],
+    source: dict[str, Any],
+    *,
+    path: str,
+    columns: dict[str, Any],
+    notes: list[str],
+    seed: int | None,
+    **others: Any,
+) -> Facts:
+    """Return facts with those filled in that do not depend on whether actions are labels or in sets.
+
+    `policy` and `source` have the others of `policy_facts` and `SourceFacts`.
+    """
+    train, test, estimated = learned.train, learned.test, learned.propensity
+    rewards = np.concatenate([train.reward, test.reward])
+    notes = notes if estimated is None else [*notes, propensity_note(estimated)]
     return outcome_facts(
         learned.compared,
         "training rows",
@@ -104,28 +138,21 @@ def learned_facts(
             reward=RewardFacts(min=rewards.min().item(), max=rewards.max().item(), mean=rewards.mean().item()),
             reward_range=list(learned.reward_range),
             notes=list(dict.fromkeys(notes)),
-            features=_feature_names(learned),
-            actions=_action_facts(learned),
+            **source,
         ),
-        propensity=None if learned.propensity is None else propensity_facts(learned.propensity),
+        propensity=None if estimated is None else _propensity_facts(estimated),
         policy=policy_facts(
-            policy,
-            name=name if learned.teacher is None else f"offset tree distilled from {name}",
-            teacher=None if learned.teacher is None else name,
-            loss=interval_facts(learned.loss),
+            **policy,
             rows=len(rewards) if learned.refit else len(train),
             refit=learned.refit,
-            always=_plain(getattr(kept, "action_", None)),
             seconds=learned.seconds,
         ),
-        candidates=candidate_facts(search),
+        candidates=_candidate_facts(search),
         rule=getattr(search, "rule_", None),
-        weights=weight_facts(test, learned.decisions),
-        tree=tree_facts(policy, learned.decisions),
-        rules=rule_facts(kept, learned.encoder),
-        importance=_importance(learned, seed),
+        weights=_weight_facts(test, learned.decisions),
         warnings=_each_once(learned.warnings, learned.compared.warnings),
         reproduce=RunFacts(command="", seed=seed, versions=versions()),
+        **others,
     )
 
 
@@ -136,17 +163,7 @@ def _each_once(first: Sequence[str], then: Sequence[str]) -> list[str]:
 
 
 def outcome_facts(compared: Comparison, picked_on: str, **others: Any) -> Facts:
-    """Return facts with those of an evaluation filled in.
-
-    Parameters
-    ----------
-    compared : Comparison
-        The policy's value, beside those of the log and of the best constant action.
-    picked_on : str
-        The rows that the best constant action was picked on.
-    **others : Any
-        The other fields of `Facts`.
-    """
+    """Return facts with those of an evaluation filled in; `picked_on` says where the constant action was picked."""
     advised = advice(compared)
     return Facts(
         created=datetime.now(UTC).date().isoformat(),
@@ -209,16 +226,10 @@ def propensity_note(found: PropensityEstimate) -> str:
     )
 
 
-def propensity_facts(found: PropensityEstimate) -> PropensityFacts:
+def _propensity_facts(found: PropensityEstimate) -> PropensityFacts:
     """Return the report on estimated propensities as a record."""
-    return PropensityFacts(
-        estimated=True,
-        log_loss=found.log_loss,
-        constant_log_loss=found.constant_log_loss,
-        clip=found.clip,
-        n_clipped=found.n_clipped,
-        calibration=found.calibration.tolist(),
-    )
+    known = {name: getattr(found, name) for name in ("log_loss", "constant_log_loss", "clip", "n_clipped")}
+    return PropensityFacts(estimated=True, calibration=found.calibration.tolist(), **known)
 
 
 def _action_facts(learned: Learned) -> list[ActionFacts]:
@@ -284,7 +295,7 @@ def tree_facts(policy: Any, decisions: NDArray[Any]) -> dict[str, Any] | None:
     return facts[0]
 
 
-def weight_facts(test: LoggedData, decisions: NDArray[Any]) -> WeightFacts | None:
+def _weight_facts(test: LoggedData, decisions: NDArray[Any]) -> WeightFacts | None:
     """Return the histogram of the importance weights of some decisions."""
     weight = 1 / test.propensity[test.action == decisions]
     if len(weight) == 0:
@@ -298,7 +309,7 @@ def weight_facts(test: LoggedData, decisions: NDArray[Any]) -> WeightFacts | Non
     return WeightFacts(edges=edges.tolist(), counts=counts.tolist(), top_percent_share=share)
 
 
-def candidate_facts(policy: Any) -> list[CandidateFacts]:
+def _candidate_facts(policy: Any) -> list[CandidateFacts]:
     """Return the candidates of a search; none of another policy."""
     names = [each.name for each in fields(CandidateFacts)]
     rows = getattr(policy, "results_", [])

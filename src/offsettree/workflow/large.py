@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings as python_warnings
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -14,17 +13,18 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from offsettree import distributed
+from offsettree._validation import check_level
 from offsettree.base import BasePolicy
 from offsettree.distributed.files import Columns, LogPart, Split, chunks_of, find_files
 from offsettree.encoding import TableEncoder
 from offsettree.engines import connected, run_all
 from offsettree.evaluation import Estimate
-from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
+from offsettree.exceptions import LogError, ParameterError
 from offsettree.facts import Facts, RunFacts
 from offsettree.workflow.facts import outcome_facts, policy_facts, tree_facts, versions
 from offsettree.workflow.first_look import look_at_files
 from offsettree.workflow.learners import make_policy
-from offsettree.workflow.learning import check_level, range_of
+from offsettree.workflow.learning import check_sizes, our_warnings, range_of
 from offsettree.workflow.running_value import RunningValue
 from offsettree.workflow.streaming import source_facts
 
@@ -112,9 +112,7 @@ def learn_from_files(
     policy, encoder, facts, estimate
         As `learn_from_stream` returns them.
     """
-    check_level(level)
-    if not 0 < test_size < 1:
-        raise ParameterError(f"test_size must be a share of the rows between 0 and 1; got {test_size}.")
+    check_sizes(level, test_size)
     name = FAVOURITE if learner == "auto" else learner
     if name not in LARGE_LEARNERS:
         raise ParameterError(
@@ -208,16 +206,14 @@ def _fitted(
     policy: BasePolicy, parts: list[LogPart], columns: Columns, engine: Any, storage: Any
 ) -> tuple[Any, list[str]]:
     """Fit a copy of the policy, here or on an engine; return it, and our warnings, each once."""
-    with python_warnings.catch_warnings(record=True) as caught:
-        python_warnings.simplefilter("always")
+    with our_warnings() as texts:
         if engine is None:
             learned = clone(policy).fit_log(chunks_of(parts, columns), folder=storage)
         else:
             cls = getattr(distributed, f"Distributed{type(policy).__name__}")
             spread = cls(**policy.get_params(deep=False), client=engine, storage=storage)
             learned = spread.fit_files(parts, columns).to_local()
-    ours = [each.message for each in caught if isinstance(each.message, OffsetTreeWarning)]
-    return learned, list(dict.fromkeys(message.args[0] for message in ours))
+    return learned, texts
 
 
 def _valued(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings as python_warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +15,13 @@ from sklearn.base import clone
 
 from offsettree._features import is_frame, take_rows
 from offsettree._progress import Progress
-from offsettree._validation import is_number
+from offsettree._validation import check_level
 from offsettree.base import BasePolicy, is_ours
 from offsettree.encoding import TableEncoder
 from offsettree.evaluation import PropensityEstimate, estimate_propensity, evaluate
 from offsettree.evaluation.estimate import Interval
 from offsettree.exceptions import LogError, OffsetTreeWarning, ParameterError
-from offsettree.logs import LoggedData
+from offsettree.logs import ActionSets, Columns, LoggedData
 from offsettree.reductions import distill
 from offsettree.selection import PolicySearch
 from offsettree.workflow.comparison import MOST_PREDICTIONS, best_constant, compare_with_constant
@@ -28,7 +30,17 @@ from offsettree.workflow.leaks import find_leaks
 from offsettree.workflow.learned import Learned
 from offsettree.workflow.learners import make_policy
 
-__all__ = ["check_level", "check_settings", "fit_policy", "learn_policy", "range_of"]
+__all__ = [
+    "check_sizes",
+    "evaluation_settings",
+    "fit_policy",
+    "known_range",
+    "learn_policy",
+    "our_warnings",
+    "range_of",
+    "refuse_single_action",
+    "with_estimated_propensity",
+]
 
 MOST_ROWS_FOR_MODELS = 20_000  # beyond so many held-out rows, reward models cost much time and gain little
 
@@ -110,9 +122,9 @@ def learn_policy(
     >>> bool(learned.estimate.value > learned.estimate.baseline.value)
     True
     """
-    check_settings(log, level, test_size)
-    low, high = float(log.reward.min()), float(log.reward.max())
-    used_range = reward_range or range_of(low, high)
+    check_sizes(level, test_size)
+    refuse_single_action(log)
+    used_range = reward_range or range_of(log.reward.min(), log.reward.max())
     shared = {"reward_range": used_range, "actions": log.actions, "n_jobs": n_jobs, "random_state": random_state}
     policy = _policy_for(learner, {"base": base, "offset": offset, "time_budget": time_budget}, shared)
     held = hold_out(log, test_size, split_by_time, group, random_state)
@@ -128,11 +140,9 @@ def learn_policy(
     evaluated = distill(policy, train.X, random_state=random_state) if distilled else policy
     decisions = evaluated.predict(test.X)
     method = method or _default_method(test, len(policy.actions_), interval)
-    # If all rewards are equal, the log says nothing about their range: `range_of` has guessed one.
-    known_range = used_range if reward_range is not None or low < high else None
-    common = {"method": method, "level": level, "reward_range": known_range, "random_state": random_state}
-    settings = _evaluation_settings(common, interval, held)
-    valued = decisions if known_range is None else evaluated
+    known = known_range(log, reward_range, used_range)
+    settings = evaluation_settings(held, method, interval, level, known, random_state)
+    valued = decisions if known is None else evaluated
     compared = compare_with_constant(valued, decisions, test, best_constant(train), **settings).doubted(doubts)
     kept, held_out = evaluated, test.X
     if refit:
@@ -151,7 +161,7 @@ def learn_policy(
         decisions=decisions,
         held_out=held_out,
         reward_range=used_range,
-        known_range=known_range,
+        known_range=known,
         propensity=estimated,
         seconds=seconds,
         refit=refit,
@@ -162,17 +172,15 @@ def learn_policy(
     )
 
 
-def check_level(level: Any) -> None:
-    """Refuse a wrong confidence level before hours of learning, not after."""
-    if not (is_number(level) and 0 < level < 1):
-        raise ParameterError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
-
-
-def check_settings(log: LoggedData, level: float, test_size: float) -> None:
-    """Refuse a wrong level or test size, and a log of one action."""
+def check_sizes(level: float, test_size: float) -> None:
+    """Refuse a wrong level or test size before hours of learning, not after."""
     check_level(level)
     if not 0 < test_size < 1:
         raise ParameterError(f"test_size must be a share of the rows between 0 and 1; got {test_size}.")
+
+
+def refuse_single_action(log: LoggedData) -> None:
+    """Refuse a log of one action."""
     if len(log.actions) < 2:
         raise LogError(
             f"a log must have at least two actions; all of its {len(log):,} rows have {log.actions.tolist()[0]!r}. "
@@ -204,15 +212,37 @@ def _encoded(
         X = encoders[0].encode(X)
     if not estimated_propensity:
         return LoggedData(X, log.columns), encoders, None
+    whole, found = with_estimated_propensity(X, log.columns, random_state)
+    return whole, encoders, found
+
+
+def with_estimated_propensity(
+    X: Any, columns: Columns, random_state: int | None, sets: ActionSets | None = None
+) -> tuple[LoggedData, PropensityEstimate]:
+    """Return a log with estimated propensities in the place of its own, and what is known of these."""
     with Progress(1.0) as progress:
         progress.begin("estimating propensities")
-        found = estimate_propensity(X, log.columns, random_state=random_state)
-    return LoggedData(X, log.columns._replace(propensity=found.propensity)), encoders, found
+        found = estimate_propensity(X, columns, action_sets=sets, random_state=random_state)
+    return LoggedData(X, columns._replace(propensity=found.propensity), action_sets=sets), found
 
 
-def _evaluation_settings(common: dict[str, Any], interval: str | None, held: HoldOut) -> dict[str, Any]:
-    group = {} if held.group is None else {"group": held.group[held.test]}
-    return common | group | ({} if interval is None else {"interval": interval})
+def known_range(
+    log: LoggedData, given: tuple[float, float] | None, used: tuple[float, float]
+) -> tuple[float, float] | None:
+    """Return the range of rewards that intervals may rely on.
+
+    If all rewards are equal, the log says nothing about their range: `range_of` has guessed one.
+    """
+    return used if given is not None or log.reward.min() < log.reward.max() else None
+
+
+def evaluation_settings(
+    held: HoldOut, method: str, interval: str | None, level: float, known: Any, random_state: int | None
+) -> dict[str, Any]:
+    """Return the settings of `evaluate` for held-out rows."""
+    settings = {"method": method, "level": level, "reward_range": known, "random_state": random_state}
+    settings |= {} if held.group is None else {"group": held.group[held.test]}
+    return settings if interval is None else settings | {"interval": interval}
 
 
 def _default_method(test: LoggedData, n_actions: int, interval: str | None) -> str:
@@ -228,7 +258,7 @@ def _loss(decisions: NDArray[Any], teacher: BasePolicy, test: LoggedData, settin
 
 
 def fit_policy(policy: Any, log: LoggedData, held: HoldOut | None = None) -> list[str]:
-    """Fit a policy; return our warnings, each once. Those of libraries are for developers and are dropped.
+    """Fit a policy; return our warnings, each once.
 
     A search splits its rows by the same groups or times as `held`.
     """
@@ -236,12 +266,20 @@ def fit_policy(policy: Any, log: LoggedData, held: HoldOut | None = None) -> lis
     if held is not None and isinstance(policy, PolicySearch):
         columns = {"group": held.group, "time": held.time}
         split = {name: values[held.train] for name, values in columns.items() if values is not None}
-    with python_warnings.catch_warnings(record=True) as caught:
-        python_warnings.simplefilter("always")
+    with our_warnings() as texts:
         is_judged = log.action_sets is None and is_ours(policy, "fit")
         policy.fit(**(log.judged() if is_judged else log.arrays()), **split)
-    ours = [each.message for each in caught if isinstance(each.message, OffsetTreeWarning)]
-    return list(dict.fromkeys(message.args[0] for message in ours))
+    return texts
+
+
+@contextmanager
+def our_warnings() -> Iterator[list[str]]:
+    """Gather our warnings, each once, in a list filled at the end; those of libraries are for developers: dropped."""
+    texts: list[str] = []
+    with python_warnings.catch_warnings(record=True) as caught:
+        python_warnings.simplefilter("always")
+        yield texts
+    texts += dict.fromkeys(each.message.args[0] for each in caught if isinstance(each.message, OffsetTreeWarning))
 
 
 def _refit(
@@ -259,6 +297,7 @@ def _refit(
 
 def range_of(low: float, high: float) -> tuple[float, float]:
     """Return the assumed reward range, given the smallest and the largest reward seen."""
+    low, high = float(low), float(high)
     if low >= 0 and high <= 1:
         return 0.0, 1.0
     return low, high if high > low else low + 1.0

@@ -10,9 +10,8 @@ from sklearn.base import clone
 
 from offsettree._features import is_sparse
 from offsettree._messages import Parameter
-from offsettree._progress import Progress
 from offsettree.actions import ActionPolicy, LabelledActions, PopularAction
-from offsettree.evaluation import PropensityEstimate, estimate_propensity
+from offsettree.evaluation import PropensityEstimate
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.logs import ActionSets, LoggedData
 from offsettree.registry import POLICIES
@@ -22,9 +21,17 @@ from offsettree.workflow.holdout import hold_out
 from offsettree.workflow.leaks import find_leaks
 from offsettree.workflow.learned import Learned
 from offsettree.workflow.learners import make_policy
-from offsettree.workflow.learning import check_settings, fit_policy, range_of
+from offsettree.workflow.learning import (
+    check_sizes,
+    evaluation_settings,
+    fit_policy,
+    known_range,
+    range_of,
+    refuse_single_action,
+    with_estimated_propensity,
+)
 
-__all__ = ["has_features", "is_stable", "learn_over_sets", "with_estimated_propensity"]
+__all__ = ["learn_over_sets"]
 
 MOST_PAIRS_FOR_MODELS = 2_000_000  # beyond so many held-out pairs, reward models cost much time
 MOST_LABELS = 200
@@ -85,16 +92,16 @@ def learn_over_sets(
     True
     """
     sets = _sets_of(log)
-    check_settings(log, level, test_size)
-    low, high = float(log.reward.min()), float(log.reward.max())
-    used_range = reward_range or range_of(low, high)
+    check_sizes(level, test_size)
+    refuse_single_action(log)
+    used_range = reward_range or range_of(log.reward.min(), log.reward.max())
     shared = {"reward_range": used_range, "n_jobs": n_jobs, "random_state": random_state}
     given = {"base": base, "offset": offset, "time_budget": time_budget}
     policy = _policy_for(learner, log, given, shared, labels=labels)
     held = hold_out(log, test_size, split_by_time, group, random_state)
     estimated: PropensityEstimate | None = None
     if estimated_propensity:
-        log, estimated = with_estimated_propensity(log, random_state)
+        log, estimated = with_estimated_propensity(log.X, log.columns, random_state, sets)
     train, test = log[held.train], log[held.test]
     doubts = [*find_leaks(log.X, log.action, log.reward), *(() if estimated is None else estimated.warnings)]
     started = time.perf_counter()
@@ -103,18 +110,16 @@ def learn_over_sets(
     held_sets = _sets_of(test)
     decisions = policy.predict(test.X, held_sets)
     popular = PopularAction(reward_range=used_range).fit(**train.arrays()).predict(test.X, held_sets)
-    known_range = used_range if reward_range is not None or low < high else None
-    settings: dict[str, Any] = {"level": level, "reward_range": known_range, "random_state": random_state}
-    settings |= {} if held.group is None else {"group": held.group[held.test]}
-    settings |= {} if interval is None else {"interval": interval}
+    known = known_range(log, reward_range, used_range)
     method = method or _default_method(held_sets, interval)
-    compared = compare_over_sets(decisions, popular, test, method=method, **settings).doubted(doubts)
+    settings = evaluation_settings(held, method, interval, level, known, random_state)
+    compared = compare_over_sets(decisions, popular, test, **settings).doubted(doubts)
     kept = policy
     if refit:
         kept = clone(getattr(policy, "best_policy_", policy))
         warnings += [text for text in fit_policy(kept, log) if text not in warnings]
     notes = list(held.notes)
-    if not has_features(sets):
+    if not _has_features(sets):
         notes.append("The actions have no features: they are learned about one by one, and sets are masks.")
     return Learned(
         policy=kept,
@@ -127,7 +132,7 @@ def learn_over_sets(
         decisions=decisions,
         held_out=test.X,
         reward_range=used_range,
-        known_range=known_range,
+        known_range=known,
         propensity=estimated,
         seconds=seconds,
         refit=refit,
@@ -136,29 +141,12 @@ def learn_over_sets(
     )
 
 
-def with_estimated_propensity(log: LoggedData, random_state: int | None) -> tuple[LoggedData, PropensityEstimate]:
-    """Return a log with action sets and estimated propensities, and what is known of these.
-
-    Parameters
-    ----------
-    log : LoggedData
-        The log; its own propensities are not looked at.
-    random_state : int or None
-        Draws the folds.
-    """
-    with Progress(1.0) as progress:
-        progress.begin("estimating propensities")
-        found = estimate_propensity(log.X, log.action, action_sets=log.action_sets, random_state=random_state)
-    made = LoggedData(log.X, log.columns._replace(propensity=found.propensity), action_sets=log.action_sets)
-    return made, found
-
-
-def has_features(sets: ActionSets) -> bool:
+def _has_features(sets: ActionSets) -> bool:
     """Return whether anything is known of the actions beside their ids."""
     return sets.n_item_features + sets.n_pair_features > 0
 
 
-def is_stable(sets: ActionSets) -> bool:
+def _is_stable(sets: ActionSets) -> bool:
     """Return whether the same few actions come again and again, so that each can be learned about by itself."""
     half = sets.starts[len(sets) // 2]
     first, second = np.unique(sets.ids[:half]), np.unique(sets.ids[half:])
@@ -188,7 +176,7 @@ def _policy_for(
     sets = _sets_of(log)
     if not entry.over_sets:
         return LabelledActions(made)
-    if not has_features(sets) and learner not in ONLY_IDS:
+    if not _has_features(sets) and learner not in ONLY_IDS:
         raise ParameterError(
             "the actions of the log have no features, which ", Parameter("learner", learner), " needs. Give them, ",
             Parameter("items", option="actions"), ", or use popular-action or a learner over labels, such as "
@@ -204,13 +192,13 @@ def _learners() -> list[str]:
 def _candidates(log: LoggedData, *, labels: bool) -> list[Any]:
     """Return the candidates that suit a log."""
     sets, sparse = _sets_of(log), is_sparse(log.X) or is_sparse(log.action_sets.pairs if log.action_sets else None)
-    features = has_features(sets) and not labels
+    features = _has_features(sets) and not labels
     found = [
         each for each in default_candidates(sparse=sparse, over_sets=True) if features or each.name == "most popular"
     ]
     if sparse and features and not any(each.name == "most popular" for each in found):
         found.insert(0, next(each for each in default_candidates(over_sets=True) if each.name == "most popular"))
-    if not features or is_stable(sets):
+    if not features or _is_stable(sets):
         found += [
             each._replace(name=f"labels: {each.name}")
             for each in default_candidates(sparse=is_sparse(log.X))

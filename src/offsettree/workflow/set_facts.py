@@ -13,23 +13,12 @@ from offsettree._features import Features, is_frame, is_sparse, take_rows
 from offsettree._texts import join_texts
 from offsettree.actions import LabelledActions, PopularAction
 from offsettree.evaluation.parts import values_by_action
-from offsettree.facts import ActionFacts, Facts, FeatureFacts, RewardFacts, RunFacts, SetFacts, SourceFacts
+from offsettree.facts import ActionFacts, Facts, FeatureFacts, SetFacts
 from offsettree.logs import ActionSets
-from offsettree.workflow.facts import (
-    MOST_IMPORTANT,
-    candidate_facts,
-    earned_facts,
-    outcome_facts,
-    policy_facts,
-    propensity_facts,
-    propensity_note,
-    versions,
-    weight_facts,
-    whole_log,
-)
+from offsettree.workflow.facts import MOST_IMPORTANT, earned_facts, facts_in_memory, whole_log
 from offsettree.workflow.learned import Learned
 
-__all__ = ["action_facts", "facts_over_sets", "feature_names", "popular_of", "set_facts", "set_importance"]
+__all__ = ["facts_over_sets", "popular_of"]
 
 MOST_ACTIONS = 50  # of more, those logged or chosen most are kept
 MOST_ROWS = 1_000  # to shuffle features in
@@ -66,75 +55,41 @@ def facts_over_sets(
         The run's seed.
     """
     train, test = learned.train, learned.test
-    rewards = np.concatenate([train.reward, test.reward])
     search: Any = learned.evaluated
     policy = getattr(search, "best_policy_", search)
     inner = policy.policy_ if isinstance(policy, LabelledActions) else policy
-    name = getattr(search, "best_name_", type(inner).__name__)
-    actions, n_actions = action_facts(learned)
-    notes = [*notes, *learned.notes]
-    if learned.propensity is not None:
-        notes.append(propensity_note(learned.propensity))
-    return outcome_facts(
-        learned.compared,
-        "training rows",
-        title=f"{columns['action']} of {path}" if columns.get("action") else path,
-        log=SourceFacts(
-            path=path,
-            rows=len(rewards),
-            train_rows=len(train),
-            test_rows=len(test),
-            columns=columns,
-            reward=RewardFacts(min=rewards.min().item(), max=rewards.max().item(), mean=rewards.mean().item()),
-            reward_range=list(learned.reward_range),
-            notes=list(dict.fromkeys(notes)),
-            features=feature_names(train.X, "x"),
-            actions=actions,
-            n_actions=n_actions,
-            sets=set_facts(
-                [each.action_sets for each in (train, test) if each.action_sets is not None],
-                reading,
-                PopularAction(reward_range=learned.reward_range).fit(**train.arrays()),
-            ),
-        ),
-        propensity=None if learned.propensity is None else propensity_facts(learned.propensity),
-        policy=policy_facts(
-            inner,
-            name=name,
-            rows=len(rewards) if learned.refit else len(train),
-            refit=learned.refit,
-            seconds=learned.seconds,
-        ),
-        candidates=candidate_facts(search),
-        rule=getattr(search, "rule_", None),
-        weights=weight_facts(test, learned.decisions),
-        importance=set_importance(learned.policy, test.X, test.action_sets, seed)[:MOST_IMPORTANT],
-        warnings=list(dict.fromkeys([*learned.warnings, *learned.compared.warnings])),
-        reproduce=RunFacts(command="", seed=seed, versions=versions()),
+    actions, n_actions = _action_facts(learned)
+    parts = [each.action_sets for each in (train, test) if each.action_sets is not None]
+    popular = PopularAction(reward_range=learned.reward_range).fit(**train.arrays())
+    return facts_in_memory(
+        learned,
+        search,
+        {"policy": inner, "name": getattr(search, "best_name_", type(inner).__name__)},
+        {
+            "features": _feature_names(train.X, "x"),
+            "actions": actions,
+            "n_actions": n_actions,
+            "sets": _set_facts(parts, reading, popular),
+        },
+        path=path,
+        columns=columns,
+        notes=[*notes, *learned.notes],
+        seed=seed,
+        importance=_importance(learned.policy, test.X, test.action_sets, seed)[:MOST_IMPORTANT],
     )
 
 
-def set_facts(parts: Sequence[ActionSets], reading: dict[str, Any], popular: PopularAction | None = None) -> SetFacts:
-    """Return how many actions are eligible, and which features they have.
-
-    Parameters
-    ----------
-    parts : list of ActionSets
-        Of the same log.
-    reading : dict
-        How they were read.
-    popular : PopularAction, optional
-        Learned from the training rows.
-    """
+def _set_facts(parts: Sequence[ActionSets], reading: dict[str, Any], popular: PopularAction) -> SetFacts:
+    """Return how many actions are eligible, and which features they have."""
     sizes = np.concatenate([each.sizes for each in parts])
     return SetFacts(
         fewest=int(sizes.min()),
         mean=float(sizes.mean()),
         most=int(sizes.max()),
-        item_features=[] if parts[0].items is None else feature_names(parts[0].items, "item"),
-        pair_features=[] if parts[0].pairs is None else feature_names(parts[0].pairs, "pair"),
+        item_features=[] if parts[0].items is None else _feature_names(parts[0].items, "item"),
+        pair_features=[] if parts[0].pairs is None else _feature_names(parts[0].pairs, "pair"),
         reading=reading,
-        popular={} if popular is None else _popular_facts(popular),
+        popular=_popular_facts(popular),
     )
 
 
@@ -148,13 +103,7 @@ def _popular_facts(popular: PopularAction) -> dict[str, Any]:
 
 
 def popular_of(facts: SetFacts | None) -> PopularAction | None:
-    """Return the most popular action as the facts of a policy file have it; None if they do not.
-
-    Parameters
-    ----------
-    facts : SetFacts or None
-        Which may come from a stranger.
-    """
+    """Return the most popular action as the facts of a policy file, a stranger's perhaps, have it; None if not."""
     known = {} if facts is None else facts.popular
     ids, values, mean = known.get("ids"), known.get("values"), known.get("mean")
     numbers = isinstance(values, list) and all(type(each) in (int, float) for each in [*values, mean])
@@ -171,14 +120,14 @@ def popular_of(facts: SetFacts | None) -> PopularAction | None:
     return made
 
 
-def feature_names(table: Features, prefix: str) -> list[str]:
+def _feature_names(table: Features, prefix: str) -> list[str]:
     """Return the columns of a table; of hashed names there are too many to list."""
     if is_frame(table):
         return [str(name) for name in table.columns]
     return [] if is_sparse(table) else [f"{prefix}{i}" for i in range(table.shape[1])]
 
 
-def action_facts(learned: Learned) -> tuple[list[ActionFacts], int]:
+def _action_facts(learned: Learned) -> tuple[list[ActionFacts], int]:
     """Return the actions that are logged or chosen most, and the number of all that were ever eligible."""
     action, reward, propensity = whole_log(learned)
     eligible = [each.action_sets.ids for each in (learned.train, learned.test) if each.action_sets is not None]
@@ -201,27 +150,11 @@ def action_facts(learned: Learned) -> tuple[list[ActionFacts], int]:
     return found, len(ids)
 
 
-def set_importance(policy: Any, X: Features, sets: Any, random_state: int | None = None) -> list[FeatureFacts]:
-    """Shuffle each feature of contexts, of actions and of pairs, and count how many decisions change.
+def _importance(policy: Any, X: Features, sets: Any, random_state: int | None) -> list[FeatureFacts]:
+    """Shuffle each feature of contexts, of actions and of pairs, and count how many decisions change; largest first.
 
     Features of contexts are shuffled among rows, those of actions among actions, those of pairs among pairs. Sparse
     tables are left out: their features have no names of their own.
-
-    Parameters
-    ----------
-    policy : policy over action sets
-        Fitted.
-    X : array of shape (n_rows, n_features), or frame
-        Rows; at most 1,000 are used.
-    sets : ActionSets
-        Their eligible actions.
-    random_state : int or None, default=None
-        Seed for shuffling.
-
-    Returns
-    -------
-    list of FeatureFacts
-        The largest first.
     """
     random = np.random.default_rng(random_state)
     n_rows = int(min(MOST_ROWS, max(50, MOST_PAIRS // max(1, round(float(sets.sizes.mean()))))))
@@ -235,7 +168,7 @@ def set_importance(policy: Any, X: Features, sets: Any, random_state: int | None
     for of, table in tables:
         if table is None or is_sparse(table):
             continue
-        for place, name in enumerate(feature_names(table, "x")[:MOST_COLUMNS]):
+        for place, name in enumerate(_feature_names(table, "x")[:MOST_COLUMNS]):
             shuffled = _shuffled(table, place, random)
             if shuffled is None:
                 found.append((0.0, name, of))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._progress import Progress
+from offsettree._validation import check_level
 from offsettree.base import is_ours
 from offsettree.encoding import TableEncoder
 from offsettree.evaluation import Estimate
@@ -24,7 +25,7 @@ from offsettree.online import OnlineOffsetTree, OnlineRewardRegression
 from offsettree.registry import POLICIES
 from offsettree.workflow.facts import outcome_facts, policy_facts, tree_facts, versions
 from offsettree.workflow.first_pass import FirstPass
-from offsettree.workflow.learning import check_level, range_of
+from offsettree.workflow.learning import range_of
 from offsettree.workflow.running_value import RunningConstant, RunningValue
 
 __all__ = ["learn_from_stream", "source_facts"]

@@ -132,17 +132,7 @@ class Course:
 
 
 class GrowingRows:
-    """Rows on which trees are grown: all of them, or a part.
-
-    Parameters
-    ----------
-    learned, held_out : BoostedLog
-        The rows that trees learn from, and those that tell when to stop.
-    score, outside : array
-        Their scores; updated in place.
-    settings : BoostingSettings
-        How trees are grown.
-    """
+    """Rows on which trees are grown, all of them or a part, and those held out; both scores are updated in place."""
 
     def __init__(
         self,
@@ -245,18 +235,8 @@ def boost(
 ) -> tuple[BoostedModel, NDArray[np.float64]]:
     """Add trees to linear models until the held-out loss stops falling; return the trees and the held-out scores.
 
-    Parameters
-    ----------
-    log, held_out : BoostedLog
-        The training rows and the rows for early stopping.
-    weights : array of shape (n_actions, n_design)
-        The linear models to start from.
-    score : array of shape (n_rows,)
-        Their scores of the training rows; updated in place.
-    settings : BoostingSettings
-        How trees are grown.
-    seed : int
-        Draws the columns of each tree.
+    `weights` are the linear models, of shape (n_actions, n_design); their scores of the training rows are updated in
+    place. The seed draws the columns of each tree.
     """
     outside = held_out_scores(held_out, weights)
     rows = GrowingRows(log, held_out, score, outside, settings)
@@ -330,10 +310,6 @@ def empty_tree(depth: int, n_actions: int) -> Any:
 def stacked(trees: list[Any], n_tests: int, n_actions: int) -> BoostedModel:
     """Stack the arrays of several trees."""
     if not trees:
-        return BoostedModel(
-            np.zeros((0, n_tests), dtype=np.int32),
-            np.zeros((0, n_tests), dtype=np.uint8),
-            np.zeros((0, n_tests), dtype=np.uint8),
-            np.zeros((0, n_tests + 1, n_actions), dtype=np.float32),
-        )
+        none = np.zeros((0, n_tests), dtype=np.uint8)
+        return BoostedModel(none.astype(np.int32), none, none, np.zeros((0, n_tests + 1, n_actions), dtype=np.float32))
     return BoostedModel(*(np.stack(parts) for parts in zip(*trees, strict=True)))

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree.reductions.boosting._boosting import MOST_COLUMNS, MOST_SHARES, BoostedLog, BoostedModel, stacked
+from offsettree.reductions.boosting._boosting import (
+    MOST_COLUMNS,
+    MOST_SHARES,
+    BoostedLog,
+    BoostedModel,
+    empty_tree,
+    stacked,
+)
 from offsettree.reductions.boosting._shrunken import sigmoid
 
 N_TREES = 20  # per fold
@@ -30,7 +37,6 @@ class _Rows(NamedTuple):
 
 def grow_forest(log: BoostedLog, score: NDArray[np.float64], seed: int) -> BoostedModel:
     """Return trees whose mean predicts the residuals of the scores; each is grown independently."""
-    from offsettree.reductions.boosting._kernels_grow import Tree
     from offsettree.reductions.boosting._kernels_random import grow_random
 
     random = np.random.default_rng(seed)
@@ -44,12 +50,7 @@ def grow_forest(log: BoostedLog, score: NDArray[np.float64], seed: int) -> Boost
         columns = np.sort(random.permutation(n_columns)[:MOST_COLUMNS])
         share = random.permutation(n_actions).astype(np.uint32) % np.uint32(min(n_actions, MOST_SHARES))
         rows = _Rows(log.codes, log.is_category, log.action, share, weight * (log.reward - mean), curvature)
-        tree = Tree(
-            np.empty(n_tests, dtype=np.int32),
-            np.empty(n_tests, dtype=np.uint8),
-            np.empty(n_tests, dtype=np.uint8),
-            np.empty((n_tests + 1, n_actions), dtype=np.float32),
-        )
+        tree = empty_tree(DEPTH, n_actions)
         draws = random.random((n_tests, len(columns)))
         grow_random(rows, columns, draws, ACTION_PRIOR * one_row, MIN_ROWS, LEAF_PRIOR * one_row, tree)
         trees.append(tree)

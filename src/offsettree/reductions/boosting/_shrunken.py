@@ -49,31 +49,13 @@ def fit_shrunken_models(
 ) -> ShrunkenModels:
     """Fit w_a ~ N(m, C) for every action a; m, C and the noise are estimated by expectation-maximisation.
 
-    Parameters
-    ----------
-    design : array of shape (n_rows, n_columns)
-        The regressors.
-    action : array of shape (n_rows,)
-        Positions.
-    reward : array of shape (n_rows,)
-        In units of their standard deviation; 0 or 1 if `logistic`.
-    n_actions : int
-        Number of actions.
-    mean : array of shape (n_columns,)
-        Prior mean of m; its prior covariance is C.
-    groups : list of slice
-        Groups of columns whose variances are shrunk together. A group of one column has a flat prior mean.
-    logistic : bool
-        Logistic instead of linear regression; C is updated along with Newton's steps.
-    weight : array of shape (n_rows,), optional
-        Row weights with mean 1.
-    known : array of shape (n_rows,), optional
-        A fixed part of every row's score (an offset in the sense of generalised linear models).
-    near : ShrunkenModels, optional
-        Models of nearly the same rows to start from, to save time. Of their covariance only the mean variance of each
-        group is used: its directions are those of their weights, and would tell of rows that are now left out.
-    room : Room
-        Where copies of the regressors are.
+    `design` has a row of regressors per row. Rewards are in units of their standard deviation, or 0 and 1 if
+    `logistic`: C is then updated along with Newton's steps. `mean` is the prior mean of m, whose prior covariance is C.
+    The variances of each group of columns are shrunk together; a group of one column has a flat prior mean. Row weights
+    have the mean 1. `known` is a fixed part of every row's score (an offset in the sense of generalised linear models).
+
+    `near` are models of nearly the same rows to start from, to save time. Of their covariance only the mean variance of
+    each group is used: its directions are those of their weights, and would tell of rows that are now left out.
     """
     n_rows, n_columns = design.shape
     order = np.argsort(action, kind="stable")
