@@ -16,8 +16,8 @@ from offsettree import ActionTree, BinaryOffset, OffsetForest, OffsetTree, simul
 from offsettree import theory as th
 from offsettree.cli import main
 from offsettree.exceptions import LogError, ParameterError
+from offsettree.reductions._median_given_x import weighted_median
 from offsettree.reductions._offset import resolve_offset
-from offsettree.reductions._weighted_median import weighted_median
 
 OFFSET = "median_given_x"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -27,9 +27,14 @@ class Distributed(BasePolicy):
     storage: Any
     _local_class: type[BasePolicy]
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *args: Any, client: Any = None, storage: Any = None, **parameters: Any) -> None: ...
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        cls.__init__ = _with_engine(cls._local_class)  # type: ignore[method-assign]
+        if "_local_class" in vars(cls):
+            cls.__init__ = _with_engine(cls._local_class)  # type: ignore[method-assign]
 
     def fit(  # type: ignore[override]
         self,

@@ -27,7 +27,6 @@ from offsettree.online._layout import (
     room_for,
     table_of,
 )
-from offsettree.online._links import links_of
 from offsettree.topology import ActionTree
 
 
@@ -66,6 +65,11 @@ class _Online(Model):
             layout = make_layout(n_columns, n_models, bias=cls.has_bias, n_bits=n_bits or None)
         n_rows = int(layout[N_MODELS]) if layout[WIDTH] > 0 else 1
         return layout, part.finite("weights", np.float32, n_rows, int(layout[N_WEIGHTS]) // n_rows), n_bits
+
+    @staticmethod
+    def read_scales(part: Part, layout: NDArray[np.uint64]) -> NDArray[np.float32] | None:
+        """Read the scales of the features, if they are scaled."""
+        return part.finite("scales", np.float32, int(layout[N_SCALES])) if part.has_array("scales") else None
 
     @property
     def takes_missing(self) -> bool:
@@ -117,8 +121,7 @@ class OnlineTree(_Online):
         with refusing(f"{part.where}.left.npy and right.npy"):
             tree = ActionTree(left, right)
         layout, weights, n_bits = cls.read_weights(part, n_actions - 1, n_columns)
-        scales = part.finite("scales", np.float32, int(layout[N_SCALES])) if part.has_array("scales") else None
-        return cls(layout, weights, n_bits, tree, scales)
+        return cls(layout, weights, n_bits, tree, cls.read_scales(part, layout))
 
     def _kernels(self) -> Any:
         from offsettree.online import _kernels_tree
@@ -203,8 +206,8 @@ class OnlineRegression(_Online):
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
         layout, weights, n_bits = cls.read_weights(part, n_actions, n_columns)
         seen, starts = part.array("seen", np.int32, n_actions), part.finite("starts", np.float64, n_actions)
-        scales = part.finite("scales", np.float32, int(layout[N_SCALES])) if part.has_array("scales") else None
-        return cls(layout, weights, n_bits, np.where(seen > 0, starts, np.nan), part.number("mean", 0, 1), scales)
+        starts, mean = np.where(seen > 0, starts, np.nan), part.number("mean", 0, 1)
+        return cls(layout, weights, n_bits, starts, mean, cls.read_scales(part, layout))
 
     def _kernels(self) -> Any:
         from offsettree.online import _kernels_regression
@@ -256,3 +259,11 @@ def refuse_huge(X: Any) -> None:
     values = X.data if is_csr(X) else X
     if values.size and (largest := max(float(values.max()), -float(values.min()))) > LARGEST:
         raise FeatureError(f"X must be within {LARGEST:g} of zero; got {largest:g}. Scale the features.")
+
+
+def links_of(tree: ActionTree) -> NDArray[np.int64]:
+    """Return four rows: left child, right child and parent of each node, and the node above each leaf."""
+    links = np.zeros((4, tree.n_actions), dtype=np.int64)
+    links[:3, :-1] = tree.left, tree.right, tree.parent
+    links[3] = tree.leaf_parent
+    return links

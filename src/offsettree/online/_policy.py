@@ -13,13 +13,14 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from offsettree._features import Features, as_one_row, check_features, check_numbers, count_rows, is_frame
 from offsettree._labels import find_actions
-from offsettree._validation import LEAST_PROPENSITY, check_range
+from offsettree._validation import LEAST_PROPENSITY, check_range, check_whole, is_number
 from offsettree.base import BasePolicy
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.logs import CheckedLog
 from offsettree.online._kernel_calls import KernelCalls
 from offsettree.online._layout import KINDS, LARGEST, WIDTH
 
+ADAPTIVE_RATE = 0.5
 LABELS = (int, str, np.int64, np.str_)
 NUMBERS = (float, int, np.float64, np.float32, np.int64)
 
@@ -257,3 +258,22 @@ class OnlinePolicy(KernelCalls, BasePolicy):
 def _is_plain(X: Any) -> bool:
     """Whether X is an array that kernels take as it is."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in KINDS and X.flags.c_contiguous
+
+
+def check_rate(learning_rate: Any) -> float:
+    """Return the rate given by a learner's `learning_rate`."""
+    if isinstance(learning_rate, str) and learning_rate == "adaptive":
+        return ADAPTIVE_RATE
+    if not is_number(learning_rate) or not 0 < learning_rate <= 1e6:
+        raise ParameterError(
+            f"learning_rate must be 'adaptive' or a number above 0, at most 1e6; got {learning_rate!r}."
+        )
+    return float(learning_rate)
+
+
+def check_bits(n_bits: Any) -> int | None:
+    """Return `n_bits`, checked."""
+    if n_bits is None:
+        return None
+    check_whole("n_bits", n_bits, 1, 32)
+    return int(n_bits)

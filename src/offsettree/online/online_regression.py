@@ -13,8 +13,7 @@ from offsettree._features import Features, count_rows
 from offsettree._lazy import ModuleOnDemand
 from offsettree.online._layout import RegressionModel, make_layout, new_scales, new_weights, table_of
 from offsettree.online._models import OnlineRegression
-from offsettree.online._parameters import check_bits, check_rate
-from offsettree.online._policy import OnlinePolicy
+from offsettree.online._policy import OnlinePolicy, check_bits, check_rate
 from offsettree.reading import ColumnSpace
 
 __all__ = ["OnlineRewardRegression"]

@@ -12,10 +12,8 @@ from offsettree._lazy import ModuleOnDemand
 from offsettree._validation import as_random_state, check_truth, is_number
 from offsettree.exceptions import ParameterError
 from offsettree.online._layout import TreeModel, make_layout, new_scales, new_weights
-from offsettree.online._links import links_of
-from offsettree.online._models import OnlineTree
-from offsettree.online._parameters import check_bits, check_rate
-from offsettree.online._policy import OnlinePolicy
+from offsettree.online._models import OnlineTree, links_of
+from offsettree.online._policy import OnlinePolicy, check_bits, check_rate
 from offsettree.reading import ColumnSpace
 from offsettree.topology import ActionTree, tree_from
 

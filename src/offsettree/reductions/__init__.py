@@ -6,8 +6,8 @@ from offsettree._lazy import names_on_demand
 
 if TYPE_CHECKING:
     from offsettree.reductions._action_values import shrunken_from_sums, shrunken_values
+    from offsettree.reductions._boosted_rewards import fit_rewards
     from offsettree.reductions._corrections import CorrectionForest
-    from offsettree.reductions._fit_rewards import fit_rewards
     from offsettree.reductions._reward_models import RewardModel, check_reward_model
     from offsettree.reductions.all_pairs import AllPairs
     from offsettree.reductions.binary_offset import BinaryOffset
@@ -46,7 +46,7 @@ __getattr__ = names_on_demand(
     {
         "_action_values": ("shrunken_from_sums", "shrunken_values"),
         "_corrections": ("CorrectionForest",),
-        "_fit_rewards": ("fit_rewards",),
+        "_boosted_rewards": ("fit_rewards",),
         "_reward_models": ("RewardModel", "check_reward_model"),
         "all_pairs": ("AllPairs",),
         "binary_offset": ("BinaryOffset",),

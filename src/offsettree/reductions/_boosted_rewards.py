@@ -1,8 +1,9 @@
-"""Reward boosting as a reward model: one for all actions."""
+"""Reward models by name, and reward boosting as one: for all actions together."""
 
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from offsettree._available import pieces
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.exceptions import OffsetTreeWarning
 from offsettree.logs import CheckedLog
-from offsettree.reductions._reward_models import RewardModel
+from offsettree.reductions._reward_models import LinearRewards, RegressedRewards, RewardModel
 from offsettree.reductions.reward_boosting import RewardBoosting
 
 N_FOLDS = 3  # of a model that is itself fitted in several folds, and whose errors are corrected
@@ -49,3 +50,12 @@ class BoostedRewards(RewardModel):
 
 def _part(X: Features, rows: slice) -> Features:
     return X if rows.stop - rows.start == count_rows(X) else take_rows(X, np.arange(rows.start, rows.stop))
+
+
+def fit_rewards(reward_model: Any, log: CheckedLog, seed: int, *, weighted: bool = True) -> RewardModel:
+    """Fit what a `reward_model` parameter stands for: "linear", "boosting", or a regressor."""
+    if isinstance(reward_model, str) and reward_model == "boosting":
+        return BoostedRewards(log, seed)
+    if isinstance(reward_model, str):
+        return LinearRewards(log, seed, weighted=weighted)
+    return RegressedRewards(reward_model, log, seed)

@@ -14,7 +14,7 @@ from offsettree._features import Features, take_rows
 from offsettree._workers import parallel
 from offsettree.exceptions import LogError
 from offsettree.logs import CheckedLog
-from offsettree.reductions._fit_rewards import fit_rewards
+from offsettree.reductions._boosted_rewards import fit_rewards
 from offsettree.reductions._nodes import random_folds
 from offsettree.reductions._reward_models import RewardModel
 

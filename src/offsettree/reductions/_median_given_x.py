@@ -1,6 +1,8 @@
-"""The median reward given x, of actions drawn evenly: the offset that minimises the bound of Theorem 4.1."""
+"""Weighted medians; the median reward given x, of actions drawn evenly, minimises the bound of Theorem 4.1."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +13,11 @@ from offsettree._features import Features, count_rows, is_frame, is_sparse, take
 from offsettree._messages import Parameter
 from offsettree.exceptions import LogError
 from offsettree.learners import NominalEncoder
-from offsettree.reductions._weighted_median import weighted_median
 
+Side = Literal["left", "right"]
+
+# Half of all weight, from either side: what is just that but for rounding is in between.
+HALVES: tuple[tuple[float, Side], ...] = ((0.5 * (1 - 1e-9), "left"), (0.5 * (1 + 1e-9), "right"))
 N_FOLDS = 5
 # A median needs more rows than a mean: of few rewards of 0 and 1 it is a coin.
 LEAF_ROWS, MAX_DEPTH = 100, 6
@@ -60,3 +65,11 @@ def _leaf_medians(
     for rows in np.split(order, ends) if count_rows(X) else ():
         medians[leaf[rows[0]]] = weighted_median(reward[rows], weight[rows])
     return medians
+
+
+def weighted_median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    """Return the value that has half of all weight on either side; the middle of two where the halves meet there."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weight[order])
+    ends = [np.searchsorted(below, share * below[-1], side=side) for share, side in HALVES]
+    return float(np.mean(values[order[ends]]))

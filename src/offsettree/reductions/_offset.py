@@ -16,8 +16,7 @@ from offsettree._traits import check_learner
 from offsettree._validation import as_random_state, is_number, warn_caller
 from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import Template
-from offsettree.reductions._median_given_x import median_given_x
-from offsettree.reductions._weighted_median import weighted_median
+from offsettree.reductions._median_given_x import median_given_x, weighted_median
 
 MEDIAN_GIVEN_X = "median_given_x"
 N_FOLDS = 5

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.learners import Bins, rows_looked_at
+from offsettree.reductions._median_given_x import HALVES, Side
 from offsettree.reductions._offset import Tally, Votes
 from offsettree.reductions._routed_log import RoutedLog, Rows
-from offsettree.reductions._weighted_median import HALVES, Side
 
 SUMMED = 1 << 18  # numbers added up by numpy in one go
 DIGIT = 16  # bits of a number that are looked at in one pass

@@ -13,7 +13,7 @@ from offsettree._available import Available
 from offsettree._features import Features, count_rows, take_rows
 from offsettree.reductions._nodes import prefers_left
 from offsettree.topology import ActionTree
-from offsettree.topology.leaf_ranges import LeafRanges
+from offsettree.topology.action_tree import LeafRanges
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from offsettree.base import BasePolicy
 from offsettree.logs import CheckedLog
 from offsettree.models import Scores
 from offsettree.reading import ColumnSpace
+from offsettree.reductions._boosted_rewards import fit_rewards
 from offsettree.reductions._corrections import CorrectionForest, Errors, fit_corrections
 from offsettree.reductions._cross_fit import CrossFit
-from offsettree.reductions._fit_rewards import fit_rewards
 from offsettree.reductions._flatten_rewards import flatten_doubly_robust
 from offsettree.reductions._reward_models import check_reward_model
 

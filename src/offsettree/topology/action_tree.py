@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +15,16 @@ from offsettree._labels import check_positions
 from offsettree._validation import as_random_state, check_propensity, check_reward
 from offsettree.exceptions import TopologyError
 from offsettree.topology import builders
-from offsettree.topology.leaf_ranges import LeafRanges
 
-__all__ = ["ActionTree"]
+__all__ = ["ActionTree", "LeafRanges"]
+
+
+class LeafRanges(NamedTuple):
+    """Which leaves are below each node, counted from left to right: the left side ends where the right one begins."""
+
+    begin: NDArray[np.int32]
+    middle: NDArray[np.int32]
+    end: NDArray[np.int32]
 
 
 class ActionTree:
