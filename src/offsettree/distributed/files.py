@@ -24,21 +24,11 @@ STEP = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Split:
-    """Which rows are held out, by a hash of their place in the files: the same whoever reads them, in whatever chunks.
+    """Which rows are held out, by a hash of their place in the files: the same whoever reads them, however."""
 
-    Parameters
-    ----------
-    share : float
-        The share of rows held out, about.
-    seed : int
-        Draws them.
-    held_out : bool
-        Whether these rows are wanted, or all others.
-    """
-
-    share: float
+    share: float  # of rows held out, about
     seed: int
-    held_out: bool
+    held_out: bool  # whether these rows are wanted, or all others
 
     def wanted(self, file: int, first: int, n_rows: int) -> NDArray[np.bool_]:
         """Tell which rows of a file are wanted, from one on."""

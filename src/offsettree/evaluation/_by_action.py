@@ -28,26 +28,9 @@ def values_by_action(
 ) -> list[Interval | None]:
     """Estimate what each action would earn if it were always taken: `evaluate(..., method="snips")` of constants.
 
-    Parameters
-    ----------
-    position : int array of shape (n_rows,)
-        The logged actions, as positions from 0.
-    reward, propensity : array of shape (n_rows,)
-        As logged.
-    n_actions : int
-        The number of actions.
-    reward_range : (float, float) or None
-        Smallest and largest possible reward; None if not known. Ends of intervals are NaN if all rewards are equal and
-        the range is not known.
-    level : float, default=0.95
-        The confidence level.
-    always_eligible : bool, default=True
-        Whether every action could be taken in every row. If not, the value is that in the rows where it was eligible.
-
-    Returns
-    -------
-    list of Interval or None
-        None for actions that were never logged.
+    Actions are positions from 0; those that were never logged have None. Without a reward range, ends of intervals are
+    NaN where all rewards are equal. Unless every action is `always_eligible`, the value is that in the rows where it
+    was eligible.
     """
     unit, n_rows = reward_unit(reward, propensity), len(reward)
     weight, reward = 1 / propensity, reward / unit

@@ -29,20 +29,7 @@ def chances_among(
 
     Beside it that of the action taken in each row if nothing counts but how often other rows take each id.
 
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features), CSR matrix or frame
-        The contexts.
-    sets : ActionSets
-        The eligible actions of each row.
-    pair : array of shape (n_rows,)
-        The pair that was taken in each row.
-    n_folds : int
-        The number of models.
-    random : RandomState
-        Draws the folds.
-    calibrate : bool
-        Whether scores are scaled and mixed with a uniform choice, as is most likely out of fold.
+    `pair` is the pair that was taken in each row. To `calibrate` is to fit a scale and a share of uniform choice.
     """
     n_rows = len(sets)
     fold = random.permutation(n_rows) % n_folds

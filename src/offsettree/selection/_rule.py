@@ -75,21 +75,11 @@ class Stack:
 
 @dataclass(frozen=True)
 class Rule:
-    """Choose the best candidate, unless a simpler one, the favourite or a constant action is close enough to it.
+    """Choose the best candidate, unless a simpler one, the favourite or a constant action is close enough to it."""
 
-    Parameters
-    ----------
-    simpler_within : float
-        How many standard errors behind the best an earlier candidate may be and still be preferred.
-    lead : float
-        How many standard errors a candidate must be ahead of the constant ones.
-    is_rare : bool
-        Whether rewards are rare or have long tails, so that more rows are needed to compare by.
-    """
-
-    simpler_within: float
-    lead: float
-    is_rare: bool = False
+    simpler_within: float  # standard errors that an earlier candidate may be behind the best and still be preferred
+    lead: float  # standard errors that a candidate must be ahead of the constant ones
+    is_rare: bool = False  # rewards are rare or have long tails, so that more rows are needed to compare by
 
     @property
     def proven(self) -> float:

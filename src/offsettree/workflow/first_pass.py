@@ -26,23 +26,9 @@ ROUNDING = 1e-9  # smaller relative spreads are errors of rounding
 class FirstPass:
     """Reads a log once, chunk by chunk or in parts that are merged, and keeps only sums.
 
-    Parameters
-    ----------
-    path : str or path
-        The log's name in error messages.
-    full : collection of str, default=()
-        Columns whose different numbers need not be counted, as `TableSummary` takes them.
-
-    Attributes
-    ----------
-    encoder : TableEncoder
-        Turns the raw rows into numbers; once settled.
-    table : TableSummary
-        What is known of the columns.
-    n_by_action : Counter
-        The number of rows of each action.
-    reward_ends : (float, float)
-        The smallest and the largest reward.
+    `path` is the log's name in error messages. `table` is what is known of the columns, of which those in `full` need
+    no count of different numbers (see `TableSummary`); `encoder`, once settled, turns the raw rows into numbers.
+    `n_by_action` counts the rows of each action, and `reward_ends` are the smallest and the largest reward.
     """
 
     encoder: TableEncoder

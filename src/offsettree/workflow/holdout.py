@@ -22,28 +22,14 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class HoldOut:
-    """The training rows and the held-out rows of a log.
+    """The training rows and the held-out rows of a log."""
 
-    Parameters
-    ----------
-    features : array or frame of shape (n_rows, n_features)
-        The log's X, without the group column.
-    train, test : array of row numbers
-        Training rows and held-out rows.
-    notes : list of str
-        How rows were held out, and whether a column was dropped for it.
-    group : array of shape (n_rows,) or None
-        The number of each row's group.
-    time : array of shape (n_rows,) or None
-        The rank of each row's time.
-    """
-
-    features: Any
+    features: Any  # the log's X, without the group column
     train: Rows
     test: Rows
-    notes: list[str] = field(default_factory=list)
-    group: Rows | None = None
-    time: Rows | None = None
+    notes: list[str] = field(default_factory=list)  # how rows were held out, and whether a column was dropped for it
+    group: Rows | None = None  # the number of each row's group
+    time: Rows | None = None  # the rank of each row's time
 
 
 def hold_out(log: LoggedData, test_size: float, split_by_time: Any, group: Any, random_state: int | None) -> HoldOut:
@@ -82,19 +68,8 @@ def split_rows(
 ) -> tuple[Rows, Rows]:
     """Return the training rows and the held-out rows, both in the order of the log.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows of the log.
-    test_size : float
-        The share of rows to hold out. Rows of the same time or group stay together, so the actual share is the
-        nearest possible one.
-    random_state : int or None, default=None
-        Seed for drawing rows or groups.
-    time : array of shape (n_rows,), optional
-        Ranks by `time_ranks`: the latest rows are held out.
-    group : array of shape (n_rows,), optional
-        Codes by `group_codes`: groups are drawn, and all rows of a group are on one side.
+    With ranks by `time_ranks` the latest rows are held out; with codes by `group_codes` groups are drawn. Rows of the
+    same time or group stay together, so the actual share is the one nearest to `test_size` that is possible.
 
     Examples
     --------
@@ -122,17 +97,7 @@ def split_rows(
 
 
 def time_ranks(values: Any, n_rows: int, name: str = "split_by_time") -> NDArray[np.intp]:
-    """Return the rank of each row's time, given as numbers, dates, or text such as 2026-11-17.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows,)
-        The time of each decision.
-    n_rows : int
-        Rows of the log.
-    name : str, default="split_by_time"
-        The column's name in error messages.
-    """
+    """Return the rank of each row's time, given as numbers, dates, or text such as 2026-11-17."""
     column = _column(values, n_rows, name)
     if isinstance(column, Numbers | Dates):
         times: NDArray[Any] = column.values
@@ -157,17 +122,7 @@ def time_ranks(values: Any, n_rows: int, name: str = "split_by_time") -> NDArray
 
 
 def group_codes(values: Any, n_rows: int, name: str = "group") -> NDArray[np.intp]:
-    """Return the number of each row's group.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows,)
-        The group of each row: numbers or text.
-    n_rows : int
-        Rows of the log.
-    name : str, default="group"
-        The column's name in error messages.
-    """
+    """Return the number of each row's group, which is given as a number or text."""
     column = _column(values, n_rows, name)
     codes: Any = column.values if isinstance(column, Numbers | Dates) else column.codes
     missing = codes < 0 if codes.dtype.kind == "i" else codes != codes

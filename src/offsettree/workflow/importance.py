@@ -17,26 +17,10 @@ MOST_ROWS = 2_000
 def feature_importance(
     policy: Any, X: Any, names: list[str], origin: NDArray[np.intp] | None = None, random_state: int | None = None
 ) -> list[FeatureFacts]:
-    """Shuffle each feature among rows, and count how many decisions change.
+    """Shuffle each feature among at most 2,000 rows, and count how many decisions change; the largest first.
 
-    Parameters
-    ----------
-    policy : object with predict
-        Any policy.
-    X : array of shape (n_rows, n_columns)
-        Encoded rows; at most 2,000 of them are used.
-    names : list of str
-        The features.
-    origin : array of shape (n_columns,), optional
-        The feature that each column was made from; columns of one feature are shuffled together. By default each
-        feature has one column.
-    random_state : int or None, default=None
-        Seed for shuffling.
-
-    Returns
-    -------
-    list of FeatureFacts
-        The largest first.
+    `origin` is the feature that each encoded column was made from; columns of one feature are shuffled together. By
+    default each feature has one column.
     """
     random = np.random.default_rng(random_state)
     rows = np.sort(random.permutation(X.shape[0])[:MOST_ROWS])

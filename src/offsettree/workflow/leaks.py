@@ -29,19 +29,7 @@ REMEDY = Message(LEFT_OUT, Parameter("features", [...]), ".")
 def find_leaks(X: Any, action: NDArray[Any], reward: NDArray[np.float64]) -> list[str]:
     """Find features that give away the outcome: an affine copy of the reward, or the action where it paid.
 
-    Parameters
-    ----------
-    X : array or frame of shape (n_rows, n_features)
-        The raw features. At most 50,000 rows are examined; sparse features are not.
-    action : array of shape (n_rows,)
-        The logged actions.
-    reward : array of shape (n_rows,)
-        Their rewards.
-
-    Returns
-    -------
-    list of str
-        A warning per feature.
+    Return a warning per feature. Of the raw features X at most 50,000 rows are examined, and none of sparse ones.
 
     Examples
     --------

@@ -15,14 +15,7 @@ def rule_facts(policy: Any, encoder: TableEncoder | None = None) -> dict[str, An
     """Return the rules of a `PolicyTree` as plain values; None for other policies.
 
     An inner node has two conditions as text, `if` and `else`, and their branches, `then` and `otherwise`. A leaf has
-    `action`, `value` and `rows`.
-
-    Parameters
-    ----------
-    policy : policy
-        Fitted.
-    encoder : TableEncoder, optional
-        The encoder of the rows it was fitted on.
+    `action`, `value` and `rows`. The encoder is that of the rows that the policy was fitted on.
     """
     root = getattr(policy, "root_", None)
     if root is None or not callable(getattr(policy, "rules", None)):

@@ -182,11 +182,6 @@ class RunningValue:
 class RunningConstant:
     """The action that `ConstantPolicy` would pick by the rows so far; values are shrunk where rows are few.
 
-    Parameters
-    ----------
-    reward_range : (float, float), default=(0.0, 1.0)
-        Smallest and largest possible reward.
-
     Examples
     --------
     >>> constant = RunningConstant()

@@ -157,13 +157,8 @@ def which_to_use(compared: Sequence[tuple[str, Estimate, Interval | None]], base
     """Say which of several policies to use, or to go on as before.
 
     A policy replaces the baseline, or else the first, only if it is shown to be better; and what was logged likewise.
-
-    Parameters
-    ----------
-    compared : sequence of (str, Estimate, Interval or None)
-        What each policy is called, its value, and its gain on the baseline; None for the first if it is the baseline.
-    baseline : str, optional
-        What the baseline is called, if it is not the first of `compared`.
+    `compared` has what each policy is called, its value, and its gain on the baseline: None for the first if it is the
+    baseline, which is otherwise called `baseline`.
     """
     if any(estimate.serious for _, estimate, _ in compared):
         return "No verdict while a serious warning stands: go on as before until it is resolved."

@@ -12,36 +12,18 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A node of a `PolicyTree`: a test with a rule on either side, or a leaf with an action.
+    """A node of a `PolicyTree`: a test with a rule on either side, or a leaf with an `action`.
 
-    Attributes
-    ----------
-    action : int or str
-        The action taken here; at a test, the action that would be best without it.
-    values : ndarray of shape (n_actions,)
-        The estimated reward of each action in the rows that reach this node; few rows may lead it out of the range.
-    n_rows : int
-        Rows of the log that reach this node.
-    column : int or None
-        The column of X tested; None at a leaf.
-    name : str
-        The name of that column.
-    threshold : float or None
-        Rows with at most this value go left; None for a nominal column. Infinity separates known values from missing.
-    category : object
-        Rows with this value go left; None stands for missing values, and values never seen.
-    missing_left : bool
-        Whether rows with a missing value go left.
-    missing_seen : bool
-        Whether there were such rows in the log.
-    left, right : Rule or None
-        The nodes below.
+    At a test, `action` is the one that would be best without it. `values` has the estimated reward of each action in
+    the `n_rows` rows that reach this node; few rows may lead it out of the range. Of the `column` tested, called
+    `name`, rows with at most the `threshold`, or with the `category`, go left: a nominal column has no threshold, and
+    infinity separates known values from missing ones; no category stands for missing values and those never seen.
     """
 
     action: Any
     values: NDArray[np.float64]
     n_rows: int
-    column: int | None = None
+    column: int | None = None  # none at a leaf
     name: str = ""
     threshold: float | None = None
     category: Any = None
