@@ -24,15 +24,7 @@ LARGEST_POLICY = 1 << 28
 
 
 class Admin:
-    """The handlers.
-
-    Parameters
-    ----------
-    engine : Engine
-        The loops.
-    trainer : Trainer
-        What learns from the log.
-    """
+    """The handlers."""
 
     def __init__(self, engine: Engine, trainer: Trainer) -> None:
         self.engine = engine

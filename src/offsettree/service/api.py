@@ -65,13 +65,7 @@ class Operation(msgspec.Struct):
 
 
 class Api:
-    """The handlers.
-
-    Parameters
-    ----------
-    engine : Engine
-        What they call.
-    """
+    """The handlers."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

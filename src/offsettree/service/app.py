@@ -71,14 +71,8 @@ class Service(Starlette):
     Starlette looks for a route by one regular expression after another, and puts three layers around it. That is more
     work than a decision itself.
 
-    Parameters
-    ----------
-    direct : mapping
-        Handlers by the whole path, for POST, with the parameters of the path.
-    at_once : mapping
-        Handlers of whole requests by their path, for a server that can call them without ASGI.
-    **options
-        Of Starlette.
+    `direct` has handlers by the whole path, for POST, with the parameters of the path; `at_once` those of whole
+    requests, for a server that can call them without ASGI.
     """
 
     def __init__(
@@ -104,16 +98,8 @@ class Service(Starlette):
 def make_app(engine: Engine, keys: Keys, *, beside: Callable[[], Any] | None = None, learns: bool = True) -> Service:
     """Return the ASGI application.
 
-    Parameters
-    ----------
-    engine : Engine
-        The loops; closed when the application stops.
-    keys : Keys
-        Who may call.
-    beside : callable, optional
-        Returns a coroutine that runs beside the requests, such as simulated visitors.
-    learns : bool, default=True
-        Whether rows that mature are learned from in the background.
+    `beside` returns a coroutine that runs beside the requests, such as simulated visitors. If it `learns`, rows that
+    mature are learned from in the background.
     """
     gate, metrics, trainer = Gate(engine.settings.server, keys), Metrics(engine), Trainer(engine)
     gate.observe = metrics.observe

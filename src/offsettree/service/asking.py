@@ -28,12 +28,7 @@ class TimedOutError(Exception):
 class Asker:
     """Asks one loop's policies. After several time-outs in a row, it asks nothing for a while: a circuit breaker.
 
-    Parameters
-    ----------
-    timeout : float
-        Seconds to wait for an answer. A call that takes longer is not ended, but nobody waits for it.
-    clock : callable, default=time.monotonic
-        Tells the time.
+    A call that takes longer than the `timeout`, in seconds, is not ended, but nobody waits for it.
 
     Examples
     --------

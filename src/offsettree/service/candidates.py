@@ -36,20 +36,8 @@ class Candidate:
     be of probabilities that the service made: those of a caller have no lower limit, so that an apprentice's candidate
     is promoted by hand.
 
-    Parameters
-    ----------
-    version : int
-        Its number.
-    number : int
-        How many candidates the loop has had with it, on which its share of alpha depends.
-    trained_to : int
-        The last matured row that it has learned from: no row up to that one counts.
-    decider : Decider
-        What it is.
-    limits : Limits
-        Of weights.
-    since : float, optional
-        When the running policy began to decide: rows decided by then tell about another one.
+    Its share of alpha depends on its `number` among the candidates that the loop has had. No row up to `trained_to`,
+    the last matured one that it has learned from, counts; nor do those decided before `since`, when another policy ran.
     """
 
     def __init__(

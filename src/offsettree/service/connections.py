@@ -20,15 +20,7 @@ STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".enc
 
 
 class JoinedWrites:
-    """A transport that sends what is written in one turn of the event loop together, in its order.
-
-    Parameters
-    ----------
-    transport : asyncio.Transport
-        What sends.
-    loop : asyncio.AbstractEventLoop
-        Whose turns they are.
-    """
+    """A transport that sends what is written in one turn of the event loop together, in its order."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -71,13 +63,6 @@ class Connection(HttpToolsProtocol):
 
     A task, an event and three messages per request are more work than a decision. Whole and simple requests of the
     paths in `at_once` go straight to their handlers; all others, also of these paths, go the usual way.
-
-    Parameters
-    ----------
-    *args, **options
-        Of uvicorn's protocol.
-    at_once : mapping
-        Handlers by path.
     """
 
     def __init__(self, *args: Any, at_once: Mapping[bytes, DirectHandler], **options: Any) -> None:

@@ -27,10 +27,7 @@ class ConstantGains:
 
     A constant counts from the first row on in which it is eligible; where it is not, it takes the row's first action.
 
-    Parameters
-    ----------
-    wealth : Wealth
-        A bettor on one such gain, without rows.
+    `wealth` is a bettor on one such gain, without rows.
     """
 
     def __init__(self, wealth: Wealth) -> None:

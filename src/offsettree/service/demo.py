@@ -20,12 +20,7 @@ SOURCES = ("search", "newsletter", "social")
 class Shop:
     """Visitors, and the chance that each buys after each banner.
 
-    Parameters
-    ----------
-    seed : int, default=0
-        Draws the visitors.
-    missing : float, default=0.1
-        The share of purchases that are never reported.
+    The share `missing` of purchases is never reported.
 
     Examples
     --------

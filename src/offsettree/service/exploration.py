@@ -15,21 +15,9 @@ def vector(
 ) -> list[float]:
     """Return the probability of each action.
 
-    Parameters
-    ----------
-    kind : {"epsilon", "epoch-greedy", "squarecb"}
-        The first two take the greedy action but for the rate. SquareCB gives an action less, the further its score is
-        below the best one's; without scores it is as the others.
-    n_actions : int
-        How many are eligible.
-    greedy : int
-        The position of the policy's choice; -1 if it has none, then all are equally likely.
-    rate : float
-        The share of uniform exploration.
-    scores : sequence of float, optional
-        Predicted rewards, as shares of their range.
-    gamma : float
-        Of SquareCB, growing with the number of rows.
+    "epsilon" and "epoch-greedy" take the greedy action, at a position or -1 for none, but for the rate: the share of
+    uniform exploration. "squarecb" gives an action less, the further its score, a predicted reward, is below the best
+    one's; `gamma` grows with the number of rows. Without scores it is as the others.
 
     Examples
     --------

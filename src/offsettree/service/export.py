@@ -56,17 +56,8 @@ def lines(rows: Iterable[Decision], form: str) -> Iterator[bytes]:
 def write_log(rows: Callable[[], Iterable[Decision]], path: Path, form: str, *, eligible: bool = True) -> int:
     """Write rows to a file; return how many.
 
-    Parameters
-    ----------
-    rows : callable
-        Returns the rows of one loop, in their order. Called twice for Parquet, whose columns must be known before the
-        first row is written.
-    path : Path
-        The file.
-    form : {"parquet", "ndjson", "dsjson"}
-        The format.
-    eligible : bool, default=True
-        Whether Parquet has the column of that name. Without it, actions are learned about one by one.
+    `rows` returns those of one loop, in their order; it is called twice for Parquet, whose columns must be known before
+    the first row is written. Without the column `eligible` there, actions are learned about one by one.
     """
     if form == "parquet":
         return _write_parquet(rows, path, eligible)

@@ -30,10 +30,7 @@ LONGEST = 500
 class Formula:
     """A formula of metrics; one that is missing is 0.
 
-    Parameters
-    ----------
-    text : str
-        Numbers, names of metrics, ``+ - * /``, comparisons (1 if true), parentheses, min, max and abs.
+    It has numbers, names of metrics, ``+ - * /``, comparisons (1 if true), parentheses, min, max and abs.
 
     Examples
     --------

@@ -101,15 +101,7 @@ DirectHandler = Callable[[dict[bytes, bytes], bytes, Callable[[Reply], None]], N
 
 
 class Gate:
-    """Lets requests in: keys, origins, and how many at once; what goes wrong behind it becomes an answer.
-
-    Parameters
-    ----------
-    settings : ServerSettings
-        The limits.
-    keys : Keys
-        Who may call.
-    """
+    """Lets requests in: keys, origins, and how many at once; what goes wrong behind it becomes an answer."""
 
     def __init__(self, settings: ServerSettings, keys: Keys) -> None:
         self.settings = settings

@@ -24,12 +24,7 @@ log = logging.getLogger("offsettree.service")
 class Keys:
     """Tells who may call.
 
-    Parameters
-    ----------
-    settings : KeySettings
-        Where the keys are: files, or ``env:NAME``.
-    environment : mapping, optional
-        By default the process's.
+    Keys are in files, or in the environment: ``env:NAME``.
 
     Examples
     --------

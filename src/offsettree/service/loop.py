@@ -62,21 +62,7 @@ class Choice(NamedTuple):
 
 
 class Loop:
-    """Decides, and takes rewards.
-
-    Parameters
-    ----------
-    record : LoopRecord
-        The loop in the store.
-    settings : LoopSettings
-        Its settings.
-    limits : ServerSettings
-        How large requests may be.
-    writer : GroupWriter
-        Where everything is kept.
-    now : float
-        The time.
-    """
+    """Decides, and takes rewards."""
 
     def __init__(
         self, record: LoopRecord, settings: LoopSettings, limits: ServerSettings, writer: GroupWriter, now: float

@@ -28,13 +28,7 @@ NAMES = {
 
 
 class Metrics:
-    """What `/metrics` shows.
-
-    Parameters
-    ----------
-    engine : Engine
-        The loops.
-    """
+    """What `/metrics` shows."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

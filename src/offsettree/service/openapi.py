@@ -27,13 +27,7 @@ PATTERNS = {"api": {"type": "string", "enum": ["v1.0", "v1.1-preview"]}, "versio
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Any]:
-    """Return the document.
-
-    Parameters
-    ----------
-    operations : list of Operation
-        All that can be called.
-    """
+    """Return the document."""
     bodies = list({each for operation in operations for each in (operation.takes, operation.gives) if each})
     (schemas, components) = msgspec.json.schema_components(bodies, ref_template="#/components/schemas/{name}")
     schema_of = dict(zip(bodies, schemas, strict=True))

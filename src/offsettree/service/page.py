@@ -46,13 +46,7 @@ button { font: inherit; font-size: .85rem; color: var(--new); background: var(--
 
 
 class Pages:
-    """The handlers of the pages.
-
-    Parameters
-    ----------
-    engine : Engine
-        The loops.
-    """
+    """The handlers of the pages."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

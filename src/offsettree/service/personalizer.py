@@ -77,13 +77,7 @@ class SlotRewards(msgspec.Struct):
 
 
 class Personalizer:
-    """The handlers of the paths.
-
-    Parameters
-    ----------
-    engine : Engine
-        What they call; the loop is that of the settings.
-    """
+    """The handlers of the paths."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

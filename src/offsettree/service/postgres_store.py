@@ -31,10 +31,7 @@ TYPES = {
 class PostgresStore(SqlReads):
     """Keeps loops in a database that several processes write to.
 
-    Parameters
-    ----------
-    address : str
-        Such as ``postgresql://user@host/database``.
+    The address is one such as ``postgresql://user@host/database``.
     """
 
     is_shared = True

@@ -77,14 +77,7 @@ def check_address(host: str, keys: Keys) -> None:
 def serve(settings: Settings, folder: str | Path, *, visitors: bool = False) -> int:
     """Serve until stopped; return an exit code.
 
-    Parameters
-    ----------
-    settings : Settings
-        What to serve.
-    folder : str or Path
-        Where the database is; it is made if it is not there.
-    visitors : bool, default=False
-        Whether simulated visitors call the loop `demo`.
+    The database is in the folder. With `visitors`, simulated ones call the loop `demo`.
     """
     server = settings.server
     keys = Keys(server.keys)

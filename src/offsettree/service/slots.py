@@ -13,10 +13,7 @@ class SlotFilling:
     An assignment of actions to all open slots is kept, and changed along an augmenting path when a slot takes the
     action of another one.
 
-    Parameters
-    ----------
-    allowed : sequence of sets of str
-        The actions that each slot may have.
+    `allowed` has the actions of each slot.
 
     Examples
     --------

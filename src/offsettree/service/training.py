@@ -28,13 +28,7 @@ log = logging.getLogger("offsettree.service")
 
 
 class Trainer:
-    """Starts `offsettree learn` for loops whose time has come; one process at a time.
-
-    Parameters
-    ----------
-    engine : Engine
-        The loops.
-    """
+    """Starts `offsettree learn` for loops whose time has come; one process at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

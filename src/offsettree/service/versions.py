@@ -37,19 +37,7 @@ class Running(NamedTuple):
 
 
 class Versions:
-    """Keeps and swaps what a loop has learned; its methods are called by one thread at a time.
-
-    Parameters
-    ----------
-    record : LoopRecord
-        The loop.
-    settings : LoopSettings
-        Its settings.
-    writer : GroupWriter
-        Where everything is kept.
-    now : float
-        The time.
-    """
+    """Keeps and swaps what a loop has learned; its methods are called by one thread at a time."""
 
     running: Running
 

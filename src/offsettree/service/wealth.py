@@ -29,12 +29,8 @@ Floats = NDArray[np.float64]
 class Wealth:
     """The wealth of bettors against every mean of a grid, from below and from above.
 
-    Parameters
-    ----------
-    grid : array
-        Means, increasing.
-    least, most : float
-        Between which all terms are; without a limit, there are no bets on that side.
+    The means of the grid increase. All terms are between `least` and `most`; without a limit, there are no bets on that
+    side.
 
     Examples
     --------
