@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offsettree.facts import ActionFacts, ConstantFacts, Facts, as_text
-from offsettree.report._band import Band, band, band_of
+from offsettree.report._band import band, band_of, decimals_of
 from offsettree.report._charts import bars, interval_plot, scale_over
 from offsettree.report._html import Html, paragraph
-from offsettree.report._numbers import decimals_for, interval, number, percent, plural
+from offsettree.report._numbers import number, percent, plural
 from offsettree.report._tables import Row, chart, legend, section
 
 _MOST = 30
@@ -52,13 +52,12 @@ def reward_section(facts: Facts) -> Html | None:
     bands = [found for action in shown if (found := band(action.mean_reward, action.low, action.high))]
     mean = facts.log.reward.mean
     scale = scale_over(bands, also=[] if mean is None else [mean], most_ticks=3)
-    places = _decimals(bands)
+    places = decimals_of(bands)
     rows = [
         Row(
             _name(action),
             interval_plot(scale, found, kind="old", reference=mean),
-            number(found.value, places),
-            "" if found.low is None or found.high is None else interval(found.low, found.high, places),
+            *found.figures(places),
             below=_times(action),
         )
         for action, found in zip(shown, bands, strict=True)
@@ -119,11 +118,6 @@ def _from_to(old: float | None, new: float | None) -> str:
 
 def _times(action: ActionFacts) -> str | None:
     return None if action.rows is None else plural(action.rows, "decision")
-
-
-def _decimals(bands: Sequence[Band]) -> int:
-    widths = sorted(found.width for found in bands if found.width > 0)
-    return decimals_for([found.value for found in bands], widths[len(widths) // 2] if widths else None)
 
 
 def _remainder_note(

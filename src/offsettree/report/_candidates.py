@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from offsettree.facts import CandidateFacts, Facts, FeatureFacts
-from offsettree.report._band import Band, band_of
+from offsettree.report._band import band_of, decimals_of
 from offsettree.report._charts import Scale, bars, interval_plot, scale_over
 from offsettree.report._html import Html, paragraph, prose
-from offsettree.report._numbers import decimals_for, duration, interval, number, percent, plural
+from offsettree.report._numbers import decimals_for, duration, number, percent, plural
 from offsettree.report._tables import Row, chart, legend, section
 
 _ORDER = {"chosen": 0, "compared": 1, "failed": 2, "left out": 3}
@@ -22,25 +22,21 @@ def candidates_section(facts: Facts) -> Html | None:
     bands = [found for entry in tried if (found := band_of(entry)) is not None]
     reference = None if facts.estimate.baseline is None else facts.estimate.baseline.value
     scale = scale_over(bands, also=[] if reference is None else [reference]) if bands else None
-    widths = sorted(found.width for found in bands if found.width > 0)
-    values = [found.value for found in bands]
-    largest = max(map(abs, values), default=0.0)
+    largest = max((abs(found.value) for found in bands), default=0.0)
     # Two digits of the largest value at least: rare rewards are small, and intervals of the first tries are wide.
-    places = max(
-        decimals_for(values, widths[len(widths) // 2] if widths else None),
-        decimals_for([], 4 * largest / 10) if largest < 1 else 0,
-    )
+    places = max(decimals_of(bands), decimals_for([], 4 * largest / 10) if largest < 1 else 0)
     rows = []
     for entry in tried:
         found = band_of(entry)
         kind = "new" if entry.outcome == "chosen" else "old"
-        drawing = Html("") if scale is None or found is None else _drawn(scale, found, kind, reference)
+        drawing = Html("")
+        if scale is not None and found is not None:
+            drawing = interval_plot(scale, found, kind=kind, reference=reference)
         rows.append(
             Row(
                 entry.name or "(no name)",
                 drawing,
-                "" if found is None else number(found.value, places),
-                "" if found is None or found.low is None or found.high is None else _interval(found, places),
+                *(("", "") if found is None else found.figures(places)),
                 below=_below(entry),
                 main=kind == "new",
             )
@@ -60,15 +56,6 @@ def candidates_section(facts: Facts) -> Html | None:
         else legend(("dash", f"what was done earned {number(reference, places)}")),
         *(chart(part, _HEADS, scale=on, names="34%") for part, on in _valued_and_failed(rows, scale) if part),
     )
-
-
-def _drawn(scale: Scale, found: Band, kind: str, reference: float | None) -> Html:
-    return interval_plot(scale, found, kind=kind, reference=reference)
-
-
-def _interval(found: Band, places: int) -> str:
-    low, high = found.ends
-    return interval(low, high, places)
 
 
 def _valued_and_failed(rows: list[Row], scale: Scale | None) -> list[tuple[list[Row], Scale | None]]:

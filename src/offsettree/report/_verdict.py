@@ -6,7 +6,7 @@ from offsettree.facts import ConstantFacts, Facts, as_text
 from offsettree.report._band import Band, band_of
 from offsettree.report._charts import interval_plot, scale_over
 from offsettree.report._html import Html, element, paragraph, prose
-from offsettree.report._numbers import count, decimals_for, interval, number, percent, signed
+from offsettree.report._numbers import count, decimals_for, percent
 from offsettree.report._tables import Row, chart, section
 
 _HEADINGS = {
@@ -93,17 +93,12 @@ def _tiles(new: Band, old: Band | None, gain: Band | None, outcome: str | None, 
 def _tile(
     name: str, shown: Band, places: int, kind: str | None, *, more: str | None = None, sign: bool = False
 ) -> Html:
-    big = signed(shown.value, places) if sign else number(shown.value, places)
-    between = None
-    if shown.low is not None and shown.high is not None:
-        between = element(
-            "dd", prose(f"likely within {interval(shown.low, shown.high, places, sign=sign)}"), class_="num"
-        )
+    big, between = shown.figures(places, sign=sign)
     return element(
         "div",
         element("dt", name),
         element("dd", big, class_="big num"),
-        between,
+        element("dd", prose(f"likely within {between}"), class_="num") if between else None,
         element("dd", more) if more else None,
         class_=kind,
     )
@@ -124,7 +119,7 @@ def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None
     places = _decimals(new, old, gain)
     values = [(name, shown, kind) for name, shown, kind in _values(new, old, always) if shown is not None]
     scale = scale_over([shown for _, shown, _ in values])
-    rows = [Row(name, interval_plot(scale, shown, kind=kind), *_figures(shown, places)) for name, shown, kind in values]
+    rows = [Row(name, interval_plot(scale, shown, kind=kind), *shown.figures(places)) for name, shown, kind in values]
     heads = ("What", "Drawn", "Earned per decision, and the interval")
     parts = [chart(rows, heads, scale=scale, names="9rem")]
     is_popular = (always[0] or "").startswith("the most popular")
@@ -136,7 +131,7 @@ def _picture(new: Band, old: Band | None, gain: Band | None, outcome: str | None
         for name, shown in known:
             kind = "new" if outcome == "open" else _outcome(shown) or "new"
             drawn = interval_plot(gains, shown, kind="new" if kind == "open" else kind, reference=0.0)
-            rows.append(Row(name, drawn, *_figures(shown, places, sign=True)))
+            rows.append(Row(name, drawn, *shown.figures(places, sign=True)))
         parts.append(chart(rows, ("What", "Drawn", "Gain per decision, and the interval"), scale=gains, names="9rem"))
     return element("div", *parts, class_="picture")
 
@@ -147,13 +142,6 @@ def _values(new: Band, old: Band | None, always: _Always) -> list[tuple[str, Ban
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _figures(shown: Band, places: int, *, sign: bool = False) -> tuple[str, str]:
-    written = signed(shown.value, places) if sign else number(shown.value, places)
-    if shown.low is None or shown.high is None:
-        return written, ""
-    return written, interval(shown.low, shown.high, places, sign=sign)
 
 
 def _basis(facts: Facts) -> Html | None:

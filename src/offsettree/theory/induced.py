@@ -54,13 +54,11 @@ class InducedProblem:
 
     def weighted_loss(self, classifier: ArrayLike) -> float:
         """Return the expected weight of the misclassified examples."""
-        answer = self._answers(classifier)
-        return float(np.where(answer, self.weight[..., 0], self.weight[..., 1]).sum())
+        return float(self._lost(classifier, self.weight).sum())
 
     def error(self, classifier: ArrayLike) -> float:
         """Error rate on Q_D. By the folk theorem of section 2, weighted loss / expected importance."""
-        answer = self._answers(classifier)
-        return float(np.where(answer, self.distribution[..., 0], self.distribution[..., 1]).sum())
+        return float(self._lost(classifier, self.distribution).sum())
 
     def weighted_regret(self, classifier: ArrayLike) -> float:
         """Weighted loss above the smallest possible."""
@@ -72,12 +70,10 @@ class InducedProblem:
 
     def weighted_regret_by_question(self, classifier: ArrayLike) -> NDArray[np.float64]:
         """Weighted regret of each answer, of shape (n_questions, n_contexts)."""
-        answer = self._answers(classifier)
-        lost = np.where(answer, self.weight[..., 0], self.weight[..., 1])
-        return np.asarray(lost - self.weight.min(axis=-1))
+        return np.asarray(self._lost(classifier, self.weight) - self.weight.min(axis=-1))
 
-    def _answers(self, classifier: ArrayLike) -> NDArray[np.bool_]:
-        return _as_classifier(classifier, self.weight.shape[:2])
+    def _lost(self, classifier: ArrayLike, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.where(_as_classifier(classifier, weight.shape[:2]), weight[..., 0], weight[..., 1])
 
 
 def offset_tree_problem(
