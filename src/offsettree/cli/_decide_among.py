@@ -35,19 +35,22 @@ def decide_among(
         n_rows = len(block.sets)
         columns: dict[str, Any] = {"row": list(range(first, first + n_rows))}
         columns |= {name: block.beside[name] for name in options.keep}
-        if options.rank is None:
-            decision = decider.predict(block.X, block.sets)
-            columns["decision"] = decision.tolist()
-        else:
-            fewest = int(block.sets.sizes.min())
-            if options.rank > fewest:
-                row = first + int(block.sets.sizes.argmin())
-                raise ParameterError(
-                    f"--rank must be at most the number of eligible actions, of which row {row} of {options.data} has "
-                    f"{fewest}; got {options.rank}."
-                )
-            ranked = decider.rank(block.X, block.sets, options.rank)
-            decision = ranked[:, 0]
-            columns |= {f"decision_{i + 1}": ranked[:, i].tolist() for i in range(ranked.shape[1])}
+        fewest = int(block.sets.sizes.min())
+        if options.rank is not None and options.rank > fewest:
+            row = first + int(block.sets.sizes.argmin())
+            raise ParameterError(
+                f"--rank must be at most the number of eligible actions, of which row {row} of {options.data} has "
+                f"{fewest}; got {options.rank}."
+            )
+        decision, written = decisions_of(decider, options.rank, block.X, block.sets)
         first += n_rows
-        yield columns, decision
+        yield columns | written, decision
+
+
+def decisions_of(policy: Any, rank: int | None, *rows: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the decision on each row, and the columns to write: that, or the best actions in their order."""
+    if rank is None:
+        decision = policy.predict(*rows)
+        return decision, {"decision": decision.tolist()}
+    ranked = policy.rank(*rows, rank)
+    return ranked[:, 0], {f"decision_{i + 1}": ranked[:, i].tolist() for i in range(ranked.shape[1])}

@@ -41,6 +41,12 @@ def add_log_options(command: argparse.ArgumentParser) -> None:
     add_reading_options(command)
 
 
+def add_estimated_option(group: Any) -> None:
+    """Add the option for logs without propensities."""
+    described = "the log has no propensities: estimate them from the logged actions"
+    group.add_argument("--propensity-estimated", action="store_true", help=described)
+
+
 def add_reading_options(command: argparse.ArgumentParser) -> None:
     """Add the options of the file readers."""
     group = command.add_argument_group("reading")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from offsettree.cli._action_sets import add_action_options, policy_sets
-from offsettree.cli._decide_among import decide_among
+from offsettree.cli._decide_among import decide_among, decisions_of
 from offsettree.cli._options import (
     add_common_options,
     add_reading_options,
@@ -100,15 +100,9 @@ def run(options: argparse.Namespace) -> int:
             columns = {"row": pa.array(range(n_rows + 1, n_rows + len(table) + 1))}
             columns |= {name: table[name] for name in options.keep}
             X = encoder.encode(table, where=chunk.source, first_row=chunk.first_row)
-            if options.rank is None:
-                decision = policy.predict(X)
-                columns["decision"] = pa.array(decision.tolist())
-            else:
-                ranked = policy.rank(X, options.rank)
-                decision = ranked[:, 0]
-                columns |= {f"decision_{i + 1}": pa.array(ranked[:, i].tolist()) for i in range(ranked.shape[1])}
+            decision, written = decisions_of(policy, options.rank, X)
             count(decision)
-            yield pa.table(columns)
+            yield pa.table(columns | written)
         clear()
 
     if options.out is None:

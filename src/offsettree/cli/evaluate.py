@@ -8,7 +8,13 @@ from typing import Any
 
 from offsettree._messages import as_options
 from offsettree.cli._action_sets import add_action_options
-from offsettree.cli._options import add_common_options, add_log_options, policy_files, require_files
+from offsettree.cli._options import (
+    add_common_options,
+    add_estimated_option,
+    add_log_options,
+    policy_files,
+    require_files,
+)
 from offsettree.cli._output import paragraph, print_json, print_line, print_notes
 from offsettree.cli._require import add_require_option, exit_code
 
@@ -54,11 +60,7 @@ def add_evaluation_options(command: argparse.ArgumentParser) -> Any:
         metavar=("LOW", "HIGH"),
         help="smallest and largest possible reward (default: those of the policy's training)",
     )
-    group.add_argument(
-        "--propensity-estimated",
-        action="store_true",
-        help="the log has no propensities: estimate them from the logged actions",
-    )
+    add_estimated_option(group)
     group.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
     return group
 

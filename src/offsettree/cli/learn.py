@@ -17,6 +17,7 @@ from offsettree.cli._learned_text import print_learned
 from offsettree.cli._options import (
     TEST_SIZE,
     add_common_options,
+    add_estimated_option,
     add_log_options,
     is_policy_file,
     learning_arguments,
@@ -54,11 +55,7 @@ def configure(command: argparse.ArgumentParser) -> None:
 
 
 def _add_learning_options(group: Any) -> None:
-    group.add_argument(
-        "--propensity-estimated",
-        action="store_true",
-        help="the log has no propensities: estimate them from the logged actions",
-    )
+    add_estimated_option(group)
     group.add_argument(
         "--learner",
         default="auto",

@@ -237,14 +237,14 @@ def _predicted(
         pair, rewards = sets.find(log.space[log.logged]), settings.rewards
         model = np.divide(reward_model, log.unit) if log.unit != 1 and is_table(reward_model) else reward_model
         found = predict_set_rewards(model, log.X, sets, pair, rewards, targets, folds, random, prior)
-        return [*found] if scale is None else [scale.clipped(each) for each in found]
-    model = reward_model
-    if is_table(reward_model):
-        model = check_predictions(reward_model, n_rows, log.columns, log.space) / log.unit
-    n_actions, of_all = len(log.space), settings.interval not in BY_TERMS
-    found = predict_rewards(
-        model, log.X, log.logged, settings.rewards, n_actions, targets, folds, random, prior, of_all=of_all
-    )
+    else:
+        model = reward_model
+        if is_table(reward_model):
+            model = check_predictions(reward_model, n_rows, log.columns, log.space) / log.unit
+        n_actions, of_all = len(log.space), settings.interval not in BY_TERMS
+        found = predict_rewards(
+            model, log.X, log.logged, settings.rewards, n_actions, targets, folds, random, prior, of_all=of_all
+        )
     return [*found] if scale is None else [scale.clipped(each) for each in found]
 
 

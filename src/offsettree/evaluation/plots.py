@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offsettree._available import Available, check_available
+from offsettree._available import check_available
 from offsettree._features import Features, take_rows
 from offsettree._labels import check_actions
 from offsettree._plotting import INK, OTHER, SHADE, new_axes
@@ -102,7 +102,8 @@ def plot_weights(
     X, n_rows = rows_of(X)
     labels = check_actions(action, n_rows)
     space, logged = find_space(labels, actions, [policy])
-    sets, columns = _sets(available, n_rows, space), table_columns(labels, actions)
+    sets = None if available is None else check_available(available, n_rows, space)
+    columns = table_columns(labels, actions)
     target = find_target(policy, X, logged, space, "policy", sets, columns)
     weight = target.on_logged / check_propensity(propensity, n_rows)
     sums = WeightSums.of(weight)
@@ -221,7 +222,3 @@ def _as_decided(target: Target, space: NDArray[Any]) -> NDArray[Any]:
     if target.chosen is None:
         return target.probability(np.arange(len(target.on_logged)))
     return np.asarray(space[target.chosen])
-
-
-def _sets(available: Any, n_rows: int, space: NDArray[Any]) -> Available | None:
-    return None if available is None else check_available(available, n_rows, space)

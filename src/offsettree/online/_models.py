@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from offsettree._lazy import ModuleOnDemand
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.models import Model, is_csr, over_csr, over_tables
 from offsettree.models.part import Part, refusing
@@ -32,6 +33,7 @@ from offsettree.topology import ActionTree
 
 class _Online(Model):
     has_bias: ClassVar[bool]
+    _kernels: ClassVar[ModuleOnDemand]  # that decide
     most_bits: ClassVar[int] = 32
 
     def __init__(self, layout: NDArray[np.uint64], weights: NDArray[np.float32], n_bits: int, n_actions: int) -> None:
@@ -77,15 +79,11 @@ class _Online(Model):
 
     def choose(self, X: Any) -> NDArray[np.intp]:
         refuse_huge(X)
-        return choose_all(self._kernels(), self._for_choosing(), X)
+        return choose_all(self._kernels, self._for_choosing(), X)
 
     def choose_within(self, X: Any, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         refuse_huge(X)
-        return choose_all_within(self._kernels(), self._for_choosing(), X, mask)
-
-    @abstractmethod
-    def _kernels(self) -> Any:
-        """Load the kernels that decide."""
+        return choose_all_within(self._kernels, self._for_choosing(), X, mask)
 
     @abstractmethod
     def _for_choosing(self) -> tuple[Any, ...]:
@@ -97,6 +95,7 @@ class OnlineTree(_Online):
 
     kind = "online tree"
     has_bias = True
+    _kernels = ModuleOnDemand("offsettree.online._kernels_tree")
 
     def __init__(
         self,
@@ -123,11 +122,6 @@ class OnlineTree(_Online):
         layout, weights, n_bits = cls.read_weights(part, n_actions - 1, n_columns)
         return cls(layout, weights, n_bits, tree, cls.read_scales(part, layout))
 
-    def _kernels(self) -> Any:
-        from offsettree.online import _kernels_tree
-
-        return _kernels_tree
-
     def _for_choosing(self) -> tuple[Any, ...]:
         return self.layout, self.weights, self.scales, self._links
 
@@ -138,6 +132,7 @@ class OnlineBanditron(_Online):
     kind = "banditron"
     has_bias = False
     most_bits = 0  # it does not hash
+    _kernels = ModuleOnDemand("offsettree.online._kernels_banditron")
 
     def __init__(
         self, layout: NDArray[np.uint64], weights: NDArray[np.float32], n_bits: int, n_actions: int, gamma: float
@@ -161,11 +156,6 @@ class OnlineBanditron(_Online):
         greedy = super().probabilities(X, mask)
         return np.asarray(self.gamma / self.n_actions + (1 - self.gamma) * greedy)
 
-    def _kernels(self) -> Any:
-        from offsettree.online import _kernels_banditron
-
-        return _kernels_banditron
-
     def _for_choosing(self) -> tuple[Any, ...]:
         return self.layout, self.weights
 
@@ -175,6 +165,7 @@ class OnlineRegression(_Online):
 
     kind = "online regression"
     has_bias = True
+    _kernels = ModuleOnDemand("offsettree.online._kernels_regression")
 
     def __init__(
         self,
@@ -208,11 +199,6 @@ class OnlineRegression(_Online):
         seen, starts = part.array("seen", np.int32, n_actions), part.finite("starts", np.float64, n_actions)
         starts, mean = np.where(seen > 0, starts, np.nan), part.number("mean", 0, 1)
         return cls(layout, weights, n_bits, starts, mean, cls.read_scales(part, layout))
-
-    def _kernels(self) -> Any:
-        from offsettree.online import _kernels_regression
-
-        return _kernels_regression
 
     def _for_choosing(self) -> tuple[Any, ...]:
         # With the totals of one row that earned the mean.

@@ -58,20 +58,10 @@ def _assembled(columns: Columns, weights: NDArray[np.float64], stages: list[Stag
 
 
 def _without_trees(columns: Columns, constant: NDArray[np.float64]) -> BoostedScores:
-    nothing = columns._replace(
-        source=columns.source[:0],
-        what=columns.what[:0],
-        centre=columns.centre[:0],
-        scale=columns.scale[:0],
-        directions=np.empty((0, 0)),
-    )
-    trees = {
-        "feature": np.zeros((0, 1)),
-        "lowest": np.zeros((0, 1)),
-        "span": np.zeros((0, 1)),
-        "values": np.zeros((0, 2, 0)),
-        "output": np.zeros(0),
-    }
+    none = {name: getattr(columns, name)[:0] for name in ("source", "what", "centre", "scale")}
+    nothing = columns._replace(**none, directions=np.empty((0, 0)))
+    trees: dict[str, NDArray[Any]] = {name: np.zeros((0, 1)) for name in ("feature", "lowest", "span")}
+    trees |= {"values": np.zeros((0, 2, 0)), "output": np.zeros(0)}
     return _flat(nothing, constant[np.newaxis], trees)
 
 
@@ -80,11 +70,7 @@ def _flat(columns: Columns, weights: NDArray[np.float64], trees: dict[str, NDArr
         "edges": columns.bins.edges,
         "is_category": columns.bins.is_category,
         **trees,
-        "column": columns.source,
-        "what": columns.what,
-        "centre": columns.centre,
-        "scale": columns.scale,
-        "directions": columns.directions,
+        **dict(zip(("column", "what", "centre", "scale", "directions"), columns[1:], strict=True)),
         "weights": weights,
     }
     return BoostedScores({name: np.ascontiguousarray(arrays[name], dtype=dtype) for name, dtype in FIELDS.items()})
