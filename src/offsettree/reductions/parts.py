@@ -16,7 +16,7 @@ from offsettree.reductions._routed_statistics import (
     rows_sampled,
     sums_from_leaves,
 )
-from offsettree.reductions._scratch import ScratchWriter, check_room
+from offsettree.reductions._scratch import ScratchWriter
 from offsettree.reductions.boosting._boosting import (
     SUMMED,
     BoostedLog,
@@ -61,7 +61,6 @@ __all__ = [
     "begin_growth",
     "check_forest_out_of_core",
     "check_out_of_core",
-    "check_room",
     "children_first",
     "choose_tests",
     "climb",
