@@ -34,7 +34,7 @@ from training_overhead import make_log
 from offsettree import OffsetTree, RewardRegression, load, save
 from offsettree.exceptions import OffsetTreeWarning, PolicyFileError
 from offsettree.learners import make_learner
-from offsettree.reductions._contests import descend
+from offsettree.reductions._sides import descend
 from offsettree.registry import CLASSIFIERS, REGRESSORS
 
 GOALS = {8: (10, 50), 64: (20, 200), 1024: (20, 200), 16_384: (100, 1000)}

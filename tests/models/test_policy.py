@@ -28,7 +28,7 @@ from offsettree import BinaryOffset, OffsetTree
 from offsettree.exceptions import FeatureError
 from offsettree.models._batches import usable_threads
 from offsettree.models.graph import SplitGraph
-from offsettree.reductions._contests import descend
+from offsettree.reductions._sides import descend
 from tests.suites.policies import make_log
 
 LEARNERS = {

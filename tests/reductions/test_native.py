@@ -20,7 +20,7 @@ from sklearn.base import clone
 from offsettree import ActionTree, OffsetTree
 from offsettree.learners import HistogramTree
 from offsettree.learners._binning import Bins
-from offsettree.reductions._contests import descend
+from offsettree.reductions._sides import descend
 from tests.reductions.test_algorithm_2 import PlainOffsetTree, as_rows, fresh, same_tree
 from tests.strategies import LoggedProblem, logged_problems, nested_pairs, seeds
 

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
 
-from offsettree._features import Features, count_rows, take_rows
+from offsettree._features import Features, take_rows
 from offsettree._workers import parallel
 from offsettree.reductions._ladder import Contest, Ladder, climb
 from offsettree.reductions._nodes import (
@@ -21,7 +21,6 @@ from offsettree.reductions._nodes import (
     ask_out_of_fold,
     may_assume_finite,
     node_settings,
-    prefers_left,
     releases_the_interpreter,
     train_and_ask,
 )
@@ -165,19 +164,3 @@ def _train_subtree(trainer: Trainer, ladder: Ladder, root: int) -> tuple[list[Tr
 def _train_contest(trainer: Trainer, contest: Contest) -> tuple[Trained, NDArray[np.bool_] | None]:
     with node_settings(assume_finite=trainer.finite, parameters_checked=trainer.learner.parameters_checked):
         return trainer.train(contest)
-
-
-def descend(tree: ActionTree, classifiers: Sequence[Any], X: Features) -> NDArray[np.intp]:
-    """Send each row from the root to the leaf that every contest on its way prefers (Algorithm 3)."""
-    action = np.empty(count_rows(X), dtype=np.intp)
-    pending: list[tuple[int, NDArray[np.intp] | None]] = [(0, None)]
-    while pending:
-        node, rows = pending.pop()
-        sent_left = prefers_left(classifiers[node], X if rows is None else take_rows(X, rows))
-        here = np.arange(len(action)) if rows is None else rows
-        for child, moved in ((tree.left[node], here[sent_left]), (tree.right[node], here[~sent_left])):
-            if child < 0:
-                action[moved] = ~child
-            elif len(moved) > 0:
-                pending.append((int(child), moved))
-    return action

@@ -42,17 +42,25 @@ class Sides:
         return self.available.any_of(rows, begin, middle), self.available.any_of(rows, middle, end)
 
 
-def descend_within(tree: ActionTree, classifiers: Sequence[Any], X: Features, available: Available) -> NDArray[np.intp]:
-    """Send each row from the root to a leaf available to it: only contests between two open sides are asked."""
-    sides = Sides.of(tree, available)
+def descend(
+    tree: ActionTree, classifiers: Sequence[Any], X: Features, available: Available | None = None
+) -> NDArray[np.intp]:
+    """Send each row from the root to the leaf that every contest on its way prefers (Algorithm 3).
+
+    Where rows may not choose every action, only contests between two open sides are asked.
+    """
+    sides = None if available is None else Sides.of(tree, available)
     action = np.empty(count_rows(X), dtype=np.intp)
     pending: list[tuple[int, NDArray[np.intp]]] = [(0, np.arange(len(action)))]
     while pending:
         node, rows = pending.pop()
-        sent_left, right_open = sides.offers(node, rows)
-        asked = np.flatnonzero(sent_left & right_open)
-        if len(asked):
-            sent_left[asked] = prefers_left(classifiers[node], take_rows(X, rows[asked]))
+        if sides is None:
+            sent_left = prefers_left(classifiers[node], take_rows(X, rows) if node else X)
+        else:
+            sent_left, right_open = sides.offers(node, rows)
+            asked = np.flatnonzero(sent_left & right_open)
+            if len(asked):
+                sent_left[asked] = prefers_left(classifiers[node], take_rows(X, rows[asked]))
         for child, moved in ((tree.left[node], rows[sent_left]), (tree.right[node], rows[~sent_left])):
             if child < 0:
                 action[moved] = ~child

@@ -22,7 +22,7 @@ from offsettree.logs import CheckedLog, LoggedData
 from offsettree.models import Tournaments
 from offsettree.reading import ColumnSpace, read_contests
 from offsettree.reductions._binned_log import BinnedLog
-from offsettree.reductions._contests import descend, train_separately
+from offsettree.reductions._contests import train_separately
 from offsettree.reductions._cross_fit import CrossFit
 from offsettree.reductions._ladder import Ladder, share_kept
 from offsettree.reductions._leaf_scale import choose_leaf_scale
@@ -34,7 +34,7 @@ from offsettree.reductions._partial import Memory, check_growing, teach_chunk, t
 from offsettree.reductions._reward_models import check_reward_model
 from offsettree.reductions._robust_contests import RowEstimates, check_robust, train_robustly
 from offsettree.reductions._shared import train_shared
-from offsettree.reductions._sides import descend_within
+from offsettree.reductions._sides import descend
 from offsettree.topology import ActionTree, RewardModels, tree_from
 
 __all__ = ["OffsetTree"]
@@ -394,4 +394,4 @@ class OffsetTree(BasePolicy):
         return descend(self.tree_, self.estimators_, X)
 
     def _ask_within(self, X: Features, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        return descend_within(self.tree_, self.estimators_, X, Available(mask))
+        return descend(self.tree_, self.estimators_, X, Available(mask))
