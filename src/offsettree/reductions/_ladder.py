@@ -129,23 +129,25 @@ class Ladder:
 
     def n_rows_below(self, node: int) -> int:
         """Count the rows at the leaves below a node, before any has climbed."""
-        return int(self.count[[child for child in self._children_below(node) if child < 0]].sum())
+        return int(self.count[[child for child in children_below(self.tree, node) if child < 0]].sum())
 
     def nodes_below(self, node: int) -> list[int]:
         """List a node and those below it, children first."""
-        return sorted((child for child in self._children_below(node) if child >= 0), reverse=True)
-
-    def _children_below(self, node: int) -> Iterator[int]:
-        pending = [node]
-        while pending:
-            child = pending.pop()
-            yield child
-            if child >= 0:
-                pending += [int(self.tree.left[child]), int(self.tree.right[child])]
+        return sorted((child for child in children_below(self.tree, node) if child >= 0), reverse=True)
 
     def _waiting(self, child: int) -> slice:
         begin = int(self.begin[child])
         return slice(begin, begin + int(self.count[child]))
+
+
+def children_below(tree: ActionTree, node: int) -> Iterator[int]:
+    """Yield a node, those below it, and the leaves, as ~action."""
+    pending = [node]
+    while pending:
+        child = pending.pop()
+        yield child
+        if child >= 0:
+            pending += [int(tree.left[child]), int(tree.right[child])]
 
 
 def _sorted_by_leaf(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from offsettree.learners import Bins, HistogramTree
 from offsettree.reductions._binned_log import BinnedLog, Linear, read_only
+from offsettree.reductions._ladder import children_below
 from offsettree.reductions._native import Grown, NativeContests
 from offsettree.reductions._offset import Votes
 from offsettree.reductions._routed_contests import leaves_below
@@ -62,7 +63,7 @@ class RoutedNative:
         log = self.binned(self.log.rows_of(leaves), leaves)
         if child < 0:
             return [], _standing(log, log.rows)
-        nodes = _nodes_below(self.tree, child)
+        nodes = np.sort([node for node in children_below(self.tree, child) if node >= 0])
         return self._train(log, nodes, _part_of(self.tree, nodes))
 
     def between(self, node: int, sides: list[Standing]) -> tuple[list[Any], Standing]:
@@ -107,15 +108,6 @@ def _standing(log: BinnedLog, rows: NDArray[np.int32]) -> Standing:
 
 def _has_slopes(models: RewardModels | None) -> TypeGuard[Any]:
     return models is not None and models.slopes is not None and models.centre is not None
-
-
-def _nodes_below(tree: ActionTree, root: int) -> NDArray[np.intp]:
-    nodes, pending = [], [root]
-    while pending:
-        node = pending.pop()
-        nodes.append(node)
-        pending += [int(child) for child in (tree.left[node], tree.right[node]) if child >= 0]
-    return np.sort(nodes)
 
 
 def _part_of(tree: ActionTree, nodes: NDArray[np.intp]) -> ActionTree:
