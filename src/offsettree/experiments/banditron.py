@@ -101,8 +101,7 @@ def run(
         for method in methods
     ]
     pending = [task for task in tasks if task not in records]
-    progress = Progress(len(pending), asked_for=True)
-    try:
+    with Progress(len(pending), asked_for=True) as progress:
         for each in dict.fromkeys(task["seed"] for task in pending):
             X, y = stream.draw(each)
             # Threads: the kernels release the interpreter's lock, and the rows are in memory only once.
@@ -112,8 +111,6 @@ def run(
             for record in results:
                 records.add(record if curves else {name: record[name] for name in record if name != "curve"})
                 progress.advance(1, f"seed {each}, {record['method']}")
-    finally:
-        progress.close()
 
 
 def run_one(stream: Stream, X: Any, y: NDArray[Any], seed: int, method: str) -> Record:

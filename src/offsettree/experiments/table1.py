@@ -169,16 +169,13 @@ def run(
     ]
     pending = [task for task in tasks if task not in records]
     pending.sort(key=lambda task: _work(task["dataset"], task["method"]), reverse=True)
-    progress = Progress(sum(_work(task["dataset"], task["method"]) for task in pending), asked_for=True)
     results: Iterator[Record] = parallel(n_jobs=n_jobs, return_as="generator_unordered")(
         delayed(run_one)(**task) for task in pending
     )
-    try:
+    with Progress(sum(_work(task["dataset"], task["method"]) for task in pending), asked_for=True) as progress:
         for record in results:
             records.add(record)
             progress.advance(_work(record["dataset"], record["method"]), f"{record['dataset']}, {record['method']}")
-    finally:
-        progress.close()
 
 
 def run_one(learners: str, dataset: str, split: int, method: str) -> Record:
