@@ -17,14 +17,14 @@ def undone() -> Iterator[None]:
     """Undo what is registered within."""
     with ExitStack() as stack:
         for registry in REGISTRIES:
-            stack.enter_context(patch.object(registry, "_known", registry.known()))
+            stack.enter_context(patch.object(registry, "known", dict(registry.known)))
         yield
 
 
 with undone():
     from tests.outside import offsettree_toys as toys
 
-    OFFERED = [registry.known() for registry in REGISTRIES]
+    OFFERED = [registry.known for registry in REGISTRIES]
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def registered() -> Iterator[None]:
     """Have the toys registered within."""
     with undone():
         for registry, offered in zip(REGISTRIES, OFFERED, strict=True):
-            for name in offered.keys() - registry.known().keys():
+            for name in offered.keys() - registry.known.keys():
                 registry.add(name, offered[name])
         yield
 

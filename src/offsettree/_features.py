@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,9 +22,8 @@ def is_frame(X: Features) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def is_sparse(X: Features) -> bool:
-    """Tell scipy's sparse matrices and arrays from everything else."""
-    return bool(sp.issparse(X))
+# Tells scipy's sparse matrices and arrays from everything else.
+is_sparse: Callable[[Features], bool] = sp.issparse
 
 
 def numeric_columns(X: Features) -> list[Any]:
@@ -196,7 +195,7 @@ def check_features(
         X = _with_remedy(check_array, X, estimator=estimator, input_name="X", **as_array)
         _with_remedy(_check_n_features, estimator, X, reset=reset)
     if not numbers:
-        return _canonical(X)
+        return _canonical(X) if is_sparse(X) else X
     allow_nan = takes_missing(learner, sparse=is_sparse(X))
     names = getattr(estimator, "feature_names_in_", None)
     return check_numbers(X, names, allow_nan=allow_nan, first_row=first_row, within=within)
@@ -223,19 +222,19 @@ def check_numbers(
     within: float | None = None,
 ) -> Features:
     """Return an array or a CSR matrix whose numbers may be used: none infinite, entries in order and in their place."""
-    X = _canonical(X)
+    if is_sparse(X):
+        X = _canonical(X)
     if within is not None and _are_within(X, within):
         return X
-    _check_finite(X, names, allow_nan=allow_nan, first_row=first_row)
+    if not is_finite(X):
+        _refuse_not_finite(X, names, allow_nan=allow_nan, first_row=first_row)
     if within is not None:
         _refuse_huge(X, within)
     return X
 
 
 def _canonical(X: Features) -> Features:
-    """Return a CSR matrix with its entries in order, each once, and indices as small as they can be; others as is."""
-    if not is_sparse(X):
-        return X
+    """Return a CSR matrix with its entries in order, each once, and indices as small as they can be."""
     check_sparse(X)
     if not X.has_canonical_format:
         X = X.copy()  # the caller's stays as it is
@@ -364,9 +363,8 @@ def _refuse_infinity(frame: Features) -> None:
             )
 
 
-def _check_finite(X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool, first_row: int) -> None:
-    if is_finite(X):
-        return
+def _refuse_not_finite(X: Features, names: NDArray[np.object_] | None, *, allow_nan: bool, first_row: int) -> None:
+    """Refuse the values of X that are not finite; unless `allow_nan`, NaN is one of them."""
     values = X.data[: X.indptr[-1]] if is_sparse(X) else X  # what lies behind the last row is in none
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     n_bad = int(np.count_nonzero(bad))

@@ -73,7 +73,16 @@ def joined_fingerprint(parts: Sequence[Fingerprint]) -> Fingerprint:
 
 def empty_fingerprint(X: Features) -> Fingerprint:
     """Return the fingerprint of no rows, with the columns chosen that the first rows of a log suggest."""
-    return Fingerprint(np.empty(0, np.uint64), np.empty(0, np.int64), _columns_to_hash(X))
+    if is_sparse(X):
+        candidates = np.empty(0, dtype=np.int64)
+    else:
+        n_columns = len(numeric_columns(X)) if is_frame(X) else X.shape[1]
+        candidates = np.unique(np.linspace(0, n_columns - 1, min(n_columns, N_CANDIDATES)).astype(np.int64))
+    if len(candidates) > N_COLUMNS:  # those with most distinct values: by zeros and ones most rows would be equal
+        values = _some_columns(X, candidates, 0, min(N_LOOKED_AT, count_rows(X)))
+        variety = np.array([len(np.unique(column)) for column in values])
+        candidates = np.sort(candidates[np.argsort(-variety, kind="stable")[:N_COLUMNS]])
+    return Fingerprint(np.empty(0, np.uint64), np.empty(0, np.int64), candidates)
 
 
 def share_remembered(fingerprint: Fingerprint, X: Features, reward: NDArray[np.float64]) -> float:
@@ -99,28 +108,15 @@ def share_remembered(fingerprint: Fingerprint, X: Features, reward: NDArray[np.f
 def _row_hashes(
     X: Features, reward: NDArray[np.float64], columns: NDArray[np.int64], start: int, stop: int
 ) -> NDArray[np.uint64]:
-    number = _bits(reward[start:stop])
+    number = reward[start:stop].astype(np.float64).view(np.uint64)
     if is_sparse(X):
         number = number * FACTOR ^ _sparse_hashes(X, start, stop)
     else:
         for column in _some_columns(X, columns, start, stop):
             number *= FACTOR
-            number += _bits(column)
+            number += column.astype(np.float64).view(np.uint64)
     number = (number ^ number >> np.uint64(30)) * SHUFFLE
     return np.asarray((number ^ number >> np.uint64(27)) * FACTOR)
-
-
-def _columns_to_hash(X: Features) -> NDArray[np.int64]:
-    """Return the columns with most distinct values: by columns of zeros and ones most rows would be equal."""
-    if is_sparse(X):
-        return np.empty(0, dtype=np.int64)
-    n_columns = len(numeric_columns(X)) if is_frame(X) else X.shape[1]
-    candidates = np.unique(np.linspace(0, n_columns - 1, min(n_columns, N_CANDIDATES)).astype(np.int64))
-    if len(candidates) <= N_COLUMNS:
-        return candidates
-    values = _some_columns(X, candidates, 0, min(N_LOOKED_AT, count_rows(X)))
-    variety = np.array([len(np.unique(column)) for column in values])
-    return np.sort(candidates[np.argsort(-variety, kind="stable")[:N_COLUMNS]])
 
 
 def _some_columns(X: Features, columns: NDArray[np.int64], start: int, stop: int) -> list[NDArray[np.float64]]:
@@ -132,13 +128,10 @@ def _some_columns(X: Features, columns: NDArray[np.int64], start: int, stop: int
     return [X[start:stop, i] for i in columns if i < X.shape[1]]
 
 
-def _bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    return values.astype(np.float64).view(np.uint64)
-
-
 def _sparse_hashes(X: Features, start: int, stop: int) -> NDArray[np.uint64]:
     first, last = int(X.indptr[start]), int(X.indptr[stop])
-    entry = (_bits(X.data[first:last]) ^ X.indices[first:last].astype(np.uint64) * SHUFFLE) * FACTOR
+    values = X.data[first:last].astype(np.float64).view(np.uint64)
+    entry = (values ^ X.indices[first:last].astype(np.uint64) * SHUFFLE) * FACTOR
     entry ^= entry >> np.uint64(29)
     # Integer sums are exact, even when they wrap around.
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entry, dtype=np.uint64)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,16 +36,14 @@ def as_texts(values: NDArray[Any]) -> NDArray[Any]:
     # By way of objects, so that no more room is taken than the longest text needs.
     texts = values.astype(object)
     lengths = list(map(len, texts.tolist()))
-    is_wasteful = _pads_too_much(len(texts), max(lengths, default=0), sum(lengths))
-    return texts if is_wasteful else texts.astype(str)
+    return texts if _pads_too_much(len(texts), max(lengths, default=0), lambda: sum(lengths)) else texts.astype(str)
 
 
 def take_texts(values: NDArray[Any], places: Any) -> NDArray[Any]:
     """Return ``values[places]``; as objects, where a text would be copied too often at the length of another."""
-    if values.dtype.kind == "U":
-        n, longest = np.size(places), values.itemsize // 4
-        if _may_pad(n, longest) and _pads_too_much(n, longest, int(np.char.str_len(values)[places].sum())):
-            values = values.astype(object)
+    n, longest = np.size(places), values.itemsize // 4
+    if values.dtype.kind == "U" and _pads_too_much(n, longest, lambda: int(np.char.str_len(values)[places].sum())):
+        return np.asarray(values.astype(object)[places])
     return np.asarray(values[places])
 
 
@@ -57,14 +55,13 @@ def repeat_texts(values: NDArray[Any], counts: NDArray[np.intp]) -> NDArray[Any]
 def join_texts(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return ``np.concatenate(parts)``; as objects, where one part would make the texts of the others too long."""
     n, longest = sum(map(len, parts)), max(part.itemsize // 4 for part in parts)
-    if all(part.dtype.kind == "U" for part in parts) and _pads_too_much(n, longest, sum(p.nbytes // 4 for p in parts)):
-        parts = [part.astype(object) for part in parts]
+    if all(part.dtype.kind == "U" for part in parts) and _pads_too_much(
+        n, longest, lambda: sum(part.nbytes // 4 for part in parts)
+    ):
+        return np.concatenate([part.astype(object) for part in parts])
     return np.concatenate(parts)
 
 
-def _may_pad(n: int, longest: int) -> bool:
-    return longest > SHORT and longest * n > FREE
-
-
-def _pads_too_much(n: int, longest: int, n_characters: int) -> bool:
-    return _may_pad(n, longest) and longest * n > min(MOST, MOST_TIMES * n_characters)
+def _pads_too_much(n: int, longest: int, n_characters: Callable[[], int]) -> bool:
+    """Tell whether `n` texts, each as long as the longest, take too much room; they are counted only if they may."""
+    return longest > SHORT and longest * n > FREE and longest * n > min(MOST, MOST_TIMES * n_characters())

@@ -176,12 +176,19 @@ class BasePolicy(BaseEstimator, Policy):
         return self._noted(CheckedLog.of(X, judged, actions, self.reward_range, available), first=first)
 
     def _noted(self, log: CheckedLog, *, first: bool = True) -> CheckedLog:
-        """Note what must be known of a log after learning from it."""
+        """Note what must be known of a log after learning from it; warn if the outcome was left among the features."""
         if first:
             self.actions_ = log.actions
             # For `decide` with a mapping: the columns and dtypes of the fitted frame; None if learners get arrays.
             self._frame_like = take_rows(log.X, np.arange(0)) if is_frame(log.X) else None
-        _warn_of_leaks(log.X, log.reward, log.propensity)
+        for name, values in (("reward", log.reward), ("propensity", log.propensity)):
+            varies = values.strides != (0,) and bool((values != values[0]).any())
+            # In very few rows it may be chance.
+            if len(values) >= 64 and varies and (column := equal_column(log.X, values)) is not None:
+                warn_caller(
+                    f"{column} of X equals the {name} in every row. It will not be known when a decision is taken: "
+                    "leave it out of X."
+                )
         if self._remembers_rows:
             self._trained_on = remember_rows(log.X, log.reward, None if first else self._trained_on)
         if first:
@@ -368,18 +375,6 @@ class BasePolicy(BaseEstimator, Policy):
         tags.target_tags.required = True
         take_over_input_tags(tags, self._learner())
         return tags
-
-
-def _warn_of_leaks(X: Features, reward: NDArray[np.float64], propensity: NDArray[np.float64]) -> None:
-    """Warn of the most common mistake: the outcome left among the features."""
-    if len(reward) < 64:
-        return  # in so few rows it may be chance
-    for name, values in (("reward", reward), ("propensity", propensity)):
-        if values.strides != (0,) and (values != values[0]).any() and (column := equal_column(X, values)) is not None:
-            warn_caller(
-                f"{column} of X equals the {name} in every row. It will not be known when a decision is taken: "
-                "leave it out of X."
-            )
 
 
 def is_ours(policy: Any, method: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,21 +22,21 @@ __all__ = ["Policy", "Prepared"]
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
+@dataclass(eq=False)
 class Prepared:
     """What a policy decides by, made when it first decides and dropped when it learns again.
 
     Two threads may make it at once: both make the same, and one of the two is kept.
     """
 
-    def __init__(self, *, for_part: bool = False) -> None:
-        self.for_part = for_part  # of a policy that is a part of another one, which is pickled as a whole
-        self.is_ready = False
-        self.model: Any = None  # of `offsettree.models`; None where learners must be asked
-        self.inputs: Any = None
-        self.fast: Any = None  # a `CompiledTree`, for rows that nobody has looked at
-        self.refused = 0  # what it must not find in them
-        self.label_of: Callable[[Any], Any] | None = None
-        self.labels_are_positions = False
+    for_part: bool = False  # of a policy that is a part of another one, which is pickled as a whole
+    is_ready: bool = False
+    model: Any = None  # of `offsettree.models`; None where learners must be asked
+    inputs: Any = None
+    fast: Any = None  # a `CompiledTree`, for rows that nobody has looked at
+    refused: int = 0  # what it must not find in them
+    label_of: Callable[[Any], Any] | None = None
+    labels_are_positions: bool = False
 
     def finish(self, actions: NDArray[Any]) -> None:
         """Mark as ready, for these labels."""

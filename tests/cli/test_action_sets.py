@@ -17,7 +17,7 @@ from offsettree.cli import main
 from offsettree.registry import POLICIES
 from tests.cli.sets import write_logs
 
-LEARNERS = [name for name, entry in POLICIES.known().items() if entry.over_sets]
+LEARNERS = [name for name, entry in POLICIES.known.items() if entry.over_sets]
 FORMATS = ["ndjson", "parquet", "vw", "dsjson", "csv"]
 # Those that take their time are run on some of the formats.
 SOME = {"action-offset-tree": ("vw", "csv")}

@@ -24,17 +24,17 @@ from tests.toys import toys, undone
 
 
 def test_what_is_built_in_is_there_and_could_have_been_registered() -> None:
-    for name, entry in POLICIES.known().items():
+    for name, entry in POLICIES.known.items():
         policy = entry._replace(target=resolve(entry.target))
         base = ("offsettree.actions.policy", "ActionPolicy") if entry.over_sets else ("offsettree.base", "BasePolicy")
         register._check_class(policy.target, *base, name)
         register._check_policy(name, policy)
-    for kind in FORMATS.known().values():
+    for kind in FORMATS.known.values():
         register._check_class(resolve(kind.target), "offsettree.logs._reader", "Reader", "register_format")
         assert kind.recognise is None or callable(resolve(kind.recognise))
-    suffixes = [suffix for each in FORMATS.known().values() for suffix in each.suffixes]
+    suffixes = [suffix for each in FORMATS.known.values() for suffix in each.suffixes]
     assert len(suffixes) == len(set(suffixes))
-    for learner in (*CLASSIFIERS.known().values(), *REGRESSORS.known().values()):
+    for learner in (*CLASSIFIERS.known.values(), *REGRESSORS.known.values()):
         assert hasattr(resolve(learner.target)(), "fit")
 
 
@@ -42,10 +42,10 @@ def test_what_is_built_in_is_there_and_could_have_been_registered() -> None:
 def test_nothing_that_is_registered_escapes_the_contract_suites(tmp_path: Path) -> None:
     checked = {type(policy) for policy in policies.POLICIES.values()}
     # Those over actions with features have suites of their own: tests/actions and tests/cli/test_action_sets.py.
-    over_labels = [entry for entry in POLICIES.known().values() if not entry.over_sets]
+    over_labels = [entry for entry in POLICIES.known.values() if not entry.over_sets]
     assert {resolve(entry.target) for entry in over_labels} <= checked
     read = {type(open_reader(form.write(readers.make_frame(40), tmp_path / "log"))) for form in readers.FORMS.values()}
-    assert read == {resolve(entry.target) for entry in FORMATS.known().values()}
+    assert read == {resolve(entry.target) for entry in FORMATS.known.values()}
 
 
 @pytest.mark.parametrize(

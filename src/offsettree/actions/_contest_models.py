@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from offsettree.actions._encoding import n_products, products
 from offsettree.actions._pair_scores import BoostedPairs
 from offsettree.actions._tournament import Contests
-from offsettree.models import Part
+from offsettree.models import Contents, Part
 from offsettree.models.scores import LinearScores, TreeScores
 
 BLOCK_NUMBERS = 1 << 22
@@ -28,17 +28,9 @@ class ContestModel(ABC):
     def margin(self, x: Matrix, a: Matrix, contests: Contests) -> NDArray[np.float64]:
         """Return the margin of the left one; `x` has a row per context, `a` one per pair."""
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it, besides its kind."""
-        return {}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name."""
-        return {}
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within."""
-        return {}
+    def contents(self) -> Contents:
+        """Return what is written of it."""
+        return Contents({}, {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +40,9 @@ class ScoredContest(ContestModel):
     kind = "scored"
     scores: BoostedPairs
 
-    def parts(self) -> dict[str, Any]:
+    def contents(self) -> Contents:
         """See `ContestModel`."""
-        return {"scores": self.scores}
+        return Contents({}, {}, {"scores": self.scores})
 
     @classmethod
     def read(cls, part: Part, n_x: int, n_a: int) -> Self:
@@ -71,13 +63,9 @@ class TableContest(ContestModel):
     table: LinearScores | TreeScores  # of two outputs, the second for the left side
     inputs: str
 
-    def settings(self) -> dict[str, Any]:
+    def contents(self) -> Contents:
         """See `ContestModel`."""
-        return {"inputs": self.inputs}
-
-    def parts(self) -> dict[str, Any]:
-        """See `ContestModel`."""
-        return {"table": self.table}
+        return Contents({"inputs": self.inputs}, {}, {"table": self.table})
 
     @classmethod
     def read(cls, part: Part, n_x: int, n_a: int) -> Self:

@@ -15,7 +15,7 @@ from offsettree.actions._pair_scores import BoostedPairs, PairScores, read_pair_
 from offsettree.actions._reward_column import RewardColumn
 from offsettree.actions._tournament import Contests, leaves_in_order, play, seeded_of_one, seeded_order
 from offsettree.logs import ActionSets
-from offsettree.models import Part, must_hold
+from offsettree.models import Contents, Part, must_hold
 
 TREES = ("seeded", "similar", "given")
 LARGEST_SEED = (1 << 32) - 1
@@ -68,18 +68,11 @@ class PairRegression:
             found += self.effects.of(ids, x, row)
         return found
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it, besides its kind."""
-        return {"of_ids": self.effects is not None}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name: nothing."""
-        return {}
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within."""
+    def contents(self) -> Contents:
+        """Return what is written of it."""
         parts: dict[str, Any] = {"encoding": self.encoding, "scores": self.scores}
-        return parts if self.effects is None else parts | {"effects": self.effects}
+        parts |= {} if self.effects is None else {"effects": self.effects}
+        return Contents({"of_ids": self.effects is not None}, {}, parts)
 
     @classmethod
     def read(cls, part: Part) -> Self:
@@ -215,24 +208,18 @@ class PairTournament:
 
         return play(self.order.leaves(sets, a), sets.starts, decide)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it, besides its kind."""
-        return {
+    def contents(self) -> Contents:
+        """Return what is written of it."""
+        settings = {
             "tree": self.order.tree,
             "seed": self.order.seed,
             "heights": len(self.contests),
             "of_rewards": self.rewards is not None,
         }
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name."""
-        return {"direction": self.order.direction}
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within."""
         parts: dict[str, Any] = {"encoding": self.encoding}
         parts |= {"contests": self.contests} if self.contests else {}
-        return parts if self.rewards is None else parts | {"rewards": self.rewards}
+        parts |= {} if self.rewards is None else {"rewards": self.rewards}
+        return Contents(settings, {"direction": self.order.direction}, parts)
 
     @classmethod
     def read(cls, part: Part) -> Self:

@@ -15,7 +15,7 @@ from offsettree.encoding import TableEncoder
 from offsettree.encoding.plain_rows import PlainRows, plain_rows
 from offsettree.exceptions import ActionError, FeatureError
 from offsettree.logs import ActionSets
-from offsettree.models import Part, must_hold, refusing
+from offsettree.models import Contents, Part, must_hold, refusing
 
 MOST_COLUMNS = 1024
 BLOCK_NUMBERS = 1 << 22
@@ -49,25 +49,18 @@ class TablePart:
         """The names of the columns that a frame has become; None for an array."""
         return None if self.encoder is None else list(self.encoder.names_out)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it."""
-        return {"columns": self.n_columns, "encoder": None if self.encoder is None else self.encoder.to_manifest()}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name: nothing."""
-        return {}
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within: nothing."""
-        return {}
+    def contents(self) -> Contents:
+        """Return what is written of it."""
+        encoder = None if self.encoder is None else self.encoder.to_manifest()
+        return Contents({"columns": self.n_columns, "encoder": encoder}, {})
 
     @classmethod
     def read(cls, part: Part, what: str) -> Self:
         """Read and check what was written."""
         n_columns, encoder = part.integer("columns", 0, MOST_COLUMNS), None
-        if part.given("encoder") is not None:
+        if part.said.get("encoder") is not None:
             with refusing(f"{part.where}.encoder"):
-                encoder = TableEncoder.from_manifest(part.given("encoder"))
+                encoder = TableEncoder.from_manifest(part.said.get("encoder"))
             must_hold(len(encoder.names_out) == n_columns, f"{part.where}.encoder", f"{n_columns} columns")
         return cls(what, n_columns, encoder)
 
@@ -125,19 +118,15 @@ class ActionEncoding:
         """The number of features of an action, of items and of pairs."""
         return sum(part.n_columns for part in (self.items, self.pairs) if part is not None)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it."""
-        return {"of_items": self.items is not None, "of_pairs": self.pairs is not None}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name."""
+    def contents(self) -> Contents:
+        """Return what is written of it."""
         (x_mean, x_spread), (a_mean, a_spread) = self._center
-        return {"x_mean": x_mean, "x_spread": x_spread, "a_mean": a_mean, "a_spread": a_spread}
-
-    def parts(self) -> dict[str, Any]:
-        """Return the tables."""
         tables = {"x": self.x, "items": self.items, "pairs": self.pairs}
-        return {name: table for name, table in tables.items() if table is not None}
+        return Contents(
+            {"of_items": self.items is not None, "of_pairs": self.pairs is not None},
+            {"x_mean": x_mean, "x_spread": x_spread, "a_mean": a_mean, "a_spread": a_spread},
+            {name: table for name, table in tables.items() if table is not None},
+        )
 
     @classmethod
     def read(cls, part: Part) -> Self:

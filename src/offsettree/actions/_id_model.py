@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from offsettree._texts import is_text
 from offsettree.actions._pair_scores import TREE_FIELDS, Arrays, read_trees
 from offsettree.exceptions import PolicyFileError
-from offsettree.models import Part, must_hold
+from offsettree.models import Contents, Part, must_hold
 
 MOST_CHARACTERS = 1 << 26  # of all ids, if each were as long as the longest
 Matrix = NDArray[np.float64]
@@ -86,8 +86,8 @@ class IdModel:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_tuple", "_places")}
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it, besides its kind."""
+    def contents(self) -> Contents:
+        """Return what is written of it."""
         said: dict[str, Any] = {
             "ids": len(self.labels),
             "text": self.labels.dtype.kind == "U",
@@ -98,10 +98,6 @@ class IdModel:
         if self.trees is not None:
             n_trees, n_tests = self.trees["feature"].shape
             said |= {"trees": n_trees, "depth": int(n_tests + 1).bit_length() - 1}
-        return said
-
-    def arrays(self) -> Arrays:
-        """Return what is written, by name."""
         written: Arrays = {"effects": self.effects, "category": self.category}
         if self.labels.dtype.kind == "U":
             words = [label.encode() for label in self.labels.tolist()]
@@ -109,11 +105,7 @@ class IdModel:
             written["starts"] = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
         else:
             written["labels"] = self.labels.astype(np.int64)
-        return written | (self.trees or {})
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within: nothing."""
-        return {}
+        return Contents(said, written | (self.trees or {}))
 
     @classmethod
     def read(cls, part: Part, n_x: int) -> Self:
@@ -127,7 +119,7 @@ class IdModel:
         category = part.array("category", np.int64, n_ids)
         must_hold((category >= -1) & (category < n_outputs), f"{part.where}.category.npy", "outputs of trees, or -1")
         trees = read_trees(part, n_x, n_outputs) if part.truth("boosted") else None
-        penalty = np.inf if part.given("penalty") is None else part.number("penalty", 0.0, 1e300)
+        penalty = np.inf if part.said.get("penalty") is None else part.number("penalty", 0.0, 1e300)
         return cls(labels, effects, category, trees, penalty)
 
 

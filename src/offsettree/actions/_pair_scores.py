@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.actions._encoding import n_products, products
-from offsettree.models import Part, must_hold
+from offsettree.models import Contents, Part, must_hold
 from offsettree.models.boosted import MISSING
 from offsettree.models.scores import LinearScores, TreeScores
 
@@ -32,17 +32,9 @@ class PairScores(ABC):
     def scores(self, x: Matrix, a: Matrix, row: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the score of each pair."""
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it, besides its kind."""
-        return {}
-
-    def arrays(self) -> Arrays:
-        """Return what is written, by name."""
-        return {}
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within."""
-        return {}
+    def contents(self) -> Contents:
+        """Return what is written of it."""
+        return Contents({}, {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +46,11 @@ class BoostedPairs(PairScores):
     level: float
     trees: Arrays  # those of `models.Trees`
 
-    def settings(self) -> dict[str, Any]:
+    def contents(self) -> Contents:
         """See `PairScores`."""
         n_trees, n_tests = self.trees["feature"].shape
-        return {"level": self.level, "trees": n_trees, "depth": int(n_tests + 1).bit_length() - 1}
-
-    def arrays(self) -> Arrays:
-        """See `PairScores`."""
-        return self.linear | self.trees
+        settings = {"level": self.level, "trees": n_trees, "depth": int(n_tests + 1).bit_length() - 1}
+        return Contents(settings, self.linear | self.trees)
 
     @classmethod
     def read(cls, part: Part, n_x: int, n_a: int) -> Self:
@@ -119,13 +108,9 @@ class TableScores(PairScores):
     table: LinearScores | TreeScores
     interactions: bool
 
-    def settings(self) -> dict[str, Any]:
+    def contents(self) -> Contents:
         """See `PairScores`."""
-        return {"interactions": self.interactions}
-
-    def parts(self) -> dict[str, Any]:
-        """See `PairScores`."""
-        return {"table": self.table}
+        return Contents({"interactions": self.interactions}, {}, {"table": self.table})
 
     @classmethod
     def read(cls, part: Part, n_x: int, n_a: int) -> Self:

@@ -14,7 +14,7 @@ from offsettree.actions._pair_scores import BoostedPairs
 from offsettree.actions._tournament import Contests, Offset
 from offsettree.actions.policy import ActionLog
 from offsettree.exceptions import ParameterError
-from offsettree.models import Part
+from offsettree.models import Contents, Part
 
 N_FOLDS = 3
 FEWEST_ROWS = 50  # below, no rewards are predicted
@@ -32,17 +32,9 @@ class RewardColumn:
     mean: float
     spread: float
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it."""
-        return {"mean": self.mean, "spread": self.spread}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name: nothing."""
-        return {}
-
-    def parts(self) -> dict[str, Any]:
-        """Return what is within."""
-        return {"scores": self.scores}
+    def contents(self) -> Contents:
+        """Return what is written of it."""
+        return Contents({"mean": self.mean, "spread": self.spread}, {}, {"scores": self.scores})
 
     @classmethod
     def read(cls, part: Part, n_x: int, n_a: int) -> Self:

@@ -65,8 +65,8 @@ def _add_learning_options(group: Any) -> None:
     group.add_argument(
         "--base",
         metavar="NAME",
-        help=f"base learner: for {_names(base='regressor')} {', '.join(REGRESSORS.known())}; for "
-        f"{_names(base='classifier')} {', '.join(CLASSIFIERS.known())} (j48, m5p and reptree need Java)"
+        help=f"base learner: for {_names(base='regressor')} {', '.join(REGRESSORS.known)}; for "
+        f"{_names(base='classifier')} {', '.join(CLASSIFIERS.known)} (j48, m5p and reptree need Java)"
         + "".join(f"; {name}, of another package" for name in CLASSIFIERS.beside()),
     )
     group.add_argument(
@@ -110,7 +110,7 @@ def _names(**wanted: Any) -> str:
     """List the learners whose entries are as wanted."""
     *names, last = [
         name
-        for name, entry in POLICIES.known().items()
+        for name, entry in POLICIES.known.items()
         if all(getattr(entry, field) == value for field, value in wanted.items())
     ]
     return f"{', '.join(names)} and {last}" if names else last

@@ -7,10 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offsettree.encoding.raw_columns import Column, Dates, Numbers, Texts
-from offsettree.encoding.spellings import as_text
 
 MOST_WORDS = 100_000  # that are counted of one column; beyond, the rarest half is forgotten
 PIECE = 1 << 16
@@ -84,32 +82,27 @@ class Summary:
             self.lowest = min(self.lowest, float(finite.min()))
             self.highest = max(self.highest, float(finite.max()))
         self.all_whole = self.all_whole and bool((np.floor(known) == known).all())
-        self._follow(known)
-        # By pieces: a large table is counted as the same rows in small ones are.
-        for start in range(0, len(known), PIECE):
-            self._count_numbers(known[start : start + PIECE])
-
-    def _count_numbers(self, known: NDArray[np.float64]) -> None:
-        full = self.is_full
-        if not self.counts_numbers or (full and not self.n_texts):
-            return  # too many to be words, should there be words further on
-        found, counts = np.unique(known, return_counts=True)
-        self.n_compared += 0 if full else len(known)
-        for number, count in zip(found.tolist(), counts.tolist(), strict=True):
-            if not full or number in self.numbers:
-                self.numbers[number] += count
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there are so many different numbers that new ones are not noticed any more."""
-        return len(self.numbers) > MOST_WORDS
-
-    def _follow(self, known: NDArray[np.float64]) -> None:
         self.first = float(known[0]) if self.first is None else self.first
         followed = known if self.last is None else np.append(self.last, known)
         self.rising = self.rising and bool((followed[1:] > followed[:-1]).all())
         self.falling = self.falling and bool((followed[1:] < followed[:-1]).all())
         self.last = float(known[-1])
+        # By pieces: a large table is counted as the same rows in small ones are.
+        for start in range(0, len(known), PIECE):
+            full = self.is_full
+            if not self.counts_numbers or (full and not self.n_texts):
+                return  # too many to be words, should there be words further on
+            piece = known[start : start + PIECE]
+            found, counts = np.unique(piece, return_counts=True)
+            self.n_compared += 0 if full else len(piece)
+            for number, count in zip(found.tolist(), counts.tolist(), strict=True):
+                if not full or number in self.numbers:
+                    self.numbers[number] += count
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are so many different numbers that new ones are not noticed any more."""
+        return len(self.numbers) > MOST_WORDS
 
     def _add_texts(self, column: Texts) -> None:
         self.n_missing += int((column.codes < 0).sum())
@@ -211,13 +204,6 @@ class Summary:
         spread = max(0.0, self.squares / self.n_finite - self.mean**2) ** 0.5
         evenly = abs(spread / width * 12**0.5 - 1) < 0.05 and abs((self.mean - self.lowest) / width - 0.5) < 0.05
         return evenly and len(self.numbers) > 0.9 * self.n_compared
-
-    def all_words(self) -> Counter[str]:
-        """Return how often each word is there; numbers of a column that has both are words too."""
-        words = Counter(self.words)
-        for number, count in self.numbers.items():
-            words[as_text(number)] += count
-        return words
 
 
 def _are_persons(n_different: int, n_rows: int) -> bool:

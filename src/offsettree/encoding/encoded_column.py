@@ -66,29 +66,28 @@ class EncodedColumn:
             names = [] if self.constant else [self.name]
         return [*names, f"{self.name} is missing"] if self.marks_missing else names
 
-    @property
-    def n_characters_out(self) -> int:
-        """About how long these names are in all, without making them."""
-        return (len(self.name) + len(": hour is missing")) * (len(self.levels) + 2) + sum(map(len, self.levels))
-
     def encode(self, column: Column, out: NDArray[np.float32], at: Callable[[int], str]) -> None:
         """Write the values into columns of zeros; `at` says where a row is, for errors."""
         if self.kind == "nominal":
-            self._encode_words(_as_texts(column), out)
+            self._encode_words(column, out)
         elif self.kind == "date":
             self._encode_dates(self._as_dates(column, at), out)
         else:
-            self._encode_numbers(self.as_numbers(column, at), out)
+            values = self.as_numbers(column, at)
+            missing = np.isnan(values)
+            if not self.constant:
+                # Beyond what a float32 holds there is nothing to tell apart.
+                out[:, 0] = np.clip(np.where(missing, self.fill, values), -LARGEST, LARGEST)
+            if self.marks_missing:
+                out[:, -1] = missing
 
-    def _encode_numbers(self, values: NDArray[np.float64], out: NDArray[np.float32]) -> None:
-        missing = np.isnan(values)
-        if not self.constant:
-            # Beyond what a float32 holds there is nothing to tell apart.
-            out[:, 0] = np.clip(np.where(missing, self.fill, values), -LARGEST, LARGEST)
-        if self.marks_missing:
-            out[:, -1] = missing
-
-    def _encode_words(self, texts: Texts, out: NDArray[np.float32]) -> None:
+    def _encode_words(self, column: Column, out: NDArray[np.float32]) -> None:
+        if isinstance(column, Texts):
+            texts = column
+        else:
+            missing = np.isnat(column.values) if isinstance(column, Dates) else np.isnan(column.values)
+            found, codes = np.unique(column.values, return_inverse=True)
+            texts = Texts(np.where(missing, -1, codes), [as_text(value) for value in found.tolist()])
         where = {level: place for place, level in enumerate(self.levels)}
         # The same truth value is True in one table, "true" in another and 1 where there are gaps.
         by_truth = {TRUTH[level.casefold()]: place for level, place in where.items() if level.casefold() in TRUTH}
@@ -174,14 +173,6 @@ def _read_words(column: Texts, read: Callable[[str], Any], nothing: Any) -> tupl
             unread.append(place)
     bad = np.isin(column.codes, unread) if unread else np.zeros(0, dtype=bool)
     return [*table, nothing], int(bad.argmax()) if bad.any() else None
-
-
-def _as_texts(column: Column) -> Texts:
-    if isinstance(column, Texts):
-        return column
-    missing = np.isnat(column.values) if isinstance(column, Dates) else np.isnan(column.values)
-    found, codes = np.unique(column.values, return_inverse=True)
-    return Texts(np.where(missing, -1, codes), [as_text(value) for value in found.tolist()])
 
 
 def read_encoded_column(manifest: Any) -> EncodedColumn:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, Self
@@ -15,6 +16,7 @@ from offsettree.encoding._row import PlainRowsEncoder, RowEncoder
 from offsettree.encoding.encoded_column import DAYS, EncodedColumn, entry, read_encoded_column
 from offsettree.encoding.plain_rows import PlainRows, picked_rows, plain_rows
 from offsettree.encoding.raw_columns import RawTable, column_names, count_raw_rows, read_column
+from offsettree.encoding.spellings import as_text
 from offsettree.encoding.table_summary import TableSummary
 from offsettree.exceptions import FeatureError, ParameterError
 
@@ -178,7 +180,18 @@ class TableEncoder:
             found = self.encode_plain(plain_rows(table) or picked_rows(table, tuple(self.names_in)))
             if found is not None:
                 return found
-        return self._encode_table(table, at)
+        n_rows = count_raw_rows(table)
+        out = np.zeros((n_rows, len(self.names_out)), dtype=np.float32)
+        for column, start, stop in zip(self.columns, self._starts[:-1], self._starts[1:], strict=True):
+            values = read_column(table, column.name)
+            if values is None:
+                there = column_names(table)
+                raise FeatureError(
+                    f"rows must have the column {column.name!r}, which the policy was trained on; they have "
+                    f"{', '.join(there[:20]) or 'none'}{', ...' * (len(there) > 20)}."
+                )
+            column.encode(values, out[:, start:stop], at)
+        return out
 
     def encode_plain(self, rows: PlainRows | None) -> NDArray[np.float32] | None:
         """Return rows that were read at once as `encode` does; None where that is left to `encode`.
@@ -207,7 +220,7 @@ class TableEncoder:
         try:
             return self._row_encoder(row)
         except KeyError:
-            return self._encode_table(row, lambda _: "row 1").ravel()  # for the error
+            return self.encode([row]).ravel()  # for the error
 
     @cached_property
     def _row_encoder(self) -> RowEncoder:
@@ -216,20 +229,6 @@ class TableEncoder:
     @cached_property
     def _plain_rows_encoder(self) -> PlainRowsEncoder:
         return PlainRowsEncoder(self.columns, self._starts)
-
-    def _encode_table(self, table: RawTable, at: Callable[[int], str]) -> NDArray[np.float32]:
-        n_rows = count_raw_rows(table)
-        out = np.zeros((n_rows, len(self.names_out)), dtype=np.float32)
-        for column, start, stop in zip(self.columns, self._starts[:-1], self._starts[1:], strict=True):
-            values = read_column(table, column.name)
-            if values is None:
-                there = column_names(table)
-                raise FeatureError(
-                    f"rows must have the column {column.name!r}, which the policy was trained on; they have "
-                    f"{', '.join(there[:20]) or 'none'}{', ...' * (len(there) > 20)}."
-                )
-            column.encode(values, out[:, start:stop], at)
-        return out
 
     def to_manifest(self) -> dict[str, Any]:
         """Return the encoding as what JSON can hold."""
@@ -247,7 +246,10 @@ class TableEncoder:
             raise FeatureError("the notes of an encoding must be texts.")
         read = [read_encoded_column(each) for each in columns]
         # The name of a column is in the names of all that it becomes: a small manifest must not become a large encoder.
-        n_characters = sum(column.n_characters_out for column in read)
+        n_characters = sum(
+            (len(column.name) + len(": hour is missing")) * (len(column.levels) + 2) + sum(map(len, column.levels))
+            for column in read
+        )
         if n_characters > MOST_CHARACTERS:
             raise FeatureError(
                 f"the names of all columns that an encoding makes must have at most {MOST_CHARACTERS:,} characters; "
@@ -290,7 +292,9 @@ def _settle(summary: Summary, max_levels: int) -> tuple[EncodedColumn | None, st
             infinite=summary.n_finite < summary.n_numbers,
         )
         return column, None
-    words = summary.all_words()
+    words = Counter(summary.words)
+    for number, count in summary.numbers.items():  # of a column that has both, numbers are words too
+        words[as_text(number)] += count
     fewest = FEWEST_ROWS_OF_LEVEL if summary.n_rows >= 20 * FEWEST_ROWS_OF_LEVEL else 1
     frequent = [word for word, count in words.most_common(max_levels) if count >= fewest]
     note = None

@@ -68,7 +68,8 @@ class Bins:
         sample = X if whole else bins.numbers(take_rows(X, here))
         step = max(1, SORTED // max(1, len(here)))
         for begin in range(0, n_columns, step):
-            part = _columns(sample, slice(begin, begin + step), here if whole else None)
+            part = sample[:, begin : begin + step]
+            part = _dense(part[here] if whole else part)  # np.take would copy all rows of a part first
             for column, values in enumerate(np.sort(part.T, axis=1), start=begin):
                 if not is_category[column]:
                     cuts = _cuts(values[: len(values) - np.count_nonzero(np.isnan(values))])
@@ -140,11 +141,6 @@ def _warn_if_wide(X: Features) -> None:
 def _dense(part: Features) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):  # what is too large for float32 is infinite
         return np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float32)
-
-
-def _columns(numbers: Features, block: slice, rows: NDArray[np.intp] | None) -> NDArray[np.float32]:
-    part = numbers[:, block]
-    return _dense(part if rows is None else part[rows])  # np.take would copy all rows of a part first
 
 
 def _cuts(values: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -18,6 +18,8 @@ from offsettree.encoding.frame_indicators import FrameIndicators
 
 __all__ = ["NominalEncoder"]
 
+AS_ARRAY: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
+
 
 class NominalEncoder(TransformerMixin, BaseEstimator):
     """Turn a frame into an array: a zero-one column per nominal value, numbers as they are.
@@ -50,23 +52,15 @@ class NominalEncoder(TransformerMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True)
             self.encoder_: Any = FrameIndicators(X, imputer)
         else:
-            self.encoder_ = make_pipeline(imputer or FunctionTransformer()).fit(self._as_array(X, reset=True))
+            self.encoder_ = make_pipeline(imputer or FunctionTransformer()).fit(validate_data(self, X, **AS_ARRAY))
         return self
 
     def transform(self, X: Features) -> NDArray[np.float64]:
         """Return the array."""
         check_is_fitted(self)
-        X = (
-            validate_data(self, X, reset=False, skip_check_array=True)
-            if is_frame(X)
-            else self._as_array(X, reset=False)
-        )
-        if is_frame(X) and isinstance(self.encoder_, Pipeline):
-            X = self._as_array(X, reset=False)
+        stays_frame = is_frame(X) and not isinstance(self.encoder_, Pipeline)
+        X = validate_data(self, X, reset=False, **({"skip_check_array": True} if stays_frame else AS_ARRAY))
         return self.encoder_.transform(X)  # type: ignore[no-any-return]
-
-    def _as_array(self, X: Features, *, reset: bool) -> Features:
-        return validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite="allow-nan")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -24,7 +24,7 @@ from offsettree.logs._csv_form import (
     refuse_value,
     sniff_delimiter,
 )
-from offsettree.logs._reader import Chunk, Options, Reader
+from offsettree.logs._reader import AT_ONCE, Chunk, Options, Reader
 from offsettree.logs._source import Source, open_stream, read_head, reading
 from offsettree.logs._tables import local_times, plain
 
@@ -40,22 +40,23 @@ class CsvReader(Reader):
         super().__init__(sources, options)
         head = read_head(sources[0])
         self.delimiter = options.delimiter or sniff_delimiter(head.decode(options.encoding, errors="replace"))
-        self._names: list[str] | None = None
+        self._first: pa.Table | None = None  # the first block of the first file
         self._types: dict[str, pa.DataType] | None = None
 
     def file_names(self) -> list[str]:
         """Return the names of the header, which must be the same in all files."""
-        if self._names is None:
-            self._names = self._header(self.sources[0])
+        if self._first is None:
+            self._first = self._first_block(self.sources[0])
             for source in self.sources[1:]:
-                if (names := self._header(source)) != self._names:
+                if (names := self._first_block(source).column_names) != self._first.column_names:
                     raise LogError(
                         f"all files of a folder must have the same header; {self.sources[0]} has "
-                        f"{', '.join(self._names)}, {source} has {', '.join(names)}."
+                        f"{', '.join(self._first.column_names)}, {source} has {', '.join(names)}."
                     )
-        return self._names
+        return list(self._first.column_names)
 
-    def _header(self, source: Source) -> list[str]:
+    def _first_block(self, source: Source) -> pa.Table:
+        """Read the first rows of a file, with types inferred from them, and judge its header."""
         head = read_head(source, 1 << 20)
         if head.startswith((b"\xff\xfe", b"\xfe\xff")) and "16" not in self.options.encoding:
             raise LogError(
@@ -72,7 +73,8 @@ class CsvReader(Reader):
                 f"text must be {self.options.encoding}; the header of {source} is not ({reason}). ", ENCODING_REMEDY
             ) from None
         with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
-            names = list(reader.schema.names)
+            names, batch = reader.schema.names, next(iter(reader), None)
+            block = reader.schema.empty_table() if batch is None else pa.Table.from_batches([batch])
         numerals = [name for name in names if is_numeral(name)]
         # Two columns with the same number for a name: the line is a row.
         if self.options.header and numerals and (len(numerals) == len(names) or len(set(numerals)) < len(numerals)):
@@ -82,7 +84,7 @@ class CsvReader(Reader):
                 Parameter("header", False),
                 ".",
             )
-        return names
+        return block
 
     def _numbered(self, source: Source) -> list[str]:
         """Return column names for a file without a header: column_1, column_2 and so on."""
@@ -92,43 +94,59 @@ class CsvReader(Reader):
 
     def tables(self, source: Source, columns: list[str] | None) -> Iterator[pa.Table]:
         """Read one file with the types that hold in all files."""
-        yield from self._typed_tables(source, columns, self.types())
+        types = self.types()
+        # Arrow would convert times with an offset to UTC; local time is kept.
+        zoned = [name for name, kind in types.items() if pa.types.is_timestamp(kind) and kind.tz is not None]
+        as_read = types | dict.fromkeys(zoned, pa.string())
+        try:
+            with reading(source), self._open(source, as_read, columns, threads=True) as reader:
+                for batch in reader:
+                    table = pa.Table.from_batches([batch])
+                    for name in set(zoned).intersection(table.column_names):
+                        place = table.column_names.index(name)
+                        table = table.set_column(place, name, local_times(table.column(place)))
+                    yield table
+        except (pa.ArrowInvalid, UnicodeError) as error:
+            # The threaded reader does not number the rows: read again in order to find the first bad one.
+            def refuse(name: str, column: pa.ChunkedArray, source: Source, first_row: int) -> None:
+                if columns is None or name in columns:
+                    refuse_value(name, column, types[name], source, first_row, self.options)
+
+            self._try_values(source, types, refuse)
+            raise LogError(f"{source} cannot be read as CSV: {error}") from error
 
     def head(self, n_rows: int) -> pa.Table:
         """Read the first rows, with types inferred from them."""
-        source = self.sources[0]
-        with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
-            first = next(iter(reader), None)
-        return reader.schema.empty_table() if first is None else plain(pa.Table.from_batches([first]).slice(0, n_rows))
+        first = self._first_block(self.sources[0]) if self._first is None else self._first
+        return plain(first.slice(0, n_rows)) if len(first) else first
 
     def all_chunks(self, columns: Sequence[str] | None) -> list[Chunk]:
         """Read all files into memory, in one pass if the types of the first block hold everywhere."""
         if self._types is None:
-            self._types = self._first_types()
+            self.types(try_all=False)
             try:
-                return super().all_chunks(columns)
+                return list(self.chunks(columns, AT_ONCE))
             except UnlikeFirstError:
-                self._types = self._wide_types(self._types)
-        return super().all_chunks(columns)
+                self._types = self._wide_types(self.types())
+        return list(self.chunks(columns, AT_ONCE))
 
-    def types(self) -> dict[str, pa.DataType]:
-        """Return the types of the columns, by a pass over all rows unless `first_pass` is off."""
-        if self._types is None:
-            self._types = self._first_types()
-            if self.options.first_pass and not self._hold():
-                self._types = self._wide_types(self._types)
-        return self._types
+    def types(self, *, try_all: bool = True) -> dict[str, pa.DataType]:
+        """Return the types of the columns: those of the first block, overridden by those the caller gave.
 
-    def _first_types(self) -> dict[str, pa.DataType]:
-        """Return the types of the first block of the first file, overridden by those the caller gave."""
-        source = self.sources[0]
-        with reading(source), explained(source, self.options, self.delimiter), self._open(source, {}, None) as reader:
-            types = dict(zip(reader.schema.names, reader.schema.types, strict=True))
+        They are tried in a pass over all rows, and widened where they fail, unless `first_pass` is off.
+        """
+        if self._types is not None:
+            return self._types
+        first = self._first_block(self.sources[0]) if self._first is None else self._first
+        types = dict(zip(first.schema.names, first.schema.types, strict=True))
         for name, kind in types.items():
             if pa.types.is_binary(kind):  # text that is not UTF-8: a later check names the row
                 types[name] = pa.string()
         known = {"number": pa.float64(), "text": pa.string()}
-        return types | {name: known[kind] for name, kind in self.options.types.items() if name in types}
+        self._types = types | {name: known[kind] for name, kind in self.options.types.items() if name in types}
+        if try_all and self.options.first_pass and not self._hold():
+            self._types = self._wide_types(self._types)
+        return self._types
 
     def _hold(self) -> bool:
         """Return whether the types hold in all rows."""
@@ -173,29 +191,6 @@ class CsvReader(Reader):
                     if not pa.types.is_string(types[name]) and not converts(column, types[name], self.options.decimal):
                         on_failure(name, column, source, first_row)
                 first_row += len(table)
-
-    def _typed_tables(
-        self, source: Source, columns: list[str] | None, types: dict[str, pa.DataType]
-    ) -> Iterator[pa.Table]:
-        # Arrow would convert times with an offset to UTC; local time is kept.
-        zoned = [name for name, kind in types.items() if pa.types.is_timestamp(kind) and kind.tz is not None]
-        as_read = types | dict.fromkeys(zoned, pa.string())
-        try:
-            with reading(source), self._open(source, as_read, columns, threads=True) as reader:
-                for batch in reader:
-                    table = pa.Table.from_batches([batch])
-                    for name in set(zoned).intersection(table.column_names):
-                        place = table.column_names.index(name)
-                        table = table.set_column(place, name, local_times(table.column(place)))
-                    yield table
-        except (pa.ArrowInvalid, UnicodeError) as error:
-            # The threaded reader does not number the rows: read again in order to find the first bad one.
-            def refuse(name: str, column: pa.ChunkedArray, source: Source, first_row: int) -> None:
-                if columns is None or name in columns:
-                    refuse_value(name, column, types[name], source, first_row, self.options)
-
-            self._try_values(source, types, refuse)
-            raise LogError(f"{source} cannot be read as CSV: {error}") from error
 
     def _open(
         self, source: Source, types: dict[str, pa.DataType], columns: list[str] | None, *, threads: bool = False

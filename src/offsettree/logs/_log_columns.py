@@ -117,8 +117,28 @@ def refuse_ids(n_actions: int, n_rows: int, name: str, where: object, examples: 
 
 def frame_of(tables: list[pa.Table], *, categories: bool) -> Any:
     """Make a pandas frame of features; text becomes categories, sorted, where all rows are there to tell them."""
-    tables = [_for_frame(table, categories=categories) for table in tables]
     table = pa.concat_tables(tables)
+    for place, name in enumerate(table.column_names):
+        column = table.column(place)
+        kind = column.type
+        is_time = pa.types.is_time(kind)
+        if pa.types.is_nested(kind) or is_bytes(kind):
+            raise LogError(
+                f"features must be numbers, text, truth values or dates; column {name!r} holds {kind}. Leave it out "
+                "by ",
+                Parameter("features", [...]),
+                ", or write its parts as columns of their own.",
+            )
+        if pa.types.is_boolean(kind):
+            column = column.cast(pa.int8()).cast(pa.float64())  # truth values with gaps would be objects
+        elif pa.types.is_null(kind):
+            column = column.cast(pa.float64())
+        elif is_time or pa.types.is_duration(kind):
+            column = column.cast(pa.string() if is_time else pa.int64())
+        if categories and (is_time or pa.types.is_string(kind)):
+            column = column.dictionary_encode()
+        if column.type != kind:
+            table = table.set_column(place, name, column)
     if categories:
         table = table.unify_dictionaries()
     # One block per column: joining them would take the memory twice.
@@ -127,36 +147,6 @@ def frame_of(tables: list[pa.Table], *, categories: bool) -> Any:
         if categories and hasattr(dtype, "categories"):
             frame[name] = frame[name].cat.set_categories(sorted(dtype.categories))
     return frame
-
-
-def _for_frame(table: pa.Table, *, categories: bool) -> pa.Table:
-    for place, name in enumerate(table.column_names):
-        column = table.column(place)
-        kind = column.type
-        if pa.types.is_string(kind) and categories:
-            table = table.set_column(place, name, column.dictionary_encode())
-        elif pa.types.is_null(kind) or pa.types.is_boolean(kind):
-            # Truth values with gaps would be objects; with or without, all parts must have one type.
-            table = table.set_column(
-                place, name, column.cast(pa.float64()) if pa.types.is_null(kind) else _zero_one(column)
-            )
-        elif pa.types.is_time(kind) or pa.types.is_duration(kind):
-            text = column.cast(pa.string() if pa.types.is_time(kind) else pa.int64())
-            table = table.set_column(
-                place, name, text.dictionary_encode() if categories and pa.types.is_time(kind) else text
-            )
-        elif pa.types.is_nested(kind) or is_bytes(kind):
-            raise LogError(
-                f"features must be numbers, text, truth values or dates; column {name!r} holds {kind}. Leave it out "
-                "by ",
-                Parameter("features", [...]),
-                ", or write its parts as columns of their own.",
-            )
-    return table
-
-
-def _zero_one(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(pa.int8()).cast(pa.float64())
 
 
 def _floats(chunk: Chunk, name: str, role: str, error: type[LogError]) -> NDArray[np.float64]:

@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offsettree._labels import code_labels, unique_labels
 from offsettree._messages import Message, Parameter
-from offsettree.logs.guess import looks_like
 
 FEWEST_ROWS = 50  # below, that a column goes with the action may be chance
 FIRST_ROWS = 1000
 KEEP = Message("name all features, ", Parameter("features", [...]), ", to keep ")
-
-
-def known_too_late(names: Sequence[str]) -> list[str]:
-    """List columns that are called as actions, outcomes and propensities are."""
-    return [name for name in names if any(looks_like(role, name) for role in ("action", "reward", "propensity"))]
 
 
 def useless(head: Any, names: Sequence[str]) -> list[str]:
@@ -39,12 +32,12 @@ def same_as_action(frame: Any, action: NDArray[Any]) -> list[str]:
     """List columns of a pandas frame that are the action by other names: each value goes with one action only."""
     if len(action) < FEWEST_ROWS:
         return []
-    labels = unique_labels(action[:FIRST_ROWS])
+    n_labels = len(set(action[:FIRST_ROWS].tolist()))
     found = []
     for name in frame.columns:
         values = frame[name]
         # Most columns are told from the action by their first rows.
-        if len(labels) > 1 and values.head(FIRST_ROWS).nunique() == len(labels) and _goes_with(values, action):
+        if n_labels > 1 and values.head(FIRST_ROWS).nunique() == n_labels and _goes_with(values, action):
             found.append(str(name))
     return found
 
@@ -52,8 +45,8 @@ def same_as_action(frame: Any, action: NDArray[Any]) -> list[str]:
 def _goes_with(values: Any, action: NDArray[Any]) -> bool:
     for n_rows in (FIRST_ROWS, len(action)):
         codes, found = values.iloc[:n_rows].factorize()
-        _, labels = code_labels(action[:n_rows])
-        n_labels = int(labels.max()) + 1
+        labels, known = type(values)(action[:n_rows]).factorize()
+        n_labels = len(known)
         if codes.min() < 0 or len(found) != n_labels or n_labels > n_rows / 5:
             return False
         if len(np.unique(codes.astype(np.int64) * n_labels + labels)) != n_labels:

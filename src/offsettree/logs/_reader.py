@@ -16,6 +16,8 @@ from offsettree.exceptions import LogError
 from offsettree.logs._source import Source
 from offsettree.logs._tables import in_chunks, plain, with_kinds
 
+AT_ONCE = 1 << 20  # rows of a chunk, where all are read into memory
+
 
 @dataclass(frozen=True)
 class Options:
@@ -45,6 +47,7 @@ class Chunk:
         return self.first_row + place if self.rows is None else int(self.rows[place])
 
 
+@dataclass(eq=False)
 class Reader(ABC):
     """A log in files of one format.
 
@@ -56,14 +59,13 @@ class Reader(ABC):
         How to read them.
     """
 
+    sources: list[Source]
+    options: Options
+
     # Columns that the format itself says are the action, the reward and the propensity.
     roles: ClassVar[dict[str, str]] = {}
     # Whether a column may hold lists or bytes.
     nests: ClassVar[bool] = True
-
-    def __init__(self, sources: list[Source], options: Options) -> None:
-        self.sources = sources
-        self.options = options
 
     @abstractmethod
     def file_names(self) -> list[str]:
@@ -74,8 +76,14 @@ class Reader(ABC):
         """Read one file, in tables of any size, all of the same columns and types."""
 
     def names(self) -> list[str]:
-        """List all columns: those in the files, then those that folders are named by."""
+        """List all columns, no two of one name: those in the files, then those that folders are named by."""
         names = self.file_names()
+        twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+        if twice:
+            raise LogError(
+                f"every column must have a name of its own; {self.sources[0]} has {', '.join(map(repr, twice))} more "
+                "than once. Rename one of them in the file."
+            )
         return names + [name for name in self.sources[0].partition if name not in names]
 
     def refuse_spread(self, wanted: Sequence[str]) -> None:  # noqa: B027 - tables have one value per row and column
@@ -84,7 +92,6 @@ class Reader(ABC):
     def chunks(self, columns: Sequence[str] | None, chunk_rows: int) -> Iterator[Chunk]:
         """Read all files, in chunks of one file each."""
         names = self.names()
-        refuse_duplicates(names, self.sources[0])
         wanted = list(names if columns is None else columns)
         check_columns(wanted, names, self.sources[0])
         there = set(self.file_names())
@@ -95,7 +102,8 @@ class Reader(ABC):
             for table in in_chunks(map(plain, self.tables(source, in_files)), chunk_rows):
                 if not len(table):
                     continue
-                table = with_kinds(table, self.options.types, source, first_row)
+                if self.options.types:
+                    table = with_kinds(table, self.options.types, source, first_row)
                 yield Chunk(self._in_order(table, source, wanted), source, first_row)
                 first_row += len(table)
             n_rows += first_row - 1
@@ -111,7 +119,7 @@ class Reader(ABC):
 
     def all_chunks(self, columns: Sequence[str] | None) -> list[Chunk]:
         """Read all files into memory."""
-        return list(self.chunks(columns, 1 << 20))
+        return list(self.chunks(columns, AT_ONCE))
 
     def _in_order(self, table: pa.Table, source: Source, wanted: list[str]) -> pa.Table:
         for name, value in source.partition.items():
@@ -129,16 +137,6 @@ def check_columns(wanted: Sequence[str], names: Sequence[str], where: object) ->
         near = get_close_matches(missing[0], names, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else " Names are compared with upper and lower case."
         raise LogError(f"{where} has no column {', '.join(map(repr, missing))}; it has {some(names)}.{hint}")
-
-
-def refuse_duplicates(names: Sequence[str], where: object) -> None:
-    """Refuse a name that two columns have."""
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise LogError(
-            f"every column must have a name of its own; {where} has {', '.join(map(repr, twice))} more than once. "
-            "Rename one of them in the file."
-        )
 
 
 def some(names: Sequence[str], n: int = 40) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from offsettree._messages import Parameter
 from offsettree._validation import warn_caller
@@ -33,28 +33,31 @@ VW_UNLABELLED = re.compile(r"^\|\S*\s+\S")
 
 
 class FileStart(NamedTuple):
-    """The first 64 KiB of a file, its first line that is not blank, and the format that its suffix stands for."""
+    """The first 64 KiB of a file, its first line that is not blank, and the format that its suffix stands for.
+
+    The text is what the bytes are as UTF-8, whatever they are.
+    """
 
     data: bytes
     line: str
     named: str | None
-
-    @property
-    def text(self) -> str:
-        """The bytes as UTF-8, whatever they are."""
-        return self.data.decode("utf-8-sig", errors="replace")
+    text: str
 
 
 def recognise(source: Source) -> str:
     """Return the format of a file."""
-    start = _start_of(source)
-    found = _by_content(start)
-    if start.named is None and found is None and FORMATS.beside():
+    data = read_head(source, 1 << 16)
+    text = data.decode("utf-8-sig", errors="replace")
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    suffixes = [suffix.lower() for suffix in reversed(PurePath(source.file).suffixes)]
+    for is_last in (False, True):
+        formats = {suffix: name for name, entry in FORMATS.known.items() for suffix in entry.suffixes}
+        start = FileStart(data, line, next((formats[each] for each in suffixes if each in formats), None), text)
+        if (found := _by_content(start)) is not None:
+            return found
+        if is_last or start.named is not None or not FORMATS.beside():
+            break
         FORMATS.load_beside()
-        start = _start_of(source)
-        found = _by_content(start)
-    if found is not None:
-        return found
     for magic, what in FOREIGN.items():
         if start.data.startswith(magic):
             raise LogError(f"a log must be one of {', '.join(FORMATS)}; {source} is {what}.")
@@ -75,50 +78,28 @@ def recognise(source: Source) -> str:
     )
 
 
-def _start_of(source: Source) -> FileStart:
-    data = read_head(source, 1 << 16)
-    suffixes = [suffix.lower() for suffix in reversed(PurePath(source.file).suffixes)]
-    formats = {suffix: name for name, entry in FORMATS.known().items() for suffix in entry.suffixes}
-    start = FileStart(data, "", next((formats[suffix] for suffix in suffixes if suffix in formats), None))
-    return start._replace(line=next((line for line in start.text.splitlines() if line.strip()), ""))
-
-
 def _by_content(start: FileStart) -> str | None:
     """Return the format that recognises a file, registered ones first; one without a test has its suffix alone."""
-    for name, entry in sorted(FORMATS.known().items(), key=lambda item: isinstance(item[1].target, str)):
-        if _recognises(name, entry.recognise, start) if entry.recognise else name == start.named != "csv":
+    for name, entry in sorted(FORMATS.known.items(), key=lambda item: isinstance(item[1].target, str)):
+        if entry.magic or entry.recognise is None:
+            found = start.data.startswith(entry.magic) if entry.magic else name == start.named != "csv"
+        else:
+            try:
+                found = start.line.lstrip().startswith(entry.first) and bool(resolve(entry.recognise)(start))
+            except Exception as error:  # another package's test must not keep all other formats from being read
+                if isinstance(entry.recognise, str):
+                    raise
+                failure = f"its test of files fails with {type(error).__name__}: {error}"
+                warn_caller(f"the format {name!r} is left out: {failure}")
+                continue
+        if found:
             return name
     return None
 
 
-def _recognises(name: str, test: Any, start: FileStart) -> bool:
-    try:
-        return bool(resolve(test)(start))
-    except Exception as error:  # another package's test must not keep all other formats from being read
-        if isinstance(test, str):
-            raise
-        warn_caller(f"the format {name!r} is left out: its test of files fails with {type(error).__name__}: {error}")
-        return False
-
-
-def is_parquet(start: FileStart) -> bool:
-    """Return whether a file begins as Parquet."""
-    return start.data.startswith(b"PAR1")
-
-
-def is_arrow(start: FileStart) -> bool:
-    """Return whether a file begins as Arrow's files or streams."""
-    return start.data.startswith((b"ARROW1", b"\xff\xff\xff\xff"))
-
-
 def is_ndjson(start: FileStart) -> bool:
-    """Return whether a line is a JSON object, and not a decision."""
-    return start.line.lstrip().startswith("{") and not _is_decision(start.line)
-
-
-def is_dsjson(start: FileStart) -> bool:
-    """Return whether a line is a decision in JSON."""
-    return start.line.lstrip().startswith("{") and _is_decision(start.line)
+    """Return whether a line that begins as a JSON object is no decision."""
+    return not is_decision(start)
 
 
 def is_vw(start: FileStart) -> bool:
@@ -131,11 +112,12 @@ def is_vw(start: FileStart) -> bool:
     return bool(lines) and all(VW_UNLABELLED.match(line) and not line.endswith("|") for line in lines)
 
 
-def _is_decision(line: str) -> bool:
+def is_decision(start: FileStart) -> bool:
+    """Return whether a line that begins as a JSON object is a decision."""
     try:
-        row = json.loads(line)
+        row = json.loads(start.line)
     except (ValueError, RecursionError):
-        return '"_label_cost"' in line and '"_multi"' in line
+        return '"_label_cost"' in start.line and '"_multi"' in start.line
     if not isinstance(row, dict):
         return False
     lists_actions = isinstance(row.get("c"), dict) and isinstance(row["c"].get("_multi"), list)

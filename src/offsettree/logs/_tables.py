@@ -15,17 +15,6 @@ from offsettree.exceptions import LogError
 SHORT_VIEW = 12  # bytes of text that Arrow keeps beside its length
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type that stands for a type: numbers, truth values, text, dates; the others as they are."""
-    if pa.types.is_dictionary(kind):
-        return plain_type(kind.value_type)
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        return pa.float64()
-    return kind
-
-
 def plain(table: pa.Table) -> pa.Table:
     """Write nested columns side by side (``user.age``), every column in a plain type, empty text as missing.
 
@@ -34,13 +23,24 @@ def plain(table: pa.Table) -> pa.Table:
     while any(pa.types.is_struct(kind) or isinstance(kind, pa.BaseExtensionType) for kind in table.schema.types):
         table = _as_stored(table).flatten()
     for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
-        if (to := plain_type(kind)) != kind:
-            column = table.column(place)
+        column = given = table.column(place)
+        to = kind
+        while pa.types.is_dictionary(to):
+            to = to.value_type
+        if pa.types.is_large_string(to) or pa.types.is_string_view(to):
+            to = pa.string()
+        elif pa.types.is_decimal(to) or pa.types.is_float16(to):
+            to = pa.float64()
+        if to != kind:
             _check_views(column)
             if pa.types.is_float16(kind):
                 column = column.cast(pa.float32())
-            table = table.set_column(place, name, column.cast(to, safe=False))
-    return _empty_is_missing(table).replace_schema_metadata(None)
+            column = column.cast(to, safe=False)
+        if pa.types.is_string(to) and pc.any(empty := pc.equal(column, "")).as_py():
+            column = pc.if_else(empty, pa.scalar(None, pa.string()), column)
+        if column is not given:
+            table = table.set_column(place, name, column)
+    return table.replace_schema_metadata(None)
 
 
 def _as_stored(table: pa.Table) -> pa.Table:
@@ -66,16 +66,6 @@ def _check_views(column: pa.ChunkedArray) -> None:
         fits = known & (offset + length <= size[np.where(known, buffer, 0)])
         if not ((length >= 0) & ((length <= SHORT_VIEW) | fits)).all():
             raise ValueError("a text begins or ends outside of the file")
-
-
-def _empty_is_missing(table: pa.Table) -> pa.Table:
-    for place, name in enumerate(table.column_names):
-        column = table.column(place)
-        if pa.types.is_string(column.type):
-            empty = pc.equal(column, "")
-            if pc.any(empty).as_py():
-                table = table.set_column(place, name, pc.if_else(empty, pa.scalar(None, pa.string()), column))
-    return table
 
 
 def flat_names(schema: pa.Schema) -> list[str]:

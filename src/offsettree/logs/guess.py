@@ -11,7 +11,7 @@ from offsettree._messages import Message, Parameter
 from offsettree.encoding.spellings import is_numeral
 from offsettree.exceptions import LogError
 
-__all__ = ["ColumnGuess", "guess_columns"]
+__all__ = ["COMMON_NAMES", "ColumnGuess", "guess_columns", "simple"]
 
 # The clearest names first: a column called "action" is the action, whatever else there is.
 NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -37,6 +37,7 @@ NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("p", "pi", "pi_b"),
     ),
 }  # fmt: skip
+COMMON_NAMES = frozenset(name for tiers in NAMES.values() for tier in tiers[:2] for name in tier)  # no single letters
 MEANING = {
     "action": "what was chosen",
     "reward": "what the action earned",
@@ -127,14 +128,9 @@ def guess_columns(
     return ColumnGuess(str(found["action"]), str(found["reward"]), found["propensity"], guessed)
 
 
-def looks_like(role: str, name: str) -> bool:
-    """Return whether a column has a common name of that role; single letters do not count."""
-    return _simple(name) in {*NAMES[role][0], *NAMES[role][1]}
-
-
 def _find(role: str, names: list[str], head: Any) -> str | None:
     for tier in NAMES[role]:
-        candidates = [name for name in names if _simple(name) in tier]
+        candidates = [name for name in names if simple(name) in tier]
         if tier is not NAMES[role][0]:  # wrong values of a column with a clear name are an error that names the row
             candidates = [name for name in candidates if _may_be(role, name, head)]
         if len(candidates) > 1:
@@ -148,7 +144,8 @@ def _find(role: str, names: list[str], head: Any) -> str | None:
     return None
 
 
-def _simple(name: str) -> str:
+def simple(name: str) -> str:
+    """Return a name in lower case with underscores, as the common ones are written."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name))  # actionTaken
     return re.sub(r"[^a-z0-9]+", "_", parted.lower()).strip("_")
 

@@ -16,7 +16,6 @@ from offsettree._validation import bad_propensities, is_number
 from offsettree.exceptions import LogError, PropensityError
 from offsettree.logs._other_columns import (
     alike_but_for_blanks,
-    known_too_late,
     left_out_as_action,
     left_out_as_group,
     left_out_by_name,
@@ -25,7 +24,7 @@ from offsettree.logs._other_columns import (
     useless,
 )
 from offsettree.logs.checked_log import Columns
-from offsettree.logs.guess import guess_columns
+from offsettree.logs.guess import COMMON_NAMES, guess_columns, simple
 from offsettree.logs.readers import Path, open_reader
 
 if TYPE_CHECKING:
@@ -112,15 +111,15 @@ class LogFile:
     ) -> None:
         self.path, self.beside = path, list(beside)
         self.reader = open_reader(path, **options)
-        from offsettree.logs._reader import check_columns, refuse_duplicates
+        from offsettree.logs._reader import check_columns
 
         names = self.reader.names()
         where = self.reader.sources[0]
-        refuse_duplicates(names, where)
         if isinstance(features, str):
             features = [features]
         given = [name for name in (action, reward, propensity) if isinstance(name, str)]
-        self.reader.refuse_spread(beside)
+        if beside:
+            self.reader.refuse_spread(beside)
         check_columns([*given, *(features or []), *beside], names, where)
         roles = {"action": action, "reward": reward, "propensity": propensity}
         roles |= {role: name for role, name in self.reader.roles.items() if roles[role] is None}
@@ -158,42 +157,41 @@ class LogFile:
         if without_propensity:
             guess = replace(guess, guessed=tuple(role for role in guess.guessed if role != "propensity"))
             self.propensity = None
-        unnamed = [name for name in names if not name.strip()]  # such as an index that pandas wrote
-        others = [name for name in names if name not in {*taken, *unnamed}]
-        left_out = ["A column without a name, such as an index of rows, was left out."] if unnamed else []
         self.given_features = features is not None
-        if features is None:
-            others, reasons = self._default_features(others, head, group)
-            left_out += reasons
-        self.features = others if features is None else list(features)
-        if not self.features:
-            raise LogError(
-                f"a log must have features to decide by; {where} has no column but {', '.join(taken)}"
-                f"{' and some of no use' if left_out else ''}.",
-                *(part for reason in left_out for part in (" ", reason)),
-            )
-        self.taken = [name for name in (self.action, self.reward, self.propensity) if isinstance(name, str)]
+        self.features, left_out = self._features(names, taken, head, features, group)
+        self.roles: dict[str, str | float | None] = {
+            "action": self.action,
+            "reward": self.reward,
+            "propensity": self.propensity,
+        }
+        self.taken = [name for name in self.roles.values() if isinstance(name, str)]
         self.notes = tuple(note for note in (guess.statement, *left_out) if note)
 
-    def _default_features(self, names: list[str], head: Any, group: str | None) -> tuple[list[str], list[str]]:
+    def _features(
+        self, names: list[str], taken: list[str], head: Any, given: Sequence[str] | None, group: str | None
+    ) -> tuple[list[str], list[str]]:
         """Return the columns to learn from, and notes on those left out; of formats that declare features, all."""
-        notes = []
-        if not self.reader.roles:
-            late = known_too_late(names)
+        unnamed = [name for name in names if not name.strip()]  # such as an index that pandas wrote
+        notes = ["A column without a name, such as an index of rows, was left out."] if unnamed else []
+        names = [name for name in names if name not in {*taken, *unnamed}]
+        if given is None and not self.reader.roles:
+            late = [name for name in names if simple(name) in COMMON_NAMES]  # as actions and outcomes are called
             odd = [name for name in useless(head, names) if name not in late] if self.reader.nests else []
             notes += [left_out_by_name(late)] if late else []
             unexpected = [name for name in odd if name not in self.beside]  # those were asked for as what they are
             notes += [left_out_by_type(unexpected)] if unexpected else []
             names = [name for name in names if name not in {*late, *odd}]
-        if group is not None and group in names:
+        if given is None and group is not None and group in names:
             notes.append(left_out_as_group(group))
             names = [name for name in names if name != group]
-        return names, notes
-
-    @property
-    def roles(self) -> dict[str, str | float | None]:
-        """The columns of "action", "reward" and "propensity"."""
-        return {"action": self.action, "reward": self.reward, "propensity": self.propensity}
+        features = names if given is None else list(given)
+        if not features:
+            raise LogError(
+                f"a log must have features to decide by; {self.reader.sources[0]} has no column but "
+                f"{', '.join(taken)}{' and some of no use' if notes else ''}.",
+                *(part for reason in notes for part in (" ", reason)),
+            )
+        return features, notes
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """Read the features and the log's own columns."""

@@ -70,7 +70,16 @@ class LoggedData:
         *,
         action_sets: ActionSets | None = None,
     ) -> None:
-        self.X = _as_features(X)
+        if is_sparse(X):
+            X = as_csr(X)
+        elif not is_frame(X):
+            try:
+                X = np.asarray(X)
+            except ValueError as error:
+                raise FeatureError(f"X must be a table with rows of equal length: {error}") from None
+            if X.ndim != 2:
+                raise FeatureError(f"X must be a table of rows and features; got an array of shape {X.shape}.")
+        self.X = X
         n_rows = count_rows(self.X)
         if n_rows == 0:
             raise LogError("the log is empty: X has no rows.")
@@ -358,17 +367,3 @@ def _check_sets(action_sets: Any, n_rows: int) -> None:
         )
     if len(action_sets) != n_rows:
         raise LogError(f"action_sets must have a set per row of X, {n_rows:,}; it has {len(action_sets):,}.")
-
-
-def _as_features(X: Features) -> Features:
-    if is_frame(X):
-        return X
-    if is_sparse(X):
-        return as_csr(X)
-    try:
-        array = np.asarray(X)
-    except ValueError as error:
-        raise FeatureError(f"X must be a table with rows of equal length: {error}") from None
-    if array.ndim != 2:
-        raise FeatureError(f"X must be a table of rows and features; got an array of shape {array.shape}.")
-    return array

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offsettree.models.layout import CompiledTree
     from offsettree.models.model import Constant, Known, Model, Votes, describe, read_model
     from offsettree.models.pairs import Pairs
-    from offsettree.models.part import Part, must_hold, refusing
+    from offsettree.models.part import Contents, Part, must_hold, refusing
     from offsettree.models.scores import Scores
     from offsettree.models.split_contests import SplitContests
     from offsettree.models.tournaments import Tournaments
@@ -32,6 +32,7 @@ __all__ = [
     "CompiledForest",
     "CompiledTree",
     "Constant",
+    "Contents",
     "Contests",
     "Inputs",
     "Known",
@@ -71,7 +72,7 @@ __getattr__ = names_on_demand(
         "layout": ("CompiledTree",),
         "model": ("Constant", "Known", "Model", "Votes", "describe", "read_model"),
         "pairs": ("Pairs",),
-        "part": ("Part", "must_hold", "refusing"),
+        "part": ("Contents", "Part", "must_hold", "refusing"),
         "scores": ("Scores",),
         "split_contests": ("SplitContests",),
         "tournaments": ("Tournaments",),

@@ -39,17 +39,7 @@ class Inputs:
         return None if self.names is None else np.array(self.names, dtype=object)
 
     def describe(self) -> dict[str, Any]:
-        """Return what the manifest says of them."""
-        return {
-            "count": self.n_features,
-            "names": None if self.names is None else list(self.names),
-            "missing": self.missing,
-            "missing_in_sparse": self.missing_in_sparse,
-            "encoding": None if self.nominal is None else self.nominal.describe(),
-        }
-
-    def check(self) -> None:
-        """Refuse to write what would not be read again."""
+        """Return what the manifest says of them; refuse what would not be read again."""
         if self.names is None and self.n_features > MOST_UNNAMED:
             raise PolicyFileError(
                 f"a policy file must have at most {MOST_UNNAMED:,} features without names; this policy takes "
@@ -60,18 +50,25 @@ class Inputs:
             raise PolicyFileError(
                 f"the names of features, and their values, must be whole characters; {odd!a:.80} is not. Rename it."
             )
+        return {
+            "count": self.n_features,
+            "names": None if self.names is None else list(self.names),
+            "missing": self.missing,
+            "missing_in_sparse": self.missing_in_sparse,
+            "encoding": None if self.nominal is None else self.nominal.describe(),
+        }
 
     @classmethod
     def read(cls, part: Part) -> Self:
         """Read and check what was written."""
-        names = part.given("names")
+        names = part.said.get("names")
         n_features = part.integer("count", 1, MOST_UNNAMED if names is None else 1 << 31)
         if names is not None and not (
             isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)
         ):
             raise PolicyFileError(f"{part.where}.names must be null or {n_features} names; got {names!r:.80}.")
         nominal = None
-        if part.given("encoding") is not None:
+        if part.said.get("encoding") is not None:
             if names is None:
                 raise PolicyFileError(f"{part.where}.encoding must go with names; there are none.")
             nominal = NominalColumns.read(part.part("encoding"), names)

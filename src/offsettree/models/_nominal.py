@@ -61,7 +61,7 @@ class NominalColumns:
     @classmethod
     def read(cls, part: Part, names: list[str]) -> Self:
         """Read and check what was written."""
-        given, shown = part.given("levels"), part.given("shown")
+        given, shown = part.said.get("levels"), part.said.get("shown")
         if not isinstance(given, dict) or not isinstance(shown, list) or not shown:
             raise PolicyFileError(f"{part.where} must have levels and what is shown of them.")
         levels: dict[int, tuple[Any, ...]] = {}

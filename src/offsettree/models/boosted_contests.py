@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models.contests import ContestsOrConstants, read_constants
-from offsettree.models.part import Part, must_hold
+from offsettree.models.part import Contents, Part, must_hold
 from offsettree.models.tree_sums import TreeSums
 from offsettree.topology import ActionTree
 
@@ -29,11 +29,9 @@ class BoostedContests(ContestsOrConstants):
     tree_start: NDArray[np.int64]
     sums: TreeSums
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"constant": self.constant, "tree_start": self.tree_start, **self.sums.arrays()}
-
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), **self.sums.settings()}
+    def contents(self) -> Contents:
+        own: dict[str, NDArray[Any]] = {"constant": self.constant, "tree_start": self.tree_start}
+        return Contents(self.sums.settings(), {**own, **self.sums.arrays()})
 
     @classmethod
     def read(cls, part: Part, n_contests: int, n_columns: int) -> Self:

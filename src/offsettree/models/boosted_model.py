@@ -11,7 +11,7 @@ from offsettree.models.boosted import FIELDS, FLAG, MISSING, VALUE
 from offsettree.models.boosted_scores import BoostedScores
 from offsettree.models.layout import CompiledTree
 from offsettree.models.model import Model
-from offsettree.models.part import Part, must_hold
+from offsettree.models.part import Contents, Part, must_hold
 
 __all__ = ["Boosted"]
 
@@ -28,12 +28,9 @@ class Boosted(Model):
         self.flat = scores
         self.n_actions = scores.n_actions
 
-    def settings(self) -> dict[str, Any]:
+    def contents(self) -> Contents:
         n_trees, n_tests = self.flat.arrays["feature"].shape
-        return {"trees": n_trees, "depth": int(n_tests + 1).bit_length() - 1}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return self.flat.arrays
+        return Contents({"trees": n_trees, "depth": int(n_tests + 1).bit_length() - 1}, self.flat.arrays)
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:

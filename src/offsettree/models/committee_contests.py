@@ -12,7 +12,7 @@ from offsettree.models._tables import check_nodes
 from offsettree.models.committee import CommitteeTree
 from offsettree.models.contests import ContestsOrConstants, read_constants
 from offsettree.models.layout import BY_LEAF, BY_LOGISTIC, BY_SPLITS
-from offsettree.models.part import Part, must_hold
+from offsettree.models.part import Contents, Part, must_hold
 from offsettree.topology import ActionTree
 
 __all__ = ["CommitteeContests"]
@@ -44,8 +44,8 @@ class CommitteeContests(ContestsOrConstants):
     constant: NDArray[np.int8]
     parts: dict[str, NDArray[Any]]
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"constant": self.constant, **self.parts}
+    def contents(self) -> Contents:
+        return Contents({}, {"constant": self.constant, **self.parts})
 
     @classmethod
     def read(cls, part: Part, n_contests: int, n_columns: int) -> Self:

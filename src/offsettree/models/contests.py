@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.models.layout import CompiledTree
-from offsettree.models.part import Part, must_hold
+from offsettree.models.part import Part, Stored, must_hold
 from offsettree.topology import ActionTree
 
 __all__ = ["CONSTANTS", "Contests", "ContestsOrConstants", "read_constants"]
@@ -18,15 +18,10 @@ __all__ = ["CONSTANTS", "Contests", "ContestsOrConstants", "read_constants"]
 CONSTANTS = (-1, 0, 1)
 
 
-class Contests(ABC):
+class Contests(Stored):
     """Contests of one kind. Contest c of tree t is number ``t * n_nodes + c``, with ``n_nodes`` of the tree."""
 
-    kind: ClassVar[str]
     n_contests: int
-
-    @abstractmethod
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is written, by name."""
 
     @classmethod
     @abstractmethod
@@ -49,10 +44,6 @@ class Contests(ABC):
     def takes(self, X: Any) -> bool:
         """Tell whether a compiled tree decides on such rows: not all of them know what to do with NaN."""
         return True
-
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of them."""
-        return {"kind": self.kind}
 
     def choose(self, tree: ActionTree, first: int, X: Any, mask: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
         """Send each row from the root to an action by asking contest after contest.

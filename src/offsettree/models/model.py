@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +13,30 @@ from offsettree._available import best_of, certain, rank_by_choosing
 from offsettree.models.forest import CompiledForest
 from offsettree.models.graph import SplitGraph
 from offsettree.models.layout import HAS_INFINITY, HAS_NAN, CompiledTree, OneRow
-from offsettree.models.part import Part, Stored, must_hold
+from offsettree.models.part import Contents, Part, Stored, must_hold
 
 __all__ = ["Constant", "Known", "Model", "Votes", "Whole", "describe", "read_model"]
+
+
+@dataclass(eq=False)
+class Whole(CompiledTree):
+    """A model that has no form of its own for rows that nobody has looked at."""
+
+    model: Any
+
+    def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
+        if not np.isfinite(X).all():
+            found = HAS_NAN * bool(np.isnan(X).any()) | HAS_INFINITY * bool(np.isinf(X).any())
+            if found & refused:
+                return None
+        return np.asarray(self.model.choose(X))
+
+    def one_row(self, refused: int) -> OneRow:
+        def choose_one(x: NDArray[Any]) -> int:
+            position = self.choose_screening(x[np.newaxis], refused)
+            return -1 if position is None else int(position[0])
+
+        return choose_one
 
 
 class Model(Stored):
@@ -25,6 +47,7 @@ class Model(Stored):
 
     kinds: ClassVar[dict[str, type[Model]]] = {}  # every kind that a file may hold, by name
     n_actions: int
+    _row_by_row: ClassVar[type[Whole]] = Whole  # decides on rows that nobody has looked at, without a compiled form
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
@@ -57,12 +80,8 @@ class Model(Stored):
 
         Where `missing` values are allowed, they are refused all the same by forms that do not know them.
         """
-        compiled = self.compiled() or self._row_by_row()
+        compiled = self.compiled() or self._row_by_row(self)
         return compiled, HAS_INFINITY if missing and compiled.takes_missing else HAS_INFINITY | HAS_NAN
-
-    def _row_by_row(self) -> CompiledTree:
-        """Return what decides on rows that nobody has looked at, where there is no compiled form."""
-        return Whole(self)
 
     def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         """Return the positions of the n best: each is chosen when those before it are not available."""
@@ -76,28 +95,6 @@ class Model(Stored):
         return self.choose(X) if mask is None else self.choose_within(X, mask)
 
 
-class Whole(CompiledTree):
-    """A model that has no form of its own for rows that nobody has looked at."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.n_actions = model.n_actions
-
-    def choose_screening(self, X: Any, refused: int) -> NDArray[np.intp] | None:
-        if not np.isfinite(X).all():
-            found = HAS_NAN * bool(np.isnan(X).any()) | HAS_INFINITY * bool(np.isinf(X).any())
-            if found & refused:
-                return None
-        return self.model.choose(X)
-
-    def one_row(self, refused: int) -> OneRow:
-        def choose_one(x: NDArray[Any]) -> int:
-            position = self.choose_screening(x[np.newaxis], refused)
-            return -1 if position is None else int(position[0])
-
-        return choose_one
-
-
 class Constant(Model):
     """Always the same action; where it is not available, the next in an order of all actions."""
 
@@ -109,11 +106,8 @@ class Constant(Model):
         self.order = order
         self._full_order = np.append(answer, np.delete(np.arange(n_actions), answer)) if order is None else order
 
-    def settings(self) -> dict[str, Any]:
-        return {"answer": self.answer}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {} if self.order is None else {"order": self.order}
+    def contents(self) -> Contents:
+        return Contents({"answer": self.answer}, {} if self.order is None else {"order": self.order})
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
@@ -150,14 +144,8 @@ class Known(Model):
         self.model = model
         self.n_actions = n_actions
 
-    def settings(self) -> dict[str, Any]:
-        return {"count": len(self.known)}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"positions": self.known}
-
-    def parts(self) -> dict[str, Any]:
-        return {"model": self.model}
+    def contents(self) -> Contents:
+        return Contents({"count": len(self.known)}, {"positions": self.known}, {"model": self.model})
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
@@ -194,8 +182,8 @@ class Votes(Model):
         self.members = members
         self.n_actions = n_actions
 
-    def parts(self) -> dict[str, Any]:
-        return {"members": self.members}
+    def contents(self) -> Contents:
+        return Contents({}, {}, {"members": self.members})
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
@@ -225,9 +213,10 @@ class Votes(Model):
 
 def describe(model: Any, where: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Return what the manifest says of a model and of all within it; their arrays are added to `arrays`."""
-    arrays |= {f"{where}.{name}": array for name, array in model.arrays().items()}
-    said = {"kind": model.kind, **model.settings()}
-    for name, inner in model.parts().items():
+    settings, own, parts = model.contents()
+    arrays |= {f"{where}.{name}": array for name, array in own.items()}
+    said = {"kind": model.kind, **settings}
+    for name, inner in parts.items():
         if isinstance(inner, list):
             said[name] = [describe(each, f"{where}.{name}.{place}", arrays) for place, each in enumerate(inner)]
         else:

@@ -11,7 +11,7 @@ from offsettree.models.contests import Contests
 from offsettree.models.forest import CompiledForest
 from offsettree.models.layout import CompiledTree
 from offsettree.models.model import Model
-from offsettree.models.part import Part
+from offsettree.models.part import Contents, Part
 from offsettree.models.tournaments import read_contests
 from offsettree.topology import ActionTree
 
@@ -30,11 +30,8 @@ class Pairs(Model):
         self.contests = contests
         self.n_actions = n_actions
 
-    def settings(self) -> dict[str, Any]:
-        return {"count": len(self.pairs), "contests": self.contests.settings()}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"pairs": self.pairs, **{f"contests.{name}": array for name, array in self.contests.arrays().items()}}
+    def contents(self) -> Contents:
+        return Contents({"count": len(self.pairs)}, {"pairs": self.pairs}, {"contests": self.contests})
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:

@@ -6,14 +6,14 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offsettree.exceptions import OffsetTreeError, PolicyFileError
 
-__all__ = ["Part", "Stored", "is_text", "must_hold", "refusing"]
+__all__ = ["Contents", "Part", "Stored", "is_text", "must_hold", "refusing"]
 
 MOST_PARTS = 100_000
 DEEPEST = 8
@@ -56,13 +56,13 @@ class Part:
             raise PolicyFileError(f"{where}: the manifest must not nest policies more than {DEEPEST} deep.")
         self.where = where
         self.used = used
-        self._given = given
+        self.said: dict[str, Any] = given  # not checked yet
         self._arrays = arrays
         self._depth = depth
 
     def choice(self, name: str, among: Sequence[str]) -> str:
         """Return one of a few words."""
-        value = self._given.get(name)
+        value = self.said.get(name)
         if not isinstance(value, str) or value not in among:
             raise PolicyFileError(
                 f"{self.where}.{name} must be one of {', '.join(among)}; got {value!r:.80}. Nothing else can be "
@@ -72,7 +72,7 @@ class Part:
 
     def integer(self, name: str, low: int, high: int) -> int:
         """Return a whole number within bounds."""
-        value = self._given.get(name)
+        value = self.said.get(name)
         if type(value) is not int or not low <= value <= high:
             raise PolicyFileError(
                 f"{self.where}.{name} must be a whole number from {low} to {high}; got {value!r:.80}."
@@ -81,29 +81,25 @@ class Part:
 
     def number(self, name: str, low: float, high: float) -> float:
         """Return a number within bounds."""
-        value = self._given.get(name)
+        value = self.said.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             raise PolicyFileError(f"{self.where}.{name} must be a number from {low:g} to {high:g}; got {value!r:.80}.")
         return float(value)
 
     def truth(self, name: str) -> bool:
         """Return true or false."""
-        value = self._given.get(name)
+        value = self.said.get(name)
         if not isinstance(value, bool):
             raise PolicyFileError(f"{self.where}.{name} must be true or false; got {value!r:.80}.")
         return value
 
-    def given(self, name: str) -> Any:
-        """Return whatever is there, or None."""
-        return self._given.get(name)
-
     def part(self, name: str) -> Part:
         """Return a part of this part."""
-        return Part(self._given.get(name), f"{self.where}.{name}", self._arrays, self.used, self._depth + 1)
+        return Part(self.said.get(name), f"{self.where}.{name}", self._arrays, self.used, self._depth + 1)
 
     def parts(self, name: str) -> list[Part]:
         """Return the parts of a list, at least one."""
-        given = self._given.get(name)
+        given = self.said.get(name)
         if not isinstance(given, list) or not 0 < len(given) <= MOST_PARTS:
             raise PolicyFileError(f"{self.where}.{name} must be a list of parts; got {given!r:.80}.")
         return [
@@ -155,22 +151,25 @@ class Part:
         return array
 
 
+class Contents(NamedTuple):
+    """What is written of a part of a policy: what the manifest says besides its kind, arrays, and the parts within.
+
+    A part within is one or a list.
+    """
+
+    settings: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    parts: dict[str, Any] = {}  # noqa: RUF012 - of a tuple, and never changed
+
+
 class Stored(ABC):
-    """What a policy file holds: settings in the manifest, arrays, and the like within."""
+    """A part of a policy that a policy file holds."""
 
     kind: ClassVar[str]
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the manifest says of it, besides its kind."""
-        return {}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return its own arrays, by name."""
-        return {}
-
-    def parts(self) -> dict[str, Any]:
-        """Return the models and the like within, by name: one or a list."""
-        return {}
+    @abstractmethod
+    def contents(self) -> Contents:
+        """Return what is written of it."""
 
     @classmethod
     @abstractmethod

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from offsettree.models._batches import is_csr
 from offsettree.models.contests import ContestsOrConstants, read_constants
 from offsettree.models.linear import LinearTree
-from offsettree.models.part import Part
+from offsettree.models.part import Contents, Part
 from offsettree.models.planes import Planes
 from offsettree.topology import ActionTree
 
@@ -27,8 +27,8 @@ class PlaneContests(ContestsOrConstants):
     planes: Planes
     constant: NDArray[np.int8]
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"constant": self.constant, **self.planes.arrays()}
+    def contents(self) -> Contents:
+        return Contents({}, {"constant": self.constant, **self.planes.arrays()})
 
     @classmethod
     def read(cls, part: Part, n_contests: int, n_columns: int) -> Self:

@@ -18,7 +18,7 @@ from offsettree.models.boosted_model import Boosted
 from offsettree.models.graph import SplitGraph, as_words
 from offsettree.models.layout import OneRow
 from offsettree.models.model import Model, Whole
-from offsettree.models.part import Part, Stored
+from offsettree.models.part import Contents, Part, Stored
 from offsettree.models.planes import Planes
 from offsettree.models.tree_sums import TreeSums
 from offsettree.models.tree_table import NO_SETS, TreeTable
@@ -46,11 +46,8 @@ class LinearScores(Summand):
     planes: Planes
     clipped: bool = False  # to where rewards are, from 0 to 1
 
-    def settings(self) -> dict[str, Any]:
-        return {"clipped": self.clipped}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return self.planes.arrays()
+    def contents(self) -> Contents:
+        return Contents({"clipped": self.clipped}, self.planes.arrays())
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
@@ -73,11 +70,8 @@ class TreeScores(Summand):
     sums: TreeSums
     clipped: bool = False
 
-    def settings(self) -> dict[str, Any]:
-        return {"clipped": self.clipped, **self.sums.settings()}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return self.sums.arrays()
+    def contents(self) -> Contents:
+        return Contents({"clipped": self.clipped, **self.sums.settings()}, self.sums.arrays())
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
@@ -114,16 +108,9 @@ class LeafMeans(Summand):
     trees: TreeTable
     means: Any
 
-    def settings(self) -> dict[str, Any]:
-        return {"trees": self.trees.n_trees}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {
-            **self.trees.arrays(),
-            "data": self.means.data,
-            "indices": self.means.indices.astype(np.int32),
-            "indptr": self.means.indptr.astype(np.int64),
-        }
+    def contents(self) -> Contents:
+        means = dict(zip(("data", "indices", "indptr"), self._rows_of_means, strict=True))
+        return Contents({"trees": self.trees.n_trees}, self.trees.arrays() | means)
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
@@ -177,11 +164,9 @@ class BoostedRewardScores(Summand):
     logistic: bool
     unit: float
 
-    def settings(self) -> dict[str, Any]:
-        return {"logistic": self.logistic, "unit": self.unit, **self.model.settings()}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return self.model.arrays()
+    def contents(self) -> Contents:
+        of_model = self.model.contents()
+        return Contents({"logistic": self.logistic, "unit": self.unit, **of_model.settings}, of_model.arrays)
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
@@ -198,56 +183,6 @@ class BoostedRewardScores(Summand):
 SCORES: dict[str, type[Summand]] = {
     each.kind: each for each in (LinearScores, TreeScores, LeafMeans, BoostedRewardScores)
 }
-
-
-class Scores(Model):
-    """The action of the largest sum of scores; of equals the first."""
-
-    kind = "scores"
-
-    def __init__(self, summands: Sequence[Summand], n_actions: int) -> None:
-        self.summands = summands
-        self.n_actions = n_actions
-
-    def parts(self) -> dict[str, Any]:
-        return {"summands": list(self.summands)}
-
-    @classmethod
-    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
-        parts = part.parts("summands")
-        return cls(
-            [SCORES[each.choice("kind", tuple(SCORES))].read(each, n_actions, n_columns) for each in parts], n_actions
-        )
-
-    def scores(self, X: Any) -> NDArray[np.float64]:
-        """Return the sum of the scores of every row and action."""
-        total = self.summands[0].scores(X)
-        for summand in self.summands[1:]:
-            total = total + summand.scores(X)
-        return total
-
-    def _row_by_row(self) -> LargestSum:
-        return LargestSum(self)
-
-    def _compile(self) -> SplitGraph | None:
-        only = self.summands[0]
-        return only.graph() if len(self.summands) == 1 and isinstance(only, TreeScores) else None
-
-    @property
-    def takes_missing(self) -> bool:
-        return all(not isinstance(each, LinearScores) or each.planes.at_missing is not None for each in self.summands)
-
-    def choose(self, X: Any) -> NDArray[np.intp]:
-        graph = self.compiled()
-        if graph is not None:
-            return graph.choose(X)
-        position = np.empty(X.shape[0], dtype=np.intp)
-        for rows in pieces(X.shape[0], self.n_actions):
-            position[rows] = self.scores(X[rows]).argmax(axis=1)
-        return position
-
-    def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        return best_of(self.scores(X), n, mask)
 
 
 class LargestSum(Whole):
@@ -272,3 +207,51 @@ class LargestSum(Whole):
             return int(total.argmax())
 
         return choose_one
+
+
+@dataclass(eq=False)
+class Scores(Model):
+    """The action of the largest sum of scores; of equals the first."""
+
+    kind = "scores"
+    _row_by_row = LargestSum
+
+    summands: Sequence[Summand]
+    n_actions: int
+
+    def contents(self) -> Contents:
+        return Contents({}, {}, {"summands": list(self.summands)})
+
+    @classmethod
+    def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
+        parts = part.parts("summands")
+        return cls(
+            [SCORES[each.choice("kind", tuple(SCORES))].read(each, n_actions, n_columns) for each in parts], n_actions
+        )
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the sum of the scores of every row and action."""
+        total = self.summands[0].scores(X)
+        for summand in self.summands[1:]:
+            total = total + summand.scores(X)
+        return total
+
+    def _compile(self) -> SplitGraph | None:
+        only = self.summands[0]
+        return only.graph() if len(self.summands) == 1 and isinstance(only, TreeScores) else None
+
+    @property
+    def takes_missing(self) -> bool:
+        return all(not isinstance(each, LinearScores) or each.planes.at_missing is not None for each in self.summands)
+
+    def choose(self, X: Any) -> NDArray[np.intp]:
+        graph = self.compiled()
+        if graph is not None:
+            return graph.choose(X)
+        position = np.empty(X.shape[0], dtype=np.intp)
+        for rows in pieces(X.shape[0], self.n_actions):
+            position[rows] = self.scores(X[rows]).argmax(axis=1)
+        return position
+
+    def rank(self, X: Any, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        return best_of(self.scores(X), n, mask)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from offsettree.models._batches import dense_blocks, over_tables
 from offsettree.models.contests import Contests
 from offsettree.models.graph import KINDS, SplitGraph, graph_from_tables
-from offsettree.models.part import Part
+from offsettree.models.part import Contents, Part
 from offsettree.models.tree_table import TreeTable
 from offsettree.topology import ActionTree
 
@@ -40,11 +40,11 @@ class SplitContests(Contests):
         """How many there are."""
         return self.trees.n_trees
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def contents(self) -> Contents:
         arrays = {**self.trees.arrays(), "answer": self.answer}
-        if self.centre is None or self.weights is None:
-            return arrays
-        return {**arrays, "centre": self.centre, "weights": self.weights}
+        if self.centre is not None and self.weights is not None:
+            arrays |= {"centre": self.centre, "weights": self.weights}
+        return Contents({}, arrays)
 
     @classmethod
     def read(cls, part: Part, n_contests: int, n_columns: int) -> Self:

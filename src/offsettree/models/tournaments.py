@@ -13,7 +13,7 @@ from offsettree.models.contests import Contests
 from offsettree.models.forest import CompiledForest
 from offsettree.models.layout import CompiledTree
 from offsettree.models.model import Model
-from offsettree.models.part import Part, refusing
+from offsettree.models.part import Contents, Part, refusing
 from offsettree.models.plane_contests import PlaneContests
 from offsettree.models.split_contests import SplitContests
 from offsettree.topology import ActionTree
@@ -39,14 +39,11 @@ class Tournaments(Model):
         self.voting = voting
         self.n_actions = trees[0].n_actions
 
-    def settings(self) -> dict[str, Any]:
-        return {"trees": len(self.trees), "voting": self.voting, "contests": self.contests.settings()}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def contents(self) -> Contents:
         shape = {
             name: np.stack([getattr(tree, name) for tree in self.trees]).astype(np.int32) for name in ("left", "right")
         }
-        return {**shape, **{f"contests.{name}": array for name, array in self.contests.arrays().items()}}
+        return Contents({"trees": len(self.trees), "voting": self.voting}, shape, {"contests": self.contests})
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:

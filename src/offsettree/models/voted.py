@@ -15,7 +15,7 @@ from offsettree.models.boosted_scores import BoostedScores
 from offsettree.models.forest import CompiledForest
 from offsettree.models.layout import CompiledTree, OneRow
 from offsettree.models.model import Model
-from offsettree.models.part import Part, must_hold
+from offsettree.models.part import Contents, Part, must_hold
 from offsettree.models.split_contests import SplitContests
 from offsettree.models.tournaments import Tournaments
 
@@ -98,11 +98,8 @@ class BoostedWithVotes(Model):
         self.weight = weight
         self.n_actions = boosted.n_actions
 
-    def settings(self) -> dict[str, Any]:
-        return {"weight": self.weight}
-
-    def parts(self) -> dict[str, Any]:
-        return {"boosted": self.boosted, "forest": self.forest}
+    def contents(self) -> Contents:
+        return Contents({"weight": self.weight}, {}, {"boosted": self.boosted, "forest": self.forest})
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:

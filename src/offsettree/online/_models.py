@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from offsettree._lazy import ModuleOnDemand
 from offsettree.exceptions import FeatureError, ParameterError
 from offsettree.models import Model, is_csr, over_csr, over_tables
-from offsettree.models.part import Part, refusing
+from offsettree.models.part import Contents, Part, refusing
 from offsettree.online._layout import (
     KINDS,
     LARGEST,
@@ -41,9 +41,6 @@ class _Online(Model):
         self.weights = weights
         self.n_bits = n_bits
         self.n_actions = n_actions
-
-    def settings(self) -> dict[str, Any]:
-        return {"bits": self.n_bits}
 
     @staticmethod
     def bits_of(layout: NDArray[np.uint64]) -> int:
@@ -110,9 +107,10 @@ class OnlineTree(_Online):
         self.scales = scales
         self._links = links_of(tree)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def contents(self) -> Contents:
         sides = {"left": self.tree.left.astype(np.int32), "right": self.tree.right.astype(np.int32)}
-        return {"weights": self.weights, **sides, **({} if self.scales is None else {"scales": self.scales})}
+        scales = {} if self.scales is None else {"scales": self.scales}
+        return Contents({"bits": self.n_bits}, {"weights": self.weights, **sides, **scales})
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
@@ -140,11 +138,8 @@ class OnlineBanditron(_Online):
         super().__init__(layout, weights, n_bits, n_actions)
         self.gamma = gamma
 
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "gamma": self.gamma}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"weights": self.weights}
+    def contents(self) -> Contents:
+        return Contents({"bits": self.n_bits, "gamma": self.gamma}, {"weights": self.weights})
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:
@@ -181,17 +176,15 @@ class OnlineRegression(_Online):
         self.mean = mean
         self.scales = scales
 
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "mean": self.mean}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def contents(self) -> Contents:
         seen = ~np.isnan(self.starts)
-        return {
+        arrays = {
             "weights": self.weights,
             "seen": seen.astype(np.int32),
             "starts": np.where(seen, self.starts, 0.0),
             **({} if self.scales is None else {"scales": self.scales}),
         }
+        return Contents({"bits": self.n_bits, "mean": self.mean}, arrays)
 
     @classmethod
     def read(cls, part: Part, n_actions: int, n_columns: int) -> Self:

@@ -66,22 +66,39 @@ def read_archive(path: Path, max_bytes: int) -> Archive:
     try:
         with _open_file(path, max_bytes) as file:
             size = os.fstat(file.fileno()).st_size
-            with _open_zip(path, file) as archive:
-                _check_seal(path, file, archive, size)
+            start = file.read(4)
+            if start != b"PK\x03\x04":
+                kind = "a pickle" if start[:1] == b"\x80" else "something else"
+                raise PolicyFileError(  # noqa: TRY301 - of a kind of its own
+                    f"{path} is not a policy file but {kind if start else 'empty'}: such a file is a zip, as "
+                    "offsettree.save writes it. Nothing in it was run."
+                )
+            with zipfile.ZipFile(file) as archive:
+                seal = SEAL.match(archive.comment)
+                if seal is None:
+                    raise PolicyFileError(  # noqa: TRY301 - of a kind of its own
+                        f"{path} holds no policy: it is a zip file, but not one that offsettree.save has written."
+                    )
+                if _digest(file, size - 64) != seal[1].decode():
+                    raise PolicyFileError(  # noqa: TRY301
+                        f"{path} is damaged: its checksum differs, so that some of its bytes are not those written. "
+                        "Get the file again, or save the policy again."
+                    )
                 return _read_members(path, archive, size)
     except PolicyFileError:
         raise
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, ValueError) as error:
+    except zipfile.BadZipFile as error:
+        raise PolicyFileError(
+            f"{path} is damaged or was cut off ({error}). Get the file again, or save the policy again."
+        ) from error
+    except (EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, ValueError) as error:
         raise PolicyFileError(f"{path} is damaged: {error}. Get the file again, or save the policy again.") from error
 
 
 def _open_file(path: Path, max_bytes: int) -> IO[bytes]:
     """Open a file of a size; a pipe, of which nobody may ever write the other end, is refused and not waited for."""
-
-    def at_once(name: str, flags: int) -> int:
-        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
-
-    file = open(path, "rb", opener=at_once)  # noqa: SIM115 - closed by the caller
+    at_once = getattr(os, "O_NONBLOCK", 0)
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once))  # noqa: SIM115 - by the caller
     found = os.fstat(file.fileno())
     if stat.S_ISREG(found.st_mode) and found.st_size <= max_bytes:
         return file
@@ -219,19 +236,6 @@ def _seal(file: IO[bytes]) -> None:
     file.write(digest.encode())
 
 
-def _check_seal(path: Path, file: IO[bytes], archive: zipfile.ZipFile, size: int) -> None:
-    seal = SEAL.match(archive.comment)
-    if seal is None:
-        raise PolicyFileError(
-            f"{path} holds no policy: it is a zip file, but not one that offsettree.save has written."
-        )
-    if _digest(file, size - 64) != seal[1].decode():
-        raise PolicyFileError(
-            f"{path} is damaged: its checksum differs, so that some of its bytes are not those written. Get the file "
-            "again, or save the policy again."
-        )
-
-
 def _digest(file: IO[bytes], end: int) -> str:
     file.seek(0)
     digest = hashlib.sha256()
@@ -239,22 +243,6 @@ def _digest(file: IO[bytes], end: int) -> str:
         digest.update(data)
         end -= len(data)
     return digest.hexdigest()
-
-
-def _open_zip(path: Path, file: IO[bytes]) -> zipfile.ZipFile:
-    start = file.read(4)
-    if start != b"PK\x03\x04":
-        kind = "a pickle" if start[:1] == b"\x80" else "something else"
-        raise PolicyFileError(
-            f"{path} is not a policy file but {kind if start else 'empty'}: such a file is a zip, as offsettree.save "
-            "writes it. Nothing in it was run."
-        )
-    try:
-        return zipfile.ZipFile(file)
-    except zipfile.BadZipFile as error:
-        raise PolicyFileError(
-            f"{path} is damaged or was cut off ({error}). Get the file again, or save the policy again."
-        ) from error
 
 
 @contextmanager
@@ -266,18 +254,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(_usual_mode(path))
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask  # as of a file that `open` makes, or of the one replaced
+        with suppress(OSError):
+            mode = path.stat().st_mode & 0o777
+        Path(name).chmod(mode)
         Path(name).replace(path)
     except BaseException:
         with suppress(OSError):
             Path(name).unlink()
         raise
-
-
-def _usual_mode(path: Path) -> int:
-    """Return the mode of the file replaced, or of one that `open` would make."""
-    with suppress(OSError):
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -23,22 +23,17 @@ def read_json(data: bytes, where: str) -> Any:
     try:
         text = data.decode("utf-8")
         found = json.loads(text, parse_constant=_refuse, object_pairs_hook=_unique)
-        _check_depth(found)
+        level = [found] if isinstance(found, dict | list) else []
+        for _ in range(DEEPEST_READ):
+            within = [each.values() if isinstance(each, dict) else each for each in level]
+            level = [each for values in within for each in values if isinstance(each, dict | list)]
+        if level:
+            raise ValueError(f"it must not nest more than {DEEPEST_READ} deep")  # noqa: TRY301
         if HALF_NAMED.search(text) and not is_text(json.dumps(found, ensure_ascii=False)):
             raise ValueError("it names half a character, such as \\ud800 alone")  # noqa: TRY301
     except (ValueError, RecursionError) as error:
         raise PolicyFileError(f"{where} must be JSON text; {error}.") from error
     return found
-
-
-def _check_depth(found: Any) -> None:
-    level = [found] if isinstance(found, dict | list) else []
-    for _ in range(DEEPEST_READ):
-        within = [each.values() if isinstance(each, dict) else each for each in level]
-        level = [each for values in within for each in values if isinstance(each, dict | list)]
-        if not level:
-            return
-    raise ValueError(f"it must not nest more than {DEEPEST_READ} deep")
 
 
 def _refuse(constant: str) -> Any:

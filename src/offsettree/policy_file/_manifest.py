@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._fingerprint import N_COLUMNS, N_KEPT, Fingerprint
-from offsettree.exceptions import PolicyFileError
+from offsettree.exceptions import ParameterError, PolicyFileError
 from offsettree.models import Boosted, BoostedWithVotes, Inputs, Pairs, Scores, Tournaments  # noqa: F401 - a file may hold these
 from offsettree.models.model import Model, describe, read_model
 from offsettree.models.part import Part, is_text, refusing
@@ -34,17 +34,19 @@ def write_manifest(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the manifest and the arrays of a policy; `about` tells of learner, training and estimate."""
     arrays = {} if trained_on is None else {f"rows.{name}": array for name, array in vars(trained_on).items()}
+    if fault := inputs.fault_of(encoder):
+        raise ParameterError(f"encoder {fault} Pass the one whose columns the policy was fitted on.")
     check_labels("actions", actions.tolist())
-    inputs.check()
-    if encoder is not None:
-        read_encoder({"encoder": encoder.to_manifest()}, inputs)  # what could not be read again is not written
+    features = inputs.describe()
+    of_rows = None if encoder is None else encoder.to_manifest()
+    read_encoder({"encoder": of_rows}, inputs)  # what could not be read again is not written
     manifest = {
         "format": FORMAT,
         "version": VERSION,
         **as_facts(about),
         "actions": {"type": "text" if actions.dtype.kind in "OU" else actions.dtype.name, "labels": actions.tolist()},
-        "features": inputs.describe(),
-        "encoder": None if encoder is None else encoder.to_manifest(),
+        "features": features,
+        "encoder": of_rows,
         "rows": trained_on is not None,
         "policy": {"kind": "other"} if model is None else describe(model, "policy", arrays),
     }
@@ -81,7 +83,7 @@ def read_policy(manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Sa
 def actions_of(part: Part) -> NDArray[Any]:
     """Return the labels, all different and of one type."""
     kind = part.choice("type", ("text", *INTEGERS))
-    labels = part.given("labels")
+    labels = part.said.get("labels")
     wanted = str if kind == "text" else int
     if not isinstance(labels, list) or len(labels) < 2 or any(type(label) is not wanted for label in labels):
         raise PolicyFileError(f"{part.where}.labels must be at least two labels of type {kind}; got {labels!r:.80}.")

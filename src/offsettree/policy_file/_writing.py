@@ -83,10 +83,7 @@ def prepare(
     except CannotFlatten as reason:
         if fallback is None:
             raise PolicyFileError(_no_arrays(core, reason)) from None
-        inputs = inputs_of(core)
-        _check_encoder(encoder, inputs)
-        return FileParts(None, inputs, actions, about, encoder, trained_on, write_other(core, fallback))
-    _check_encoder(encoder, flat.inputs)
+        return FileParts(None, inputs_of(core), actions, about, encoder, trained_on, write_other(core, fallback))
     return FileParts(flat.model, flat.inputs, actions, about, encoder, trained_on)
 
 
@@ -99,13 +96,7 @@ def _again(policy: SavedPolicy, encoder: Any, facts: Mapping[str, Any] | None, e
     if estimate is not None:
         about["estimate"] = estimate
     encoder = policy.encoder if encoder is None else encoder
-    _check_encoder(encoder, policy._inputs)
     return FileParts(policy._model, policy._inputs, policy.actions_, about, encoder, policy._trained_on)
-
-
-def _check_encoder(encoder: Any, inputs: Inputs) -> None:
-    if fault := inputs.fault_of(encoder):
-        raise ParameterError(f"encoder {fault} Pass the one whose columns the policy was fitted on.")
 
 
 def _learner(learner: BaseEstimator) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def read_action_policy(archive: Archive, path: Path) -> Any:
 
 
 def _read(part: Part) -> Any:
-    kind = part.given("kind")
+    kind = part.said.get("kind")
     for form in FORMS.values():
         if form.kind == kind:
             return form.read(part)
@@ -185,7 +185,7 @@ def _read_online(part: Part) -> OnlineActionRegression:
 def _read_online_tree(part: Part) -> OnlineActionOffsetTree:
     from offsettree.actions import OnlineActionOffsetTree
 
-    offset: Any = "mean" if part.given("offset") == "mean" else part.number("offset", 0.0, 1.0)
+    offset: Any = "mean" if part.said.get("offset") == "mean" else part.number("offset", 0.0, 1.0)
     heights: Any = part.choice("heights", ("shared", "separate"))
     seed = part.integer("seed", 0, (1 << 32) - 1)
     policy = OnlineActionOffsetTree(heights=heights, offset=offset, seed=seed, **_hashing_settings(part))
@@ -228,7 +228,7 @@ def _read_popular(part: Part) -> PopularAction:
 
     policy = PopularAction(reward_range=_range_in(part))
     low, high = policy.reward_range
-    ids = part.given("ids")
+    ids: Any = part.said.get("ids")
     where = f"{part.where}.ids"
     must_hold(isinstance(ids, list) and len(ids) > 0, where, "a list of ids")
     must_hold({type(each) for each in ids} in ({int}, {str}), where, "whole numbers or texts, all of one kind")

@@ -41,7 +41,7 @@ Piece: TypeAlias = LinearPiece | TreesPiece
 def stated_form(learner: Any) -> Any:
     """Return what a learner registered with `read` says that it is made of; any other learner is itself."""
     for registry in (CLASSIFIERS, REGRESSORS):
-        for entry in registry.known().values():
+        for entry in registry.known.values():
             if entry.read is not None and entry.target is type(learner):
                 return _checked(entry.read(learner), learner)
     return learner

@@ -71,10 +71,6 @@ class Preprocessing:
             self, slope=self.slope * slope, shift=self.shift * slope + shift, filled=self.filled * slope + shift
         )
 
-    def selected(self, columns: Any) -> Preprocessing:
-        """Return some of the columns."""
-        return Preprocessing(self.source[columns], self.slope[columns], self.shift[columns], self.filled[columns])
-
 
 def unwrap(learner: Any, space: ColumnSpace) -> tuple[Any, Preprocessing]:
     """Return the learner at the end of a pipeline, or the learner itself, and what comes before it."""
@@ -114,7 +110,15 @@ def _after(step: Any, before: Preprocessing, space: ColumnSpace) -> Preprocessin
             raise CannotFlatten("a NominalEncoder of frames that is not the first step")
         return _after(step.encoder_, before, space)
     if type(step) is SimpleImputer:
-        return _after_imputer(step, before)
+        is_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
+        if not is_nan or step.add_indicator or np.asarray(step.statistics_).dtype.kind not in "iuf":
+            raise CannotFlatten(f"{name_of(step)} in a pipeline")
+        fill = np.asarray(step.statistics_, dtype=np.float64)
+        if step.keep_empty_features:
+            fill = np.where(np.isnan(fill), 0.0, fill)
+        kept = ~np.isnan(fill)
+        filled = np.where(np.isnan(before.filled), fill, before.filled)
+        return Preprocessing(before.source[kept], before.slope[kept], before.shift[kept], filled[kept])
     if type(step) is StandardScaler:
         slope = 1.0 if step.scale_ is None else 1 / step.scale_
         mean = step.mean_ if step.with_mean else 0.0
@@ -124,18 +128,6 @@ def _after(step: Any, before: Preprocessing, space: ColumnSpace) -> Preprocessin
     if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
         return before.scaled(1 / step.scale_, 0.0)
     raise CannotFlatten(f"{name_of(step)} in a pipeline")
-
-
-def _after_imputer(step: Any, before: Preprocessing) -> Preprocessing:
-    is_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
-    if not is_nan or step.add_indicator or np.asarray(step.statistics_).dtype.kind not in "iuf":
-        raise CannotFlatten(f"{name_of(step)} in a pipeline")
-    fill = np.asarray(step.statistics_, dtype=np.float64)
-    if step.keep_empty_features:
-        fill = np.where(np.isnan(fill), 0.0, fill)
-    before = before.selected(np.flatnonzero(~np.isnan(fill)))
-    fill = fill[~np.isnan(fill)]
-    return replace(before, filled=np.where(np.isnan(before.filled), fill, before.filled))
 
 
 def _after_frame(encoder: FrameIndicators, space: ColumnSpace) -> Preprocessing:

@@ -145,8 +145,19 @@ def _reader_of(kind: Any, *, classes: bool) -> Callable[[Any], Piece] | None:
 
 def join_pieces(pieces: Sequence[Piece], space: ColumnSpace, *, clipped: bool = False) -> LinearScores | TreeScores:
     """Return the numbers of all pieces side by side."""
-    if all(isinstance(piece, LinearPiece) for piece in pieces):
-        return LinearScores(_as_planes([piece for piece in pieces if isinstance(piece, LinearPiece)], space), clipped)
+    linear = [piece for piece in pieces if isinstance(piece, LinearPiece)]
+    if len(linear) == len(pieces):
+        bias = np.concatenate([piece.bias for piece in linear])
+        weights, missing = np.zeros((2, len(bias), space.n_columns))
+        begin = 0
+        for each in linear:  # a constant has no columns, and those read early may have fewer
+            end, n_columns = begin + len(each.bias), each.weights.shape[1]
+            weights[begin:end, :n_columns] = each.weights
+            if each.at_missing is not None:
+                missing[begin:end, :n_columns] = each.at_missing
+            begin = end
+        fills = all(piece.at_missing is not None or piece.constant for piece in linear)
+        return LinearScores(Planes(weights, bias, missing if fills else None), clipped)
     trees, base, divisor = TreeList(), list[float](), list[float]()
     narrow = {piece.narrow for piece in pieces if isinstance(piece, TreesPiece)}
     for piece in pieces:
@@ -161,20 +172,3 @@ def join_pieces(pieces: Sequence[Piece], space: ColumnSpace, *, clipped: bool = 
     if len(narrow) != 1 or len(base) != n_outputs or len({values.shape[1] for values in trees.values}) > 1:
         raise CannotFlatten("a mixture of learners")
     return TreeScores(trees.sums(np.array(base), np.array(divisor), narrow=narrow.pop()), clipped)
-
-
-def _as_planes(pieces: Sequence[LinearPiece], space: ColumnSpace) -> Planes:
-    n_columns = space.n_columns
-
-    def wide(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.pad(numbers, ((0, 0), (0, n_columns - numbers.shape[1])))
-
-    fills = all(piece.at_missing is not None or piece.constant for piece in pieces)
-    missing = [
-        wide(np.zeros((len(piece.bias), 0)) if piece.at_missing is None else piece.at_missing) for piece in pieces
-    ]
-    return Planes(
-        np.concatenate([wide(piece.weights) for piece in pieces]),
-        np.concatenate([piece.bias for piece in pieces]),
-        np.concatenate(missing) if fills else None,
-    )

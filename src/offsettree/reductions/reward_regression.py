@@ -18,8 +18,6 @@ from offsettree._workers import parallel
 from offsettree.base import BasePolicy
 from offsettree.learners import ConstantRegressor, Template, default_regressor
 from offsettree.logs import CheckedLog, LoggedData
-from offsettree.models import Scores
-from offsettree.reading import ColumnSpace
 from offsettree.reductions._choice_column import append_nominal
 from offsettree.reductions._flatten_rewards import flatten_reward_regression
 from offsettree.reductions._nodes import may_assume_finite, node_settings
@@ -176,8 +174,7 @@ class RewardRegression(BasePolicy):
         append = append_nominal if self._as_category else append_indicator
         return append(X, action, len(self.actions_), "action")
 
-    def _as_model(self, space: ColumnSpace) -> Scores:
-        return flatten_reward_regression(self, space)
+    _as_model = flatten_reward_regression
 
     def _ask(self, X: Features) -> NDArray[np.intp]:
         return np.asarray(self._scaled_rewards(X).argmax(axis=1))

@@ -92,16 +92,18 @@ FORMATS: Registry[FormatEntry] = Registry(
     {
         "csv": FormatEntry("offsettree.logs._csv:CsvReader", (".csv", ".tsv", ".tab", ".txt", ".psv")),
         "ndjson": FormatEntry(
-            "offsettree.logs._ndjson:NdjsonReader", (".ndjson", ".jsonl", ".json"), f"{_TESTS}:is_ndjson"
+            "offsettree.logs._ndjson:NdjsonReader", (".ndjson", ".jsonl", ".json"), f"{_TESTS}:is_ndjson", first="{"
         ),
         "parquet": FormatEntry(
-            "offsettree.logs._columnar:ParquetReader", (".parquet", ".pq", ".parq"), f"{_TESTS}:is_parquet"
+            "offsettree.logs._columnar:ParquetReader", (".parquet", ".pq", ".parq"), magic=(b"PAR1",)
         ),
         "arrow": FormatEntry(
-            "offsettree.logs._columnar:ArrowReader", (".arrow", ".feather", ".ipc", ".arrows"), f"{_TESTS}:is_arrow"
+            "offsettree.logs._columnar:ArrowReader",
+            (".arrow", ".feather", ".ipc", ".arrows"),
+            magic=(b"ARROW1", b"\xff\xff\xff\xff"),  # of files and of streams
         ),
         "vw": FormatEntry("offsettree.logs._vw:VwReader", (".vw", ".dat"), f"{_TESTS}:is_vw"),
-        "dsjson": FormatEntry("offsettree.logs._dsjson:DsjsonReader", (".dsjson",), f"{_TESTS}:is_dsjson"),
+        "dsjson": FormatEntry("offsettree.logs._dsjson:DsjsonReader", (".dsjson",), f"{_TESTS}:is_decision", first="{"),
     },
 )
 

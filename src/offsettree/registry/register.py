@@ -85,7 +85,7 @@ def register_format(
         for suffix in claimed:
             if not suffix.startswith(".") or suffix != suffix.lower():
                 raise ParameterError(f"a suffix must be lower-case and begin with a point; got {suffix!r}.")
-            owner = next((each for each, entry in FORMATS.known().items() if suffix in entry.suffixes), name)
+            owner = next((each for each, entry in FORMATS.known.items() if suffix in entry.suffixes), name)
             if owner != name:
                 raise ParameterError(f"a suffix must be of one format; {suffix!r} is of {owner!r}. Leave it out.")
         FORMATS.add(name, FormatEntry(reader, claimed, recognise))
@@ -152,6 +152,6 @@ def _check_policy(name: str, entry: PolicyEntry) -> None:
         raise ParameterError(f"the policy {name!r} must have the parameters it is made with; it has no {missing[0]!r}.")
     if entry.online and not hasattr(entry.target, "partial_fit"):
         raise ParameterError(f"the online policy {name!r} must learn by partial_fit; {entry.target!r} has none.")
-    taken = {each.name for owner, other in POLICIES.known().items() if owner != name for each in other.candidates}
+    taken = {each.name for owner, other in POLICIES.known.items() if owner != name for each in other.candidates}
     if twice := taken.intersection(each.name for each in entry.candidates):
         raise ParameterError(f"a candidate must have a name of its own; there is a {twice.pop()!r}. Name it otherwise.")

@@ -66,11 +66,16 @@ class PolicyEntry(NamedTuple):
 
 
 class FormatEntry(NamedTuple):
-    """A reader class or its place, and what `register_format` was told of it."""
+    """A reader class or its place, and what `register_format` was told of it.
+
+    A file of the format begins with the bytes of `magic`; or its first line begins with `first`, and `recognise` tells.
+    """
 
     target: Any
     suffixes: tuple[str, ...] = ()
     recognise: Any = None
+    magic: tuple[bytes, ...] = ()
+    first: str = ""
 
 
 class LearnerEntry(NamedTuple):
@@ -92,15 +97,16 @@ class Registry(Mapping[str, Entry]):
         Which decorator registers an entry; the group of entry points is its plural.
     built_in : mapping
         The package's own entries.
+
+    Attributes
+    ----------
+    known : dict
+        What is built in or registered so far; other packages are not looked up.
     """
 
     def __init__(self, kind: str, built_in: Mapping[str, Entry]) -> None:
         self.kind = self.noun = kind
-        self._known: dict[str, Entry] = dict(built_in)
-
-    def known(self) -> dict[str, Entry]:
-        """Return what is built in or registered so far; other packages are not looked up."""
-        return dict(self._known)
+        self.known: dict[str, Entry] = dict(built_in)
 
     def add(self, name: Any, entry: Entry) -> None:
         """Register an entry. The same object may come again, as when a cell of a notebook is run again."""
@@ -109,17 +115,17 @@ class Registry(Mapping[str, Entry]):
                 f"the name of a {self.noun} must be lower-case letters, digits and hyphens, such as 'nearest-mean'; "
                 f"got {name!r}."
             )
-        taken = _place(self._known[name].target) if name in self._known else None
+        taken = _place(self.known[name].target) if name in self.known else None
         if taken not in (None, _place(entry.target)):
             raise ParameterError(
                 f"the name of a {self.noun} must be free; {name!r} is that of {taken}. Register "
                 f"{_place(entry.target)} under another name."
             )
-        self._known[name] = entry
+        self.known[name] = entry
 
     def beside(self) -> list[str]:
         """List what other packages offer and has not been imported yet."""
-        return [name for name in _entry_points(self.kind) if name not in self._known]
+        return [name for name in _entry_points(self.kind) if name not in self.known]
 
     def load_beside(self) -> None:
         """Import what other packages offer; what cannot be imported is left out, with a warning."""
@@ -130,18 +136,18 @@ class Registry(Mapping[str, Entry]):
                 warnings.warn(f"{error} It is left out.", OffsetTreeWarning, stacklevel=3)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._known or name in self.beside()
+        return name in self.known or name in self.beside()
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self._known, *self.beside()])
+        return iter([*self.known, *self.beside()])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
     def __getitem__(self, name: str) -> Entry:
-        if name not in self._known and name in self.beside():
+        if name not in self.known and name in self.beside():
             self._load(name)
-        return self._known[name]
+        return self.known[name]
 
     def _load(self, name: str) -> None:
         points = _entry_points(self.kind)[name]
@@ -175,11 +181,11 @@ class LearnerRegistry(Registry[LearnerEntry]):
         self.kinds.append(self)
 
     def beside(self) -> list[str]:
-        return [name for name in super().beside() if not any(name in each._known for each in self.kinds)]
+        return [name for name in super().beside() if not any(name in each.known for each in self.kinds)]
 
     def __iter__(self) -> Iterator[str]:
         self.load_beside()
-        return iter(list(self._known))
+        return iter(list(self.known))
 
 
 @cache

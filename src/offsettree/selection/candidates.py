@@ -61,7 +61,7 @@ def default_candidates(*, sparse: bool = False, over_sets: bool = False) -> list
     ['constant', 'reward regression, ridge', 'offset tree, logistic', 'offset forest, logistic']
     """
     POLICIES.load_beside()
-    known = [entry for entry in POLICIES.known().values() if entry.over_sets == over_sets]
+    known = [entry for entry in POLICIES.known.values() if entry.over_sets == over_sets]
     offered = [(each, entry) for entry in known for each in entry.candidates]
     candidates = []
     for each, entry in sorted(offered, key=lambda offer: offer[0].rank):

@@ -146,5 +146,5 @@ def _takes_rows_one_by_one(options: Sequence[str]) -> bool:
     """Whether `learn` is told to use a learner of labels that reads no eligible actions."""
     if "--learner" not in options[:-1]:
         return False
-    entry = POLICIES.known().get(options[options.index("--learner") + 1])
+    entry = POLICIES.known.get(options[options.index("--learner") + 1])
     return entry is not None and entry.online and not entry.over_sets

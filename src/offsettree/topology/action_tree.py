@@ -64,12 +64,27 @@ class ActionTree:
     """
 
     def __init__(self, left: ArrayLike, right: ArrayLike) -> None:
-        self.left = _as_children(left, "left")
-        self.right = _as_children(right, "right")
+        for side, given in (("left", left), ("right", right)):
+            children = np.array(given)
+            if children.ndim != 1 or (children.dtype.kind not in "iu" and len(children) > 0):
+                raise TopologyError(f"{side} must be a list of whole numbers; got {given!r}.")
+        self.left, self.right = np.array(left).astype(np.intp), np.array(right).astype(np.intp)
         self.n_nodes = len(self.left)
         self.n_actions = self.n_nodes + 1
-        self._check_shape()
-        nodes = np.arange(self.n_nodes)
+        if self.n_nodes == 0 or len(self.right) != self.n_nodes:
+            raise TopologyError(
+                "left and right must hold one child per node, for at least one node; "
+                f"got {self.n_nodes} and {len(self.right)} children."
+            )
+        nodes, both = np.arange(self.n_nodes), np.concatenate([self.left, self.right])
+        if not np.array_equal(np.sort(both), np.delete(np.arange(-self.n_actions, self.n_nodes), self.n_actions)):
+            raise TopologyError(
+                f"every node but the root (0) and every leaf (~0 to ~{self.n_actions - 1}) must be a child exactly "
+                f"once; got left={self.left.tolist()}, right={self.right.tolist()}."
+            )
+        late = (both >= 0) & (both <= np.tile(nodes, 2))
+        if late.any():
+            raise TopologyError(f"children must be numbered after their parents; node {both[late][0]} is not.")
         above = np.full(self.n_nodes + self.n_actions, -1, dtype=np.intp)
         above[self.left], above[self.right] = nodes, nodes  # a leaf's ~action counts from the end
         self.parent, self.leaf_parent = above[: self.n_nodes], above[self.n_nodes :][::-1]
@@ -245,22 +260,6 @@ class ActionTree:
         begin, middle, end = (int(bound[node]) for bound in self.leaf_ranges)
         return self.leaves[begin:middle], self.leaves[middle:end]
 
-    def _check_shape(self) -> None:
-        if self.n_nodes == 0 or len(self.right) != self.n_nodes:
-            raise TopologyError(
-                "left and right must hold one child per node, for at least one node; "
-                f"got {self.n_nodes} and {len(self.right)} children."
-            )
-        children = np.concatenate([self.left, self.right])
-        if not np.array_equal(np.sort(children), np.delete(np.arange(-self.n_actions, self.n_nodes), self.n_actions)):
-            raise TopologyError(
-                f"every node but the root (0) and every leaf (~0 to ~{self.n_actions - 1}) must be a child exactly "
-                f"once; got left={self.left.tolist()}, right={self.right.tolist()}."
-            )
-        late = (children >= 0) & (children <= np.tile(np.arange(self.n_nodes), 2))
-        if late.any():
-            raise TopologyError(f"children must be numbered after their parents; node {children[late][0]} is not.")
-
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that copies are checked and read-only, too.
         return type(self), (self.left, self.right)
@@ -282,10 +281,3 @@ class ActionTree:
             sides = (str(~child) if child < 0 else text[child] for child in (self.left[node], self.right[node]))
             text[node] = f"({', '.join(sides)})"
         return text[0]
-
-
-def _as_children(children: ArrayLike, side: str) -> NDArray[np.intp]:
-    array = np.array(children)
-    if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array) > 0):
-        raise TopologyError(f"{side} must be a list of whole numbers; got {children!r}.")
-    return array.astype(np.intp)

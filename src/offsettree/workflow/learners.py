@@ -58,12 +58,12 @@ def make_policy(
     if entry is None or entry.online:
         raise ParameterError(f"the learner must be one of {', '.join(POLICIES)}; got {name!r}.")
     if base is not None and entry.base is None:
-        takers = ", ".join(each for each, entry in POLICIES.known().items() if entry.base)
+        takers = ", ".join(each for each, entry in POLICIES.known.items() if entry.base)
         raise ParameterError(f"{name!r} takes no base learner; got {base!r}. These take one: {takers}.")
     if time_budget is not None and not entry.takes("time_budget"):
         raise ParameterError(f"only the learner 'auto' takes a time budget; got one for {name!r}. Leave it out.")
     if offset is not None and not entry.takes("offset"):
-        *others, last = (each for each, it in POLICIES.known().items() if it.takes("offset") and not it.online)
+        *others, last = (each for each, it in POLICIES.known.items() if it.takes("offset") and not it.online)
         raise ParameterError(f"only {', '.join(others)} and {last} take an offset; got one for {name!r}.")
     given = {"offset": offset, "time_budget": time_budget}
     return entry.make(  # type: ignore[no-any-return]

@@ -186,7 +186,7 @@ def _policy_for(
 
 
 def _learners() -> list[str]:
-    return [name for name, entry in POLICIES.known().items() if not entry.online]
+    return [name for name, entry in POLICIES.known.items() if not entry.online]
 
 
 def _candidates(log: LoggedData, *, labels: bool) -> list[Any]:

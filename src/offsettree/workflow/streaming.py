@@ -79,7 +79,7 @@ def learn_from_stream(
     """
     entry = POLICIES.get(learner)
     if entry is None or not entry.online:
-        online = ", ".join(name for name, each in POLICIES.known().items() if each.online)
+        online = ", ".join(name for name, each in POLICIES.known.items() if each.online)
         raise ParameterError(f"the learner must be one of {online}; got {learner!r}.")
     check_level(level)
     scan = LoggedData.scan(path, CHUNK_ROWS, **arguments)
