@@ -34,6 +34,7 @@ from offsettree.selection._race import plan_race
 from offsettree.selection._rule import Rule, Stack
 from offsettree.selection._trials import Scoring, _clip_outliers, stratified_folds
 from offsettree.selection.candidates import cost_ratio, early_copy, light_copy, n_parts
+from offsettree.workflow import learn_policy
 from tests.selection.scripted import Scripted, make_log
 
 Learned = dict[str, list[int]]
@@ -220,6 +221,23 @@ def test_who_was_dropped_for_a_leader_that_takes_too_long_is_back(short: None, c
     assert clock.learned == {"costly": [30], "dear": [30], "quick": [30, 60, 180, 480, 600]}
     assert hurried.best_name_ == "quick"
     assert clock.now <= 12
+
+
+def test_of_the_time_to_learn_from_a_log_some_is_left_to_learn_from_all_rows_once_more(
+    short: None, clock: Clock
+) -> None:
+    candidates = [
+        ("constant", ConstantPolicy()),
+        clock.candidate("dear", 1.0, 0.01),
+        clock.candidate("quick", 0.8, 0.001),
+    ]
+    hurried = search(candidates, time_budget=10.0)
+    assert hurried.fit(**make_log(420).arrays()).best_name_ == "dear"
+    clock.now = 0.0
+    learned = learn_policy(make_log(600), learner=hurried)
+    assert hurried.best_name_ == "quick"
+    assert any("dear (learning it from all rows would take about" in text for text in learned.warnings)
+    assert clock.now <= 10.0
 
 
 def test_reward_boosting_takes_time_by_its_folds() -> None:

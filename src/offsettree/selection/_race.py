@@ -88,9 +88,10 @@ def expected_work(n_candidates: int, rungs: Sequence[Rung]) -> float:
 class Race:
     """The candidates still in the race (`active`), by their place in the list, and their estimated values so far.
 
-    What comes of each is written into `results`. The chosen one is finally trained on `n_refitted` rows. If it `shares`
-    the reward model, that is trained once for all folds; not where rows are split by group or time, as its own folds
-    are drawn at random. `spread` has candidates trained elsewhere, several at once.
+    What comes of each is written into `results`. The chosen one is finally trained on all rows, and maybe once more on
+    others: `refits` are their numbers. If it `shares` the reward model, that is trained once for all folds; not where
+    rows are split by group or time, as its own folds are drawn at random. `spread` has candidates trained elsewhere,
+    several at once.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Race:
         rule: Rule,
         results: SearchResults,
         budget: Budget,
-        n_refitted: int,
+        refits: tuple[int, int],
         level: float,
         *,
         shares: bool = True,
@@ -110,7 +111,7 @@ class Race:
         self.shares = shares
         self.spread = spread
         self.log, self.scoring, self.rule, self.results, self.budget = log, scoring, rule, results, budget
-        self.n_refitted, self.level = n_refitted, level
+        self.refits, self.level = refits, level
         self.active: dict[int, BasePolicy] = {place: light_copy(each.policy) for place, each in enumerate(candidates)}
         self._cost_ratios = [
             cost_ratio(each.policy, light) for each, light in zip(candidates, self.active.values(), strict=True)
@@ -312,8 +313,10 @@ class Race:
         return n_parts(policy, n_rows)
 
     def _cost_of_all(self, place: int) -> float:
-        """Return the expected seconds of training the full candidate, not its light copy, on all rows."""
-        return self._cost_ratios[place] * self._cost(place, self.n_refitted)
+        """Return the expected seconds of the last trainings of the full candidate, not of its light copy."""
+        n_rows, n_later = self.refits
+        later = self._expected(place, n_later) if n_later else 0.0
+        return self._cost_ratios[place] * (self._cost(place, n_rows) + later)
 
     def _drop_hopeless(self) -> bool:
         """Drop candidates that are far behind; return whether only one has a chance.

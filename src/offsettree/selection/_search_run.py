@@ -51,7 +51,8 @@ def run_search(search: Any, whole: Log, by: tuple[Any, Any], spread: Spread | No
     results = SearchResults(new_row(each.name) for each in candidates)
     shares = split.group is None and split.rank is None
     n_rows, level = len(position), search.level
-    race = Race(candidates, compared, scoring, rule, results, budget, n_rows, level, shares=shares, spread=spread)
+    refits = (n_rows, search._n_later)
+    race = Race(candidates, compared, scoring, rule, results, budget, refits, level, shares=shares, spread=spread)
     with Progress(expected_work(len(candidates), rungs)) as progress:
         race.run(rungs, progress)
         search.best_policy_, best = _refit(candidates, race, whole, progress)

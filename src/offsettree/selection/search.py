@@ -161,6 +161,7 @@ class PolicySearch(BasePolicy):
     rule_: str
     chosen_by_fold_: list[str]
     _split_by: tuple[ArrayLike | None, ArrayLike | None]
+    _n_later = 0  # rows that the best policy is trained on once more after `fit`, within the time budget
 
     def __init__(
         self,

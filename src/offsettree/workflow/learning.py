@@ -103,7 +103,7 @@ def learn_policy(
     interval, level
         Of `evaluate`; by default its own interval.
     time_budget : float, optional
-        Seconds for "auto".
+        Seconds for "auto", with the training on all rows at the end.
     n_jobs : int, optional
         Workers.
     random_state : int or None, default=None
@@ -133,7 +133,7 @@ def learn_policy(
     leaks = find_leaks(held.features, log.action, log.reward)
     doubts = [*leaks, *(() if estimated is None else estimated.warnings)]
     started = time.perf_counter()
-    warnings = fit_policy(policy, train, held)
+    warnings = fit_policy(policy, train, held, len(log) if refit else 0)
     seconds = time.perf_counter() - started
     if leaks:  # they name the leaking column; the policy's own warning only numbers it
         warnings = [text for text in warnings if "of X equals the reward" not in text]
@@ -257,15 +257,17 @@ def _loss(decisions: NDArray[Any], teacher: BasePolicy, test: LoggedData, settin
         return evaluate(decisions, **test.judged(), baseline=teacher.predict(test.X), **settings).difference
 
 
-def fit_policy(policy: Any, log: LoggedData, held: HoldOut | None = None) -> list[str]:
+def fit_policy(policy: Any, log: LoggedData, held: HoldOut | None = None, n_later: int = 0) -> list[str]:
     """Fit a policy; return our warnings, each once.
 
-    A search splits its rows by the same groups or times as `held`.
+    A search splits its rows by the same groups or times as `held`, and leaves time to train on `n_later` rows as well.
     """
     split: dict[str, Any] = {}
     if held is not None and isinstance(policy, PolicySearch):
         columns = {"group": held.group, "time": held.time}
         split = {name: values[held.train] for name, values in columns.items() if values is not None}
+    if isinstance(policy, PolicySearch):
+        policy._n_later = n_later
     with our_warnings() as texts:
         is_judged = log.action_sets is None and is_ours(policy, "fit")
         policy.fit(**(log.judged() if is_judged else log.arrays()), **split)

@@ -105,7 +105,7 @@ def learn_over_sets(
     train, test = log[held.train], log[held.test]
     doubts = [*find_leaks(log.X, log.action, log.reward), *(() if estimated is None else estimated.warnings)]
     started = time.perf_counter()
-    warnings = fit_policy(policy, train, held)
+    warnings = fit_policy(policy, train, held, len(log) if refit else 0)
     seconds = time.perf_counter() - started
     held_sets = _sets_of(test)
     decisions = policy.predict(test.X, held_sets)
