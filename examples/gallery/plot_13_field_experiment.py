@@ -28,7 +28,7 @@ reward = trial["got"].to_numpy() * (4 - dollars)
 trial.groupby(offer)["got"].agg(["size", "mean"])
 
 # %%
-# Any offer brings twice as many people as none. More money brings few more, and each of them costs more.
+# Up to one dollar doubles the share of people who come. The second dollar adds 14 in a hundred, the third none.
 #
 # Propensities that were not recorded
 # -----------------------------------
@@ -64,5 +64,5 @@ print(f"the rules beside always 'up to 1': {gain.value:+.2f} [{gain.ends}]")
 
 # %%
 # Offering up to one dollar is far better than what was done (the dashed line). That the far villages should get more
-# is not shown: the last interval contains zero. So take the simple answer, *up to 1 dollar for everybody*, and if the
-# far villages matter to you, offer both sums there, at random, and look again.
+# is not shown: the interval below the plot contains zero. So take the simple answer, *up to 1 dollar for everybody*,
+# and if the far villages matter to you, offer both sums there, at random, and look again.
