@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--time-budget", type=float, default=30.0, help="seconds for auto")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     options = parser.parse_args()
-    offsettree = [sys.executable, "-m", "offsettree.cli"]
+    offsettree = [sys.executable, "-m", "offsettree"]
     records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -129,7 +129,7 @@ def main() -> None:
             port, place = _free_port(), Path(folder, name)
             place.mkdir()
             ours = ["serve", "--demo", "--no-visitors", "--port", str(port), "--folder", str(place)]
-            command, path = [sys.executable, "-m", "offsettree.cli", *ours], "/v1/loops/demo/decide"
+            command, path = [sys.executable, "-m", "offsettree", *ours], "/v1/loops/demo/decide"
             if name == "without_log":
                 command = [sys.executable, "-c", WITHOUT_LOG, *ours]
             elif name == "plain":

@@ -187,7 +187,7 @@ def installed(tmp_path: Path) -> dict[str, str]:
 
 def test_the_command_line_takes_what_an_installed_package_offers(installed: dict[str, str], tmp_path: Path) -> None:
     def run(*arguments: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "offsettree.cli", *arguments]
+        command = [sys.executable, "-m", "offsettree", *arguments]
         done = subprocess.run(command, cwd=tmp_path, env=installed, capture_output=True, text=True, check=False)  # noqa: S603
         assert done.returncode == code, done.stderr
         return done.stderr if code else done.stdout

@@ -403,7 +403,7 @@ def test_a_value_that_cannot_be_decided_on_is_named_with_file_and_row(
 
 def run(*arguments: Any, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", "offsettree.cli", *map(str, arguments)],
+        [sys.executable, "-m", "offsettree", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

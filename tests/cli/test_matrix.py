@@ -139,7 +139,7 @@ def test_the_table_has_all_commands_learners_and_formats() -> None:
 
 
 def test_the_command_itself_learns_and_decides(logs: dict[str, Path], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "offsettree.cli"]
+    command = [sys.executable, "-m", "offsettree"]
     learn = ["learn", str(logs["csv"]), "--learner", "reward-regression", "--method", "snips", "-o", "p.ot"]
     done = subprocess.run([*command, *learn], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,7 @@ from offsettree.experiments import table1
 
 def offsettree(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "offsettree.cli", *arguments], cwd=cwd, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "offsettree", *arguments], cwd=cwd, capture_output=True, text=True, check=False
     )
 
 

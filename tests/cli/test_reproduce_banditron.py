@@ -16,7 +16,7 @@ from offsettree.experiments import banditron
 
 def offsettree(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "offsettree.cli", *arguments], cwd=cwd, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "offsettree", *arguments], cwd=cwd, capture_output=True, text=True, check=False
     )
 
 

@@ -26,7 +26,7 @@ class Server:
     def __init__(self, *arguments: str, folder: Path, port: int | None = None, **environment: str) -> None:
         self.port = port or free_port()
         self.log = folder / "server.log"
-        command = [sys.executable, "-m", "offsettree.cli", "serve", *arguments]
+        command = [sys.executable, "-m", "offsettree", "serve", *arguments]
         command += ["--port", str(self.port), "--folder", str(folder)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | environment)  # noqa: S603

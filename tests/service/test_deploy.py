@@ -39,7 +39,7 @@ def unit(name: str) -> list[str]:
 def assert_serves(arguments: list[str], environment: dict[str, str], folder: Path) -> None:
     """Start the command on a free port with these variables alone; it must decide with a key, and refuse without."""
     port = free_port()
-    command = [sys.executable, "-m", "offsettree.cli", *arguments, "--port", str(port)]
+    command = [sys.executable, "-m", "offsettree", *arguments, "--port", str(port)]
     plain = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "HOME")}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=plain | environment)  # noqa: S603

@@ -72,7 +72,7 @@ def test_no_request_is_dropped_while_versions_are_swapped(tmp_path: Path) -> Non
     ],
 )
 def test_a_wrong_command_line_is_refused(arguments: list[str], word: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "offsettree.cli", "serve", *arguments, "--folder", str(tmp_path)]
+    command = [sys.executable, "-m", "offsettree", "serve", *arguments, "--folder", str(tmp_path)]
     done = subprocess.run(  # noqa: S603 - our own command
         command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
     )

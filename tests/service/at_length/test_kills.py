@@ -112,7 +112,7 @@ def test_every_acknowledged_event_and_reward_is_there_once_after_kills(kind: str
 
 def test_a_full_disk_gives_503_and_loses_nothing(tmp_path: Path) -> None:
     port = free_port()
-    command = [sys.executable, "-m", "offsettree.cli", "serve", "--demo", "--no-visitors"]
+    command = [sys.executable, "-m", "offsettree", "serve", "--demo", "--no-visitors"]
     command += ["--port", str(port), "--folder", str(tmp_path)]
 
     def small_files() -> None:

@@ -1,4 +1,4 @@
-"""``python -m offsettree.cli``."""
+"""``python -m offsettree``: the command line."""
 
 import sys
 
