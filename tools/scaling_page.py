@@ -31,7 +31,8 @@ rows of a contest {climbs:.0f} % climb on."""
 CURVE_TEXT = """\
 `PYTHONPATH=. python benchmarks/engines_curve.py`: {rows:,} rows x {features} columns. Every task that trains contests
 is really run, on one worker; the processor seconds of each are then scheduled on more workers, by the real task graph.
-The speed-up over one worker, of the contests alone:
+No driver, network or other program is waited for there, so real runs gain less. The speed-up over one worker, of the
+contests alone:
 
 {lines}
 
