@@ -51,9 +51,7 @@ def smoke() -> None:
     assert (offsettree.load("policy.ot").predict(X) == policy.predict(X)).all()
     assert np.isfinite(offsettree.evaluate(policy.predict(X), **log.arrays()).value)
     for words in (["--version"], ["learn", "--help"], ["inspect", "policy.ot"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "offsettree", *words], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([sys.executable, "-m", "offsettree", *words], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     print(f"offsettree {offsettree.__version__}: learned, saved, loaded, asked; the command line answers")
 
