@@ -14,6 +14,7 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (2, 1)))
 
 def new_figure(width: float, height: float) -> Any:
     """Return an empty figure, of a size in inches."""
+    require("matplotlib", extra="plots")
     return require("matplotlib.figure", extra="plots").Figure(figsize=(width, height), layout="constrained")
 
 
