@@ -18,6 +18,8 @@ from offsettree.reductions._boosted_rewards import fit_rewards
 from offsettree.reductions._nodes import random_folds
 from offsettree.reductions._reward_models import RewardModel
 
+FEW_ROWS = 100_000  # up to so many, linear models are fitted sooner than worker processes start
+
 
 @dataclass(frozen=True)
 class CrossFit:
@@ -50,7 +52,8 @@ class CrossFit:
         parts = [np.flatnonzero(folds == fold) for fold in range(min(int(folds.max()) + 1, n_rows))]
         others = [np.flatnonzero(folds != fold) for fold in range(len(parts))]
         seeds = random.randint(np.iinfo(np.int32).max, size=len(parts)).tolist()
-        models = parallel(n_jobs=n_jobs)(
+        is_quick = isinstance(reward_model, str) and reward_model == "linear" and n_rows <= FEW_ROWS
+        models = parallel(n_jobs=None if is_quick else n_jobs)(
             delayed(fit_rewards)(reward_model, log.take(rows), seed) for rows, seed in zip(others, seeds, strict=True)
         )
         error, reward = np.empty(n_rows), log.scaled
