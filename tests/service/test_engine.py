@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from offsettree import OffsetTree
 from offsettree.policy_file import save
 from offsettree.service import Engine, GroupWriter, LoopSettings, Settings
 from offsettree.service.exploration import draw, mixed, uniform_draw, vector, without
-from offsettree.service.records import Settle, Swap, SwapRecord
+from offsettree.service.records import Decision, Settle, Swap, SwapRecord
 from offsettree.service.requests import DecideRequest, RequestError, RewardRequest
 from offsettree.service.settings import ServerSettings
 from offsettree.service.versions import Versions
@@ -424,4 +425,24 @@ def test_a_loop_whose_rows_cannot_be_settled_keeps_no_other_loop_from_learning(t
     with pytest.raises(ArithmeticError):
         asyncio.run(engine.step_soon())
     assert [engine.loops[name].learning.learner.n_rows for name in loops] == [0, 3]
+    engine.close()
+
+
+def test_a_loop_that_cannot_learn_keeps_no_other_loop_from_learning(tmp_path: Path) -> None:
+    loops = {name: LoopSettings(actions=("a", "b"), waiting_time=1.0) for name in ("faulty", "shop")}
+    clock = Clock()
+    engine = Engine(Settings(loops), GroupWriter(open_store("sqlite", tmp_path)), clock)
+
+    def process(rows: Sequence[Decision], now: float) -> None:
+        if rows:
+            raise MemoryError(now)
+
+    engine.loops["faulty"].learning.process = process  # type: ignore[method-assign]
+    for n_rows, in_loop in [(3, True), (6, False)]:
+        for name in loops:
+            engine.decide_all(name, [DecideRequest() for _ in range(3)])
+        clock.now += 2
+        with pytest.raises(MemoryError):
+            asyncio.run(engine.step_soon()) if in_loop else engine.step()
+        assert [engine.loops[name].learning.learner.n_rows for name in loops] == [0, n_rows]
     engine.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from offsettree.cli import main
 from offsettree.distributed.files import Columns, Split, chunks_of, find_files
 from offsettree.engines import LocalEngine
 from offsettree.exceptions import ParameterError
-from offsettree.workflow import large
+from offsettree.workflow import first_look, large
 from offsettree.workflow.large import LARGE_LEARNERS
 from tests.distributed.conftest import AT_LENGTH, ENGINES, running, write_log
 from tests.policy_files import content_of, many_actions
@@ -161,3 +162,23 @@ def test_the_value_on_files_is_the_same_on_workers(logs: Path) -> None:
 def test_the_share_held_out_must_be_one() -> None:
     with pytest.raises(ParameterError, match="test_size"):
         large.learn_from_files("nothing", test_size=2.0)
+
+
+def test_few_files_are_looked_at_before_they_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_log(tmp_path, many_actions(400), 40)
+    alive: WeakSet[Any] = WeakSet()
+    most, look_at_file = 0, first_look.look_at_file
+
+    def look(*job: Any) -> first_look.Look:
+        nonlocal most
+        found = look_at_file(*job)
+        alive.add(found.constant)
+        most = max(most, len(alive))
+        return found
+
+    monkeypatch.setattr(first_look, "look_at_file", look)
+    files = find_files(tmp_path)
+    looked = first_look.look_at_files(files, Columns({}), Split(0.3, 0, False), None, "log", None)
+    assert len(files) == 40
+    assert looked.first.n_rows == 400
+    assert most <= 3

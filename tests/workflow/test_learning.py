@@ -23,6 +23,7 @@ from offsettree.learners import make_learner
 from offsettree.workflow import LEARNERS, advice, comparison, learn_policy, make_policy
 from offsettree.workflow.comparison import best_constant, compare_with_constant
 from offsettree.workflow.facts import learned_facts
+from offsettree.workflow.learning import fit_policy
 
 RIDGE: dict[str, Any] = {"learner": "reward-regression", "base": "ridge", "random_state": 0, "method": "snips"}
 
@@ -332,3 +333,16 @@ def test_every_learner_has_a_name_and_offsets_are_for_some() -> None:
         "got one for 'constant'",
     ):
         make_policy("constant", offset="median")
+
+
+def test_a_search_leaves_time_for_later_rows_only_while_it_learns_here(log: LoggedData) -> None:
+    seen = []
+
+    class Search(PolicySearch):
+        def fit(self, *_: Any, **__: Any) -> Search:
+            seen.append(self._n_later)
+            return self
+
+    search = Search()
+    fit_policy(search, log, n_later=7)
+    assert (seen, search._n_later) == ([7], 0)

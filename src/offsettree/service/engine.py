@@ -168,9 +168,16 @@ class Engine:
     def step(self) -> int:
         """Let all loops learn from rows whose waiting time is over; return how many."""
         self._count_together(self._counts())
+        done, errors, now = 0, list[Exception](), self.clock()
         with self._learning:
-            now = self.clock()
-            return sum(loop.learning.step(now) for loop in self.loops.values())
+            for loop in self.loops.values():
+                try:
+                    done += loop.learning.step(now)
+                except Exception as error:  # the other loops go on
+                    errors.append(error)
+        if errors:
+            raise errors[0]
+        return done
 
     def _counts(self) -> dict[str, int]:
         """Return how many decisions all processes have made, for the explorers that count them."""
@@ -198,24 +205,31 @@ class Engine:
         for loop, rows in zip(loops, settled, strict=True):
             if isinstance(rows, BaseException):
                 continue
-            for first in range(0, len(rows), ROWS_AT_ONCE):
-                while not self._learning.acquire(blocking=False):  # a version is being swapped
-                    await asyncio.sleep(0.01)
-                try:
-                    part = rows[first : first + ROWS_AT_ONCE]
-                    if loop.learning.is_bounded:
-                        loop.learning.process(part, now)
-                    else:  # a candidate is asked, too
-                        await asyncio.to_thread(loop.learning.process, part, now)
-                finally:
-                    self._learning.release()
-                await asyncio.sleep(0)
-            done += len(rows)
+            try:
+                await self._learn_soon(loop, rows, now)
+                done += len(rows)
+            except Exception as error:
+                errors.append(error)
         if done:
             await asyncio.to_thread(self._finish, now)
         if errors:
             raise errors[0]
         return done
+
+    async def _learn_soon(self, loop: Loop, rows: Sequence[Decision], now: float) -> None:
+        """Let a loop learn from settled rows, in slices between requests."""
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            while not self._learning.acquire(blocking=False):  # a version is being swapped
+                await asyncio.sleep(0.01)
+            try:
+                part = rows[first : first + ROWS_AT_ONCE]
+                if loop.learning.is_bounded:
+                    loop.learning.process(part, now)
+                else:  # a candidate is asked, too
+                    await asyncio.to_thread(loop.learning.process, part, now)
+            finally:
+                self._learning.release()
+            await asyncio.sleep(0)
 
     def _is_leading(self) -> bool:
         return self.store.leads() and all(loop.learning.is_leading for loop in self.loops.values())

@@ -13,7 +13,8 @@ from offsettree.workflow.running_value import RunningConstant
 
 __all__ = ["Look", "look_at_files"]
 
-MOST_AT_ONCE = 1024  # files whose sums are held before they are merged
+MOST_IN_ROUND = 1024  # files
+MOST_AT_ONCE = 32  # files of a round whose sums are held before they are merged
 
 
 class Look(NamedTuple):
@@ -47,15 +48,24 @@ def look_at_files(
     done = 0
     while whole is None or done < len(parts):
         full = [] if whole is None else whole.first.table.full_columns()
-        here = parts[done : done + min(done + 1, MOST_AT_ONCE)]
-        jobs = [(part, columns, train, reward_range, path, full) for part in here]
-        looks = [look_at_file(*job) for job in jobs] if engine is None else run_all(engine, look_at_file, jobs)
-        whole = whole or looks.pop(0)
-        for each in looks:
-            whole.merge(each)
+        here = parts[done : done + min(done + 1, MOST_IN_ROUND)]
+        for look in _looks([(part, columns, train, reward_range, path, full) for part in here], engine):
+            if whole is None:
+                whole = look
+            else:
+                whole.merge(look)
         done += len(here)
     whole.first.settle(whole.notes)
     return whole
+
+
+def _looks(jobs: Sequence[tuple[Any, ...]], engine: Engine | None) -> Iterator[Look]:
+    """Yield what is known of each file, in their order; few are held at a time."""
+    if engine is None:
+        yield from (look_at_file(*job) for job in jobs)
+        return
+    for first in range(0, len(jobs), MOST_AT_ONCE):
+        yield from run_all(engine, look_at_file, jobs[first : first + MOST_AT_ONCE])
 
 
 def look_at_file(

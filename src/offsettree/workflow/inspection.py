@@ -97,7 +97,8 @@ def _open(path: Any, arguments: dict[str, Any]) -> tuple[Any, bool]:
             raise
         scan = LoggedData.scan(path, without_propensity=True, **arguments)
         note = (
-            "No column holds the propensity: to learn, name the column, or have it estimated (--propensity-estimated)."
+            "No column holds the propensity: to learn, name the column, or have it estimated (--propensity-estimated "
+            "on the command line, estimate_propensity in Python)."
         )
         scan.notes = (*scan.notes, note)
         return scan, False

@@ -268,9 +268,12 @@ def fit_policy(policy: Any, log: LoggedData, held: HoldOut | None = None, n_late
         split = {name: values[held.train] for name, values in columns.items() if values is not None}
     if isinstance(policy, PolicySearch):
         policy._n_later = n_later
-    with our_warnings() as texts:
-        is_judged = log.action_sets is None and is_ours(policy, "fit")
-        policy.fit(**(log.judged() if is_judged else log.arrays()), **split)
+    try:
+        with our_warnings() as texts:
+            is_judged = log.action_sets is None and is_ours(policy, "fit")
+            policy.fit(**(log.judged() if is_judged else log.arrays()), **split)
+    finally:
+        vars(policy).pop("_n_later", None)
     return texts
 
 
