@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.utils.parallel import delayed
 
 from offsettree._available import best_of
@@ -19,6 +20,7 @@ from offsettree.base import BasePolicy
 from offsettree.learners import ConstantRegressor, Template, default_regressor
 from offsettree.logs import CheckedLog, LoggedData
 from offsettree.reductions._choice_column import append_nominal
+from offsettree.reductions._cross_fit import FEW_ROWS
 from offsettree.reductions._flatten_rewards import flatten_reward_regression
 from offsettree.reductions._nodes import may_assume_finite, node_settings
 from offsettree.reductions._out_of_core import routed
@@ -119,7 +121,8 @@ class RewardRegression(BasePolicy):
             union = self._with_action(X, action)
             self.estimators_ = [_train_regressor(template, union, reward, seeds[0], self._mean_reward, finite)]
             return
-        self.estimators_ = parallel(n_jobs=self.n_jobs)(
+        is_quick = isinstance(_last_step(self._learner()), Ridge | RidgeCV) and len(action) <= FEW_ROWS
+        self.estimators_ = parallel(n_jobs=None if is_quick else self.n_jobs)(
             delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, self._mean_reward, finite)
             for rows, seed in zip(rows_by_action(action, n_actions), seeds, strict=True)
         )
@@ -206,3 +209,8 @@ def _train_regressor(
         return ConstantRegressor(mean)
     with node_settings(assume_finite=finite):
         return template.copy(seed).fit(X, reward)
+
+
+def _last_step(learner: Any) -> Any:
+    """Return the last step of a pipeline, or the learner itself."""
+    return getattr(learner, "steps", [(None, learner)])[-1][1]
