@@ -240,6 +240,18 @@ def test_of_the_time_to_learn_from_a_log_some_is_left_to_learn_from_all_rows_onc
     assert clock.now <= 10.0
 
 
+def test_a_quick_policy_that_was_dropped_is_trained_even_if_the_time_is_used_up(short: None, clock: Clock) -> None:
+    candidates = [
+        ("constant", ConstantPolicy()),
+        clock.candidate("costly", 1.0, 0.32),
+        clock.candidate("quick", 0.8, 0.0005),
+    ]
+    hurried = search(candidates, time_budget=9.9)
+    with pytest.warns(OffsetTreeWarning, match=r"costly \(learning it from all rows would take about"):
+        hurried.fit(**make_log(600).arrays())
+    assert hurried.best_name_ == "quick"
+
+
 def test_reward_boosting_takes_time_by_its_folds() -> None:
     """It has 8 folds in 1,500 rows and 3 in 30,000: a part says little of its time otherwise."""
     assert [n_parts(RewardBoosting(), n_rows) for n_rows in (1_500, 6_000, 30_000)] == [8, 5, 3]

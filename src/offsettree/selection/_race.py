@@ -33,6 +33,7 @@ ENOUGH = 1500  # held-out rows of folds; further folds are not tried
 ENOUGH_IF_RARE = 5000  # the same if few rewards differ from the rest
 FIRST_ROWS = 1500  # to train on first if there is a time budget, or a third of that if a fifth of the log is less
 HOPELESS = 3.0  # standard errors behind at which a candidate could not have been chosen without any one fold either
+OVERDRAFT = 0.05  # of the time budget, rather than to choose a constant where a policy is trained as fast
 OVERHEAD = -1  # key, in the time budget, of work done for all candidates together
 
 
@@ -364,7 +365,8 @@ class Race:
         Those that were dropped because they were behind one of these are back, if there is time to train them.
         """
         seconds = {place: self._cost_of_all(place) for place in self.active}
-        going = [place for place, each in seconds.items() if each > max(self.budget.left, min(seconds.values()))]
+        left = max(self.budget.left, OVERDRAFT * (self.budget.seconds or 0.0))
+        going = [place for place, each in seconds.items() if each > max(left, min(seconds.values()))]
         self.describe(going)
         for place in going:
             self.remove(place, "left out", f"learning it from all rows would take about {seconds[place]:.2g} s")
@@ -372,7 +374,7 @@ class Race:
         while behind := [place for place in self.dropped if self._leader.get(place) in gone]:
             for place in behind:
                 del self._leader[place]
-                if self._cost_of_all(place) > self.budget.left:
+                if self._cost_of_all(place) > left:
                     gone.add(place)
                     continue
                 self.active[place] = self.dropped.pop(place)
