@@ -11,7 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from offsettree import load
 from offsettree.cli import main
+from offsettree.logs import recognise_action_sets
 from tests.cli.sets import write_logs
 
 Change = Callable[[Any], Any]
@@ -233,3 +235,21 @@ def test_a_wrong_row_does_not_hide_the_column_that_lists_the_sets(
     learn = ["learn", str(path), "--actions", str(tmp_path / "shop-items.csv"), "-o", str(tmp_path / "p.ot")]
     assert main([*learn, "--learner", "online-action-regression"]) == 2
     assert re.search(says, " ".join(capsys.readouterr().err.split()))
+
+
+@pytest.mark.parametrize("name", ["choices", "items", "available"])
+def test_a_column_that_often_equals_the_action_is_a_feature_whatever_it_is_called(
+    name: str, tmp_path: Path, capsys: Any
+) -> None:
+    rows = range(300)
+    action = ["xyz"[row % 3] for row in rows]
+    asked = [own if row % 5 < 3 else "xyz"[(row + 1) % 3] for row, own in enumerate(action)]
+    reward = [float(row % 7 < 3) for row in rows]
+    path = tmp_path / "log.csv"
+    columns = {"age": rows, name: asked, "action": action, "reward": reward, "propensity": 1 / 3}
+    pd.DataFrame(columns).to_csv(path, index=False)
+    assert recognise_action_sets(path) is None
+    how = ["--learner", "reward-regression", "--base", "ridge", "--method", "snips"]
+    assert main(["learn", str(path), *how, "-o", str(tmp_path / "p.ot")]) == 0
+    assert name in load(tmp_path / "p.ot").encoder.names_in
+    capsys.readouterr()

@@ -141,10 +141,13 @@ def _of_table(reader: Any, action: str | None, item_id: str, eligible: str | Non
             continue  # words between separators are a list only if the column is called so
         rows = [_listed(value, item_id, kind, name, must=eligible is not None) for value in values]
         own = [row for row, label in zip(rows, chosen, strict=True) if row and label in map(str, row[0])]
-        # Where nearly all rows list their action, the others are in error, and whoever reads them says so.
-        least = 0.0 if eligible is not None else MOST_NAMED if name.lower() in NAMES else MOST_OTHERS
+        known = [row for row in rows if row]
+        # Where nearly all rows list their action, the others are in error, and whoever reads them says so. A column of
+        # one word each, such as what a customer asked for, is no list because it often names the action.
+        are_lists = 2 * sum(len(ids) > 1 for ids, _ in known) > len(known)
+        most = MOST_NAMED if name.lower() in NAMES else MOST_OTHERS
+        least = 0.0 if eligible is not None else most if are_lists else 1.0
         if len(own) >= least * len(rows) and (own or eligible is not None):
-            known = [row for row in rows if row]
             has_features = any(map(any, (features for _, features in known)))
             found.append(RecognisedSets(name, has_features, len({frozenset(map(str, ids)) for ids, _ in known}) > 1))
     found.sort(key=lambda each: (str(each.eligible).lower() not in NAMES, not each.has_features))
