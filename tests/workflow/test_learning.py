@@ -22,6 +22,7 @@ from offsettree.exceptions import LogError, ParameterError
 from offsettree.learners import make_learner
 from offsettree.workflow import LEARNERS, advice, comparison, learn_policy, make_policy
 from offsettree.workflow.comparison import best_constant, compare_with_constant
+from offsettree.workflow.facts import _each_once as each_once
 from offsettree.workflow.facts import learned_facts
 from offsettree.workflow.learning import fit_policy
 
@@ -64,6 +65,23 @@ def test_a_warning_of_two_parts_of_the_rows_is_told_once(log: LoggedData) -> Non
     assert [len(of_training), len(of_test)] == [1, 1]
     warnings = learned_facts(learned, path="log.csv", columns={}, seed=0).warnings
     assert sum(text.startswith(wrong) for text in warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("propensities of action 3 may be wrong: it was logged 700 times.", "7"),
+        ("propensities of action mail 3 cannot be right: it was logged 700 times.", "mail 7"),
+        ("column 'x3' is the reward in other units: each determines the other.", "'x7'"),
+        ("the policy takes 1 action that the log never took (3), in 4.5 % of the decisions.", "(7)"),
+    ],
+)
+def test_figures_are_no_part_of_a_warning_but_what_it_is_about_is(one: str, other: str) -> None:
+    about = other.replace("7", "3")
+    assert about in one
+    of_another = one.replace(about, other, 1)
+    with_other_figures = one.replace("700", "1,432.5").replace("4.5 %", "61 %")
+    assert each_once([one], [with_other_figures, of_another]) == [one, of_another]
 
 
 def test_without_refit_the_policy_kept_is_the_one_evaluated(log: LoggedData) -> None:

@@ -59,6 +59,9 @@ __all__ = [
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 MOST_IMPORTANT = 40
 DEEPEST_TREE = 200  # deeper trees are left out: they cannot be drawn, and many JSON parsers refuse such nesting
+# The figures of a warning, and before them what it is about, by number or by name: digits of that are no figures.
+ABOUT = r"of action .*? be |column \S+|never (?:took|logged) \(.*?\)|(?<!\w)'[^']*'"
+FIGURES = re.compile(rf"({ABOUT})|(?<![\w'-])-?\d[\d.,]*+(?:e[-+]?\d+)?(?![\w'-])")
 WIDEST_FOR_IMPORTANCE = 2_000  # columns; shuffling each of more would take too long
 
 
@@ -158,8 +161,8 @@ def facts_in_memory(
 
 def _each_once(first: Sequence[str], then: Sequence[str]) -> list[str]:
     """Return both lists without what the second repeats, be it of other rows, with other figures."""
-    said = {re.sub(r"\d[\d.,]*", "", text) for text in first}
-    return list(dict.fromkeys([*first, *(text for text in then if re.sub(r"\d[\d.,]*", "", text) not in said)]))
+    said = {FIGURES.sub(r"\1", text) for text in first}
+    return list(dict.fromkeys([*first, *(text for text in then if FIGURES.sub(r"\1", text) not in said)]))
 
 
 def outcome_facts(compared: Comparison, picked_on: str, **others: Any) -> Facts:
