@@ -5,6 +5,7 @@
     OffsetTreeError
     ├── DatasetError        (ValueError)   a failed download, or a file that is not a dataset
     ├── LogError            (ValueError)   rows that cannot be learned from or scored on
+    │   ├── EmptyLogError                  a log without rows
     │   ├── ActionError                    labels of the wrong kind, unknown, or too few
     │   ├── RewardError                    rewards missing, not finite, or outside ``reward_range``
     │   └── PropensityError                propensities missing or outside (0, 1]
@@ -30,6 +31,7 @@ from offsettree._messages import Message, Parameter
 __all__ = [
     "ActionError",
     "DatasetError",
+    "EmptyLogError",
     "EngineError",
     "FeatureError",
     "FeatureTypeError",
@@ -77,6 +79,10 @@ class DatasetError(OffsetTreeError, ValueError):
 
 class LogError(OffsetTreeError, ValueError):
     """The rows of a log cannot be learned from, or a policy cannot be scored on them."""
+
+
+class EmptyLogError(LogError):
+    """A log has no rows; a file of several may be so."""
 
 
 class ActionError(LogError):

@@ -10,7 +10,7 @@ import pytest
 
 from offsettree import LoggedData
 from offsettree.exceptions import ActionError, LogError, ParameterError, PropensityError, RewardError
-from offsettree.logs import scan_tables
+from offsettree.logs import recognise_action_sets, scan_tables
 
 GOOD = b"x,action,reward,propensity\n" + b"".join(b"%d,%d,0.5,0.25\n" % (row, row % 4) for row in range(40))
 
@@ -105,6 +105,27 @@ def test_a_file_that_is_not_there_and_a_folder_without_files(tmp_path: Path) -> 
     (tmp_path / "_SUCCESS").write_text("done")
     with pytest.raises(LogError, match=r"holds none"):
         LoggedData.read(tmp_path)
+
+
+def test_a_name_that_is_a_number_twice_is_no_row_among_names(tmp_path: Path) -> None:
+    header = b"action,reward,propensity,1,1\n"
+    with pytest.raises(LogError, match=r"must have a name of its own; .* has '1' more than once"):
+        LoggedData.read(write(tmp_path, header + b"a,0.5,0.25,3,4\n"))
+    with pytest.raises(LogError, match=r"must name the columns; that of .* is 7, saab, 0, 0"):
+        LoggedData.read(write(tmp_path, b"7,saab,0,0\n8,van,1,0\n"))
+
+
+def test_a_first_file_without_rows_does_not_hide_what_the_columns_are(tmp_path: Path) -> None:
+    header = b"x,action,eligible,reward,propensity\n"
+    write(tmp_path, header, "a.csv")
+    write(tmp_path, header + b"".join(b"%d,a,a|b%d,0.5,0.25\n" % (row, row % 2) for row in range(40)), "b.csv")
+    assert recognise_action_sets(tmp_path) == ("eligible", False, True)
+
+
+def test_a_first_file_of_white_space_does_not_hide_the_format(tmp_path: Path) -> None:
+    write(tmp_path, b"\n", "a.json")
+    write(tmp_path, b'{"x": 1, "action": "a", "reward": 1, "propensity": 0.5}\n' * 3, "b.json")
+    assert len(LoggedData.read(tmp_path)) == 3
 
 
 def test_files_of_a_folder_must_agree(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from offsettree import RewardRegression, evaluate, load
 from offsettree.cli import main
 from offsettree.distributed.files import Columns, Split, chunks_of, find_files
 from offsettree.engines import LocalEngine
-from offsettree.exceptions import ParameterError
+from offsettree.exceptions import EmptyLogError, ParameterError
 from offsettree.workflow import first_look, large
-from offsettree.workflow.large import LARGE_LEARNERS
+from offsettree.workflow.large import LARGE_LEARNERS, evaluate_files, learn_from_files
 from tests.distributed.conftest import AT_LENGTH, ENGINES, running, write_log
 from tests.policy_files import content_of, many_actions
 
@@ -182,3 +182,34 @@ def test_few_files_are_looked_at_before_they_are_merged(tmp_path: Path, monkeypa
     assert len(files) == 40
     assert looked.first.n_rows == 400
     assert most <= 3
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_files_without_rows_are_passed_over_unless_all_are(suffix: str, tmp_path: Path) -> None:
+    log = many_actions(900)
+    columns = {"action": log.action, "reward": log.reward, "propensity": log.propensity, "cents": 100 * log.reward + 5}
+    frame = pd.DataFrame(log.X).add_prefix("x").assign(**columns)
+    folder, full = tmp_path / "log", tmp_path / "full"
+    for each in (folder, full):
+        each.mkdir()
+    for number, part in enumerate([frame[:0], frame[:500], frame[:0], frame[500:]]):
+        WRITERS[suffix](part, folder / f"{number}.{suffix}")
+        if len(part):
+            WRITERS[suffix](part, full / f"{number}.{suffix}")
+    how: dict[str, Any] = {"learner": "offset-tree", "random_state": 0}
+    whole = content_of(learn_from_files(full, **how)[0])
+    for engine in (None, "local://1"):
+        policy, encoder, facts, _ = learn_from_files(folder, **how, engine=engine)
+        assert content_of(policy) == whole
+        assert facts.log.rows == 900
+        assert facts.tree is not None
+        assert facts.tree["rows"] > 0
+        assert any("'cents' is the reward in other units" in text for text in facts.warnings)
+    assert evaluate_files(policy, folder, encoder=encoder).n_rows == 900
+    for each in (1, 3):
+        (folder / f"{each}.{suffix}").unlink()
+    for engine in (None, "local://1"):
+        with pytest.raises(EmptyLogError, match="none of the 2 files"):
+            learn_from_files(folder, **how, engine=engine)
+    with pytest.raises(EmptyLogError, match="none of its 2 files"):
+        evaluate_files(policy, folder)

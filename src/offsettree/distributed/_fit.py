@@ -20,7 +20,7 @@ from offsettree.distributed._statistics import SpreadStatistics
 from offsettree.distributed.files import Columns, LogPart
 from offsettree.distributed.store import Store
 from offsettree.engines import Engine, LocalEngine, connected
-from offsettree.exceptions import LogError, ParameterError, ScratchError
+from offsettree.exceptions import EmptyLogError, LogError, ParameterError, ScratchError
 from offsettree.learners import rows_looked_at
 from offsettree.reductions.parts import RoutedLog, Seen, rows_sampled
 
@@ -36,6 +36,8 @@ class Job:
     def routed(self, files: list[LogPart], columns: Columns) -> tuple[SpreadStatistics, bool]:
         """Sort the rows of all files into the store; return the statistics of the log, and whether X is finite."""
         looked = self._look_at(files, columns)
+        files = [file for file, each in zip(files, looked, strict=True) if each.n_rows]
+        looked = [each for each in looked if each.n_rows]
         parts = self._route(files, columns, looked)
         self._check_alike(files, parts)
         policy = self.policy
@@ -52,11 +54,19 @@ class Job:
         return SpreadStatistics(log, parts, self.runner, self.digest), all(part.seen.finite for part in parts)
 
     def _look_at(self, files: list[LogPart], columns: Columns) -> list[Looked]:
+        """Look at all files; the first with rows also tells what their columns are."""
         given = {
             f"look-{self.digest}-{number}": (part, columns, self.policy, not number)
             for number, part in enumerate(files)
         }
-        return self.runner.run_each(look_at, given)
+        looked = self.runner.run_each(look_at, given)
+        first = next((number for number, each in enumerate(looked) if each.n_rows), None)
+        if first is None:
+            raise EmptyLogError(f"a log must have rows to learn from; none of its {len(files):,} files has any.")
+        if first:
+            again = {f"look-{self.digest}-{first}-again": (files[first], columns, self.policy, True)}
+            looked[first] = self.runner.run_each(look_at, again)[0]
+        return looked
 
     def _route(self, files: list[LogPart], columns: Columns, looked: list[Looked]) -> list[Routed]:
         n_rows = [each.n_rows for each in looked]
@@ -67,14 +77,13 @@ class Job:
         given = {}
         for number, file in enumerate(files):
             own = wanted[cut[number] : cut[number + 1]] - begin[number]
-            if n_rows[number]:
-                given[f"route-{self.digest}-{number}"] = file, columns, self.policy, fingerprint, n_rows[number], own
+            given[f"route-{self.digest}-{number}"] = file, columns, self.policy, fingerprint, n_rows[number], own
         return self.runner.run_each(route, given)
 
     def _check_alike(self, files: list[LogPart], parts: list[Routed]) -> None:
         """Refuse files with other columns, or other kinds of labels, than the first."""
         first = parts[0].seen
-        for file, part in zip(files, parts, strict=False):
+        for file, part in zip(files, parts, strict=True):
             seen = part.seen
             same_names = (seen.names is None) == (first.names is None) and np.array_equal(
                 [] if seen.names is None else seen.names, [] if first.names is None else first.names

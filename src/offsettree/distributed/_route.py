@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from offsettree.distributed.files import Columns, LogPart
 from offsettree.distributed.store import Blob, Store
-from offsettree.exceptions import LogError
+from offsettree.exceptions import EmptyLogError, LogError
 from offsettree.reductions.parts import Fingerprint, Intake, Rows, Run, ScratchWriter, Seen, empty_fingerprint
 
 
@@ -17,7 +17,7 @@ class Looked(NamedTuple):
     """What is known of a file before its rows are read."""
 
     n_rows: int
-    fingerprint: Fingerprint | None  # of no rows; in the first file only
+    fingerprint: Fingerprint | None  # of no rows; in the first file with rows only
     n_features: int  # likewise
 
 
@@ -32,19 +32,19 @@ class Routed(NamedTuple):
 
 def look_at(store: Store, part: LogPart, columns: Columns, policy: Any, is_first: bool) -> Looked:
     """Count the rows of a file, from what it says of itself if it does."""
-    with part.opened(columns) as scan:
-        fingerprint, n_features = None, 0
-        if is_first:
-            head = next(part.chunks(scan, columns.split), None)
-            if head is None:
-                raise LogError("the file has no rows. Leave it out.")
-            intake = Intake(policy)
-            X = intake.take(head).X
-            fingerprint, n_features = empty_fingerprint(X), X.shape[1]
-        n_rows = _count(part, scan)
-        if columns.split is not None:
-            n_rows = int(np.count_nonzero(columns.split.wanted(part.number, 0, n_rows)))
-        return Looked(n_rows, fingerprint, n_features)
+    fingerprint, n_features = None, 0
+    try:
+        with part.opened(columns) as scan:
+            head = next(part.chunks(scan, columns.split), None) if is_first else None
+            if head is not None:
+                X = Intake(policy).take(head).X
+                fingerprint, n_features = empty_fingerprint(X), X.shape[1]
+            n_rows = _count(part, scan)
+    except EmptyLogError:
+        n_rows = 0
+    if columns.split is not None:
+        n_rows = int(np.count_nonzero(columns.split.wanted(part.number, 0, n_rows)))
+    return Looked(n_rows, fingerprint, n_features)
 
 
 def _count(part: LogPart, scan: Any) -> int:

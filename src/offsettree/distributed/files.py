@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offsettree._optional import require
-from offsettree.exceptions import LogError, OffsetTreeError
+from offsettree.exceptions import EmptyLogError, LogError, OffsetTreeError
 from offsettree.logs import LoggedData, LogScan
 
 __all__ = ["Columns", "LogPart", "Split", "chunks_of", "find_files"]
@@ -99,9 +99,9 @@ class LogPart:
 
 
 def chunks_of(files: Sequence[LogPart], columns: Columns) -> Iterator[LoggedData]:
-    """Yield the chunks of all files, one after the other."""
+    """Yield the chunks of all files, one after the other; a file without rows has none."""
     for part in files:
-        with part.opened(columns) as scan:
+        with suppress(EmptyLogError), part.opened(columns) as scan:
             yield from part.chunks(scan, columns.split)
 
 

@@ -76,8 +76,9 @@ class CsvReader(Reader):
             names, batch = reader.schema.names, next(iter(reader), None)
             block = reader.schema.empty_table() if batch is None else pa.Table.from_batches([batch])
         numerals = [name for name in names if is_numeral(name)]
-        # Two columns with the same number for a name: the line is a row.
-        if self.options.header and numerals and (len(numerals) == len(names) or len(set(numerals)) < len(numerals)):
+        # Mostly numbers, and two columns with the same one for a name: the line is a row.
+        is_row = len(numerals) == len(names) or len(set(numerals)) < len(numerals) >= len(names) / 2
+        if self.options.header and numerals and is_row:
             raise LogError(
                 f"the first line of a CSV file must name the columns; that of {source} is {', '.join(names[:5])}. Put "
                 "a header line on top, or say that there is none: ",
@@ -118,7 +119,7 @@ class CsvReader(Reader):
     def head(self, n_rows: int) -> pa.Table:
         """Read the first rows, with types inferred from them."""
         first = self._first_block(self.sources[0]) if self._first is None else self._first
-        return plain(first.slice(0, n_rows)) if len(first) else first
+        return plain(first.slice(0, n_rows)) if len(first) else super().head(n_rows)
 
     def all_chunks(self, columns: Sequence[str] | None) -> list[Chunk]:
         """Read all files into memory, in one pass if the types of the first block hold everywhere."""

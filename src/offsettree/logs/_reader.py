@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offsettree.exceptions import LogError
+from offsettree.exceptions import EmptyLogError, LogError
 from offsettree.logs._source import Source
 from offsettree.logs._tables import in_chunks, plain, with_kinds
 
@@ -108,7 +108,7 @@ class Reader(ABC):
                 first_row += len(table)
             n_rows += first_row - 1
         if n_rows == 0:
-            raise LogError(
+            raise EmptyLogError(
                 f"a log must have rows; {self.sources[0]} has its columns ({some(names)}) but no row. Was it written "
                 "to the end?"
             )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import PurePath
 from typing import NamedTuple
 
 from offsettree._messages import Parameter
 from offsettree._validation import warn_caller
-from offsettree.exceptions import LogError
+from offsettree.exceptions import EmptyLogError, LogError
 from offsettree.logs._source import Source, read_head
 from offsettree.registry import FORMATS, resolve
 
@@ -44,8 +46,15 @@ class FileStart(NamedTuple):
     text: str
 
 
-def recognise(source: Source) -> str:
-    """Return the format of a file."""
+def recognise(sources: Sequence[Source]) -> str:
+    """Return the format of the files of a log, which is that of the first that is more than white space."""
+    for source in sources[:-1]:
+        with suppress(EmptyLogError):
+            return _of_file(source)
+    return _of_file(sources[-1])
+
+
+def _of_file(source: Source) -> str:
     data = read_head(source, 1 << 16)
     text = data.decode("utf-8-sig", errors="replace")
     line = next((line for line in text.splitlines() if line.strip()), "")
@@ -62,7 +71,7 @@ def recognise(source: Source) -> str:
         if start.data.startswith(magic):
             raise LogError(f"a log must be one of {', '.join(FORMATS)}; {source} is {what}.")
     if not start.line:
-        raise LogError(f"a log must have rows; {source} holds only white space. Was it written to the end?")
+        raise EmptyLogError(f"a log must have rows; {source} holds only white space. Was it written to the end?")
     if start.line.lstrip().startswith("["):
         raise LogError(
             f"JSON must have one object per line; {source} is one list. Write it line by line: jq -c '.[]' in.json."

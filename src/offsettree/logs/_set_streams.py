@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from offsettree._features import Features
 from offsettree._validation import bad_propensities, propensity_remedy
-from offsettree.exceptions import LogError, ParameterError, PropensityError
+from offsettree.exceptions import EmptyLogError, LogError, ParameterError, PropensityError
 from offsettree.logs._decisions import Decision, dsjson_decisions, vw_decisions
 from offsettree.logs._reader import Reader
 from offsettree.logs._set_block import FileRows, SetBlock
@@ -62,7 +62,7 @@ class SetStream:
             found = True
             yield self._block(block)
         if not found:
-            raise LogError(
+            raise EmptyLogError(
                 f"a log must have rows; {self.reader.sources[0]} has no decision. Was it written to the end?"
             )
 

@@ -19,7 +19,7 @@ from weakref import WeakSet
 import pyarrow as pa
 
 from offsettree._messages import Parameter
-from offsettree.exceptions import LogError
+from offsettree.exceptions import EmptyLogError, LogError
 from offsettree.logs._limits import Limits
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
@@ -52,7 +52,7 @@ def find_sources(path: str | os.PathLike[str]) -> list[Source]:
         raise LogError(f"the log must be an existing file or folder; {root} does not exist. Check the path.")
     if not root.is_dir():
         if root.stat().st_size == 0:
-            raise LogError(f"a log must have rows; {root} is empty (0 bytes). Was it written to the end?")
+            raise EmptyLogError(f"a log must have rows; {root} is empty (0 bytes). Was it written to the end?")
         return [Source(root)]
     files = sorted(file for file in root.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(root)))
     files = [file for file in files if file.stat().st_size]

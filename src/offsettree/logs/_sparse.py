@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from offsettree.exceptions import LogError
+from offsettree.exceptions import EmptyLogError, LogError
 from offsettree.logs._reader import Chunk, Options, Reader, check_columns
 from offsettree.logs._source import Source
 from offsettree.logs._tables import with_kinds
@@ -66,7 +66,9 @@ class SparseReader(Reader):
                         else:
                             kinds.setdefault(name, "number")
             if n_rows == 0:
-                raise LogError(f"a log must have rows; {self.sources[0]} has no decision. Was it written to the end?")
+                raise EmptyLogError(
+                    f"a log must have rows; {self.sources[0]} has no decision. Was it written to the end?"
+                )
             # Features with a given type exist even if no row names them: a policy needs all its columns.
             self._kinds = kinds | dict(self.options.types)
         return self._kinds

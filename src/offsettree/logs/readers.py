@@ -158,7 +158,7 @@ def open_reader(
     if not _decodes(encoding):
         raise ParameterError(f"encoding must be one that Python knows, such as latin-1; got {encoding!r}.")
     sources = [replace(source, limits=limits) for source in find_sources(path)]
-    found = format or recognise(sources[0])
+    found = format or recognise(sources)
     reader: type[Reader] = resolve(FORMATS[found].target)
     return reader(sources, Options(types=types or {}, cost=cost, encoding=encoding, **options))
 

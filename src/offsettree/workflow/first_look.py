@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from offsettree.distributed.files import Columns, LogPart, Split
 from offsettree.engines import Engine, run_all
+from offsettree.exceptions import EmptyLogError
 from offsettree.logs import LoggedData
 from offsettree.workflow.first_pass import FirstPass
 from offsettree.workflow.running_value import RunningConstant
@@ -46,20 +48,23 @@ def look_at_files(
     """
     whole: Look | None = None
     done = 0
-    while whole is None or done < len(parts):
+    while done < len(parts):
         full = [] if whole is None else whole.first.table.full_columns()
         here = parts[done : done + min(done + 1, MOST_IN_ROUND)]
-        for look in _looks([(part, columns, train, reward_range, path, full) for part in here], engine):
+        jobs = [(part, columns, train, reward_range, path, full, whole is None) for part in here]
+        for look in _looks(jobs, engine):
             if whole is None:
                 whole = look
-            else:
+            elif look is not None:
                 whole.merge(look)
         done += len(here)
+    if whole is None:
+        raise EmptyLogError(f"a log must have rows; none of the {len(parts):,} files of {path} has any.")
     whole.first.settle(whole.notes)
     return whole
 
 
-def _looks(jobs: Sequence[tuple[Any, ...]], engine: Engine | None) -> Iterator[Look]:
+def _looks(jobs: Sequence[tuple[Any, ...]], engine: Engine | None) -> Iterator[Look | None]:
     """Yield what is known of each file, in their order; few are held at a time."""
     if engine is None:
         yield from (look_at_file(*job) for job in jobs)
@@ -75,8 +80,9 @@ def look_at_file(
     reward_range: tuple[float, float] | None,
     path: Any,
     full: Sequence[str],
-) -> Look:
-    """Read one file; the best constant action is learned from its training rows as they pass."""
+    is_first: bool,
+) -> Look | None:
+    """Read one file; the best constant action is learned from its training rows as they pass. None without rows."""
     constant = RunningConstant(reward_range or (0.0, 1.0))
 
     def watched(scan: Any) -> Iterator[LoggedData]:
@@ -88,6 +94,7 @@ def look_at_file(
                 constant.add(log.action[wanted], log.reward[wanted], log.propensity[wanted])
             yield log
 
-    with part.opened(columns) as scan:
-        first = FirstPass(path, full=full).read(watched(scan), seeks_leaks=part.number == 0)
+    with suppress(EmptyLogError), part.opened(columns) as scan:
+        first = FirstPass(path, full=full).read(watched(scan), seeks_leaks=is_first)
         return Look(first, constant, scan.roles, scan.notes)
+    return None

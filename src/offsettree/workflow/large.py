@@ -19,7 +19,7 @@ from offsettree.distributed.files import Columns, LogPart, Split, chunks_of, fin
 from offsettree.encoding import TableEncoder
 from offsettree.engines import connected, run_all
 from offsettree.evaluation import Estimate
-from offsettree.exceptions import LogError, ParameterError
+from offsettree.exceptions import EmptyLogError, LogError, ParameterError
 from offsettree.facts import Facts, RunFacts
 from offsettree.workflow.facts import outcome_facts, policy_facts, tree_facts, versions
 from offsettree.workflow.first_look import look_at_files
@@ -230,6 +230,9 @@ def _valued(
     for each in found[1:]:
         whole.value.merge(each.value)
         whole.chosen.update(each.chosen)
+        whole = whole if len(whole.sample) else whole._replace(sample=each.sample)
+    if whole.value.n_rows == 0 and columns.split is None:
+        raise EmptyLogError(f"a log must have rows to be evaluated on; none of its {len(parts):,} files has any.")
     if whole.value.n_rows == 0:
         raise LogError("the log must have rows to hold out; it is too short. Raise test_size, or use more rows.")
     return whole
