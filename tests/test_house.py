@@ -64,6 +64,14 @@ def test_documented_parameters_are_the_real_ones(cls: type) -> None:
     assert documented == taken
 
 
+@pytest.mark.parametrize("method", ["choose", "choose_list", "learn", "rank"])
+def test_explorers_document_what_their_methods_take(method: str) -> None:
+    function = getattr(offsettree.EpsilonGreedy, method)
+    _, _, section = (inspect.getdoc(function) or "").partition("Parameters\n----------\n")
+    documented = re.findall(r"^(\w+) : ", section.partition("\n\n")[0], re.MULTILINE)
+    assert documented == [name for name in inspect.signature(function).parameters if name != "self"]
+
+
 @pytest.mark.parametrize("module", [offsettree, theory], ids=["offsettree", "theory"])
 def test_public_names_are_sorted_and_documented(module: Any) -> None:
     assert module.__all__ == sorted(module.__all__)

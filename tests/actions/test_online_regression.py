@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from offsettree import ActionSets, LoggedData, OnlineActionOffsetTree, OnlineActionRegression, simulate_catalogue
+from offsettree.actions._kernels_bilinear import MOST_SEEN
 from offsettree.exceptions import (
     ActionError,
     FeatureError,
@@ -179,6 +180,77 @@ def test_whether_a_feature_is_there_tells_something_too() -> None:
         with_coupon, without = policy.rewards({}, [{"price": 5.5, "coupon": coupon}, {"price": 5.5}])
         assert with_coupon > 0.8
         assert without < 0.2
+
+
+def expected(action: dict[str, float]) -> float:
+    return 0.1 + 0.5 * (action.get("price", 5.0) - 5) + 0.3 * action["q"]
+
+
+@pytest.mark.parametrize(("n_rows", "share"), [(3, 1.0), (4000, 0.5)])
+def test_a_feature_that_is_absent_from_now_and_then_on_does_not_ruin_what_was_learned(
+    n_rows: int, share: float
+) -> None:
+    """A price from 5 to 6, on all actions of 3,000 decisions; then one of five lacks it, three times or often."""
+    random = np.random.default_rng(0)
+
+    def offers(n: int = 5) -> list[dict[str, float]]:
+        return [{"price": 5 + random.random(), "q": random.random()} for _ in range(n)]
+
+    def learn(actions: list[dict[str, float]]) -> None:
+        taken = int(random.integers(5))
+        policy.learn({}, actions, taken, float(random.random() < expected(actions[taken])), 0.2)
+
+    policy, tests = OnlineActionRegression(), [offers() for _ in range(300)]
+    for _ in range(3000):
+        learn(offers())
+
+    def value() -> float:
+        return float(np.mean([expected(each[policy.decide({}, each)]) for each in tests]))
+
+    before = value()
+    assert before > 0.65
+    for _ in range(n_rows):
+        learn([{"q": random.random()}, *offers(4)] if random.random() < share else offers())
+    assert value() > before - 0.01
+
+
+@pytest.mark.parametrize("make", [OnlineActionRegression, OnlineActionOffsetTree])
+def test_after_very_many_rows_a_feature_keeps_its_unit(make: Any) -> None:
+    """Counts stop at what single precision holds: they are halved, so that shares of rows remain."""
+    policy = make(id_effects=False, n_bits=14)
+
+    def learn(n: int) -> None:
+        for step in range(n):
+            actions: list[dict[str, Any]] = [
+                {"price": 5.0 + step % 3},
+                {"price": 4.0 + step % 2, "coupon": 1.0 + step % 4},
+            ]
+            policy.learn({"age": 30.0 + step % 5}, actions, step % 2, float(step % 3 == 0), 0.5)
+
+    learn(200)
+    times = (MOST_SEEN - 50) / policy.totals_[:2].max()
+    policy.totals_[:2] *= times
+    policy.scales_[2] *= times
+    shares = policy.scales_[2] / policy.totals_[:2].max()
+    learn(200)
+    assert MOST_SEEN / 2 < policy.totals_[:2].max() < MOST_SEEN
+    np.testing.assert_allclose(policy.scales_[2] / policy.totals_[:2].max(), shares, atol=1e-4)
+
+
+@pytest.mark.parametrize("make", [OnlineActionRegression, OnlineActionOffsetTree])
+def test_products_that_share_places_do_not_make_a_step_too_long(make: Any) -> None:
+    """Thousands of products in 256 places: a place moves once, not once for each of them."""
+    random = np.random.default_rng(0)
+    items = np.repeat([[1.0], [2.0], [3.0]], 60, axis=1)
+    sets = ActionSets([[1, 2, 3]] * 500, items=items, item_ids=[1, 2, 3])
+    action = random.integers(1, 4, 500)
+    policy = make(n_bits=8)
+    policy.fit(np.ones((500, 60)), action, reward=action == 2, propensity=1 / 3, action_sets=sets)
+    assert np.isfinite(policy.weights_).all()
+    assert policy.predict(np.ones((1, 60)), sets.take([0]))[0] == 2
+    if make is OnlineActionRegression:
+        rewards = policy.predict_rewards(np.ones((1, 60)), sets.take([0]))
+        np.testing.assert_allclose(rewards, [0, 1, 0], atol=0.05)
 
 
 def test_a_weight_moves_by_its_share_of_what_is_not_known() -> None:

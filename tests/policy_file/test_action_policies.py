@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -24,6 +25,7 @@ from offsettree import (
     ActionSets,
     EpsilonGreedy,
     OffsetTree,
+    OnlineActionOffsetTree,
     OnlineActionRegression,
     PopularAction,
     load,
@@ -205,6 +207,34 @@ def test_a_forged_file_is_refused(
     write_archive(path, manifest, archive.arrays | arrays, {})
     with pytest.raises(PolicyFileError, match=message):
         load_action_policy(path)
+
+
+@pytest.mark.parametrize("make", [OnlineActionRegression, OnlineActionOffsetTree])
+def test_a_file_of_an_earlier_learner_says_so(tmp_path: Path, make: Any) -> None:
+    path = tmp_path / "policy.ot"
+    save(make(n_bits=8).fit(**CATALOGUE.log.arrays()), path)
+    archive = read_archive(path, 1 << 30)
+    settings = {name: value for name, value in archive.manifest["policy"].items() if name != "prior"}
+    write_archive(path, archive.manifest | {"policy": settings | {"learning_rate": 0.5}}, archive.arrays, {})
+    with pytest.raises(
+        PolicyFileError, match=r"before offsettree 0\.2\.0, by an earlier learner.*learn the policy again"
+    ):
+        load_action_policy(path)
+
+
+def test_a_file_that_is_replaced_keeps_its_mode_and_the_mask_of_the_process_is_left_alone(
+    tmp_path: Path, policy: OnlineActionRegression, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other threads make files meanwhile: while the mask is read, it is 0."""
+    path, masks = tmp_path / "policy.ot", []
+    monkeypatch.setattr(os, "umask", lambda mask: masks.append(mask) or 0o027)
+    save(policy, path)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert masks == [0, 0o027]
+    path.chmod(0o604)
+    save(policy, path)
+    assert path.stat().st_mode & 0o777 == 0o604
+    assert masks == [0, 0o027]
 
 
 def test_a_small_file_does_not_become_a_large_policy(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ OF_ROWS, OF_ACTIONS = 0x27D4EB2F165667C5, 0x85EBCA77C2B2AE63  # for the scales o
 ROWS_READ, ACTIONS_READ, N_ROWS, REWARDS, WEIGHT = 0, 1, 2, 3, 4  # of the totals
 MEAN, SPREAD, SEEN = 0, 1, 2  # of the scales
 MOST_SEEN = 1 << 24  # more cannot be counted in single precision
+OFTEN, NEARLY_ALWAYS = 0.5, 0.95  # shares of the reads: see `_scaled`
 SHIFT = 24
 SLOPES = 10.0  # priors of an id's products with the context, in those of the id itself
 REMEMBERED = 1e6  # rows; after so many, the oldest are forgotten
@@ -57,6 +58,8 @@ class ProductList(NamedTuple):
     places: Any
     products: Any
     directions: Any
+    weights: Any  # before the step
+    precisions: Any
 
 
 @part
@@ -73,7 +76,13 @@ def new_features(size: Any) -> Any:
 @kernel
 def new_products(size: Any) -> Any:
     """Return buffers for so many products."""
-    return ProductList(np.empty(size, np.uint64), np.empty(size, np.float32), np.empty(size, np.float32))
+    return ProductList(
+        np.empty(size, np.uint64),
+        np.empty(size, np.float32),
+        np.empty(size, np.float32),
+        np.empty(size, np.float32),
+        np.empty(size, np.float32),
+    )
 
 
 @part
@@ -94,14 +103,17 @@ def _note(scales: Any, at: Any, value: Any) -> None:
 
 @part
 def _scaled(scales: Any, at: Any, value: Any, n_read: Any) -> Any:
-    """Return a value in standard deviations from the mean if its feature was never absent or 0, else in its size."""
+    """Return a value in standard deviations from the mean if its feature is nearly always there, else in its size.
+
+    In between, what it is measured from moves from the mean to 0, without a jump: weights that were learned in one unit
+    would be wrong in the other.
+    """
     mean, spread = np.float64(scales[MEAN, at]), np.float64(scales[SPREAD, at])
-    size = math.sqrt(mean * mean + spread * spread)
-    if size == 0:
-        return math.copysign(1.0, value)
-    if spread > 0 and scales[SEEN, at] >= min(n_read, np.float64(MOST_SEEN)):
+    if spread > 0 and scales[SEEN, at] >= NEARLY_ALWAYS * n_read:
         return (value - mean) / spread
-    return value / size
+    zero = mean * max((scales[SEEN, at] / n_read - OFTEN) / (NEARLY_ALWAYS - OFTEN), 0.0) if spread > 0 else 0.0
+    size = math.sqrt(spread * spread + (mean - zero) ** 2)
+    return (value - zero) / size if size > 0 else math.copysign(1.0, value)
 
 
 @part
@@ -121,10 +133,22 @@ def _read(hashed: Any, row: Any, model: Any, kind: Any, learns: Any, n_read: Any
 
 
 @part
+def _count(model: Any, which: Any) -> None:
+    """Count one read; before there are too many, halve all counts, which leaves the share of each feature as it is."""
+    totals, scales = model.totals, model.scales
+    if totals[which] >= MOST_SEEN:
+        totals[ROWS_READ] /= 2
+        totals[ACTIONS_READ] /= 2
+        for at in range(scales.shape[1]):
+            scales[SEEN, at] /= np.float32(2)
+    totals[which] += 1
+
+
+@part
 def read_context(data: Any, row: Any, model: Any, learns: Any, into: Any) -> Any:
     """Write the features of a row, a constant first; return how many there are."""
     if learns:
-        model.totals[ROWS_READ] += 1
+        _count(model, ROWS_READ)
     return _read(data.x, row, model, OF_ROWS, learns, model.totals[ROWS_READ], into, _constant(into))
 
 
@@ -132,7 +156,7 @@ def read_context(data: Any, row: Any, model: Any, learns: Any, into: Any) -> Any
 def read_action(data: Any, pair: Any, model: Any, learns: Any, into: Any) -> Any:
     """Write the features of an action, a constant first; return how many there are."""
     if learns:
-        model.totals[ACTIONS_READ] += 1
+        _count(model, ACTIONS_READ)
     n_read = model.totals[ACTIONS_READ]
     n = _read(data.items, data.item[pair], model, OF_ACTIONS, learns, n_read, into, _constant(into))
     return _read(data.pairs, pair, model, OF_ACTIONS, learns, n_read, into, n)
@@ -284,21 +308,47 @@ def learn_products(
     Each weight moves by its variance, which falls with every row that it was part of. Products from `n_of_features` on
     are of ids, and those from `n_before_slopes` on of ids and the context.
     """
-    weights, prior, id_prior = model.weights, model.settings[0], model.settings[2]
-    places, products, directions = listed
+    weights, prior, id_prior = model.weights, np.float32(model.settings[0]), np.float32(model.settings[2])
+    places, products, directions, old, precisions = listed
+    for k in range(n):
+        old[k], precisions[k] = weights[0, places[k]], weights[1, places[k]]
+    _add_to(precisions, 0, n_of_features, prior)
+    _add_to(precisions, n_of_features, n_before_slopes, id_prior)
+    _add_to(precisions, n_before_slopes, n, np.float32(SLOPES) * id_prior)
     margin, spread = np.float32(0), np.float32(0)
     for k in range(n):
-        before = np.float32(prior)
-        if k >= n_of_features:
-            before = np.float32(id_prior if k < n_before_slopes else SLOPES * id_prior)
-        margin += weights[0, places[k]] * products[k]
-        directions[k] = products[k] / (weights[1, places[k]] + before)
+        margin += old[k] * products[k]
+        directions[k] = products[k] / precisions[k]
         spread += directions[k] * products[k]
     # The variances of a reward, which is 1 for a row that counts once, and of its prediction.
     noise = np.float32(1 / weight)
     total = noise + spread
     step = np.float32((target - np.float64(margin)) / total)
+    for k in range(n):  # what the row tells of each weight
+        precisions[k] = products[k] * products[k] / max(total - directions[k] * products[k], noise)
+    is_shared = False
     for k in range(n):
-        weights[0, places[k]] += step * directions[k]
-        told = products[k] * products[k] / max(total - directions[k] * products[k], noise)
-        weights[1, places[k]] = min(weights[1, places[k]] + told, np.float32(REMEMBERED))
+        place = places[k]
+        is_shared |= weights[0, place] != old[k]
+        weights[0, place] += step * directions[k]
+        weights[1, place] = min(weights[1, place] + precisions[k], np.float32(REMEMBERED))
+    if is_shared:
+        _shorten(weights, listed, n, margin, step, noise, spread)
+
+
+@part
+def _add_to(values: Any, begin: Any, end: Any, addend: Any) -> None:
+    for k in range(begin, end):
+        values[k] += addend
+
+
+@part
+def _shorten(weights: Any, listed: Any, n: Any, margin: Any, step: Any, noise: Any, spread: Any) -> None:
+    """Take back what a step is too long by: a place that several products share has moved for each of them."""
+    places, products, directions, _, _ = listed
+    moved = -margin
+    for k in range(n):
+        moved += weights[0, places[k]] * products[k]
+    back = step - step * (noise + spread) / (noise + max(moved / step, spread))
+    for k in range(n):
+        weights[0, places[k]] -= back * directions[k]

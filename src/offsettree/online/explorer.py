@@ -205,7 +205,17 @@ class Explorer(Explores, BaseEstimator):
         return chosen
 
     def choose_list(self, x: Any, actions: Any, n: int) -> list[tuple[Any, float]]:
-        """Do as `rank`, by its former name."""
+        """Do as `rank`, by its former name.
+
+        Parameters
+        ----------
+        x : sequence of numbers, or mapping of names to values
+            The context.
+        actions : list of mappings, array of shape (n_actions, n_features), or ActionSets of one row
+            The eligible actions, at least n, of a policy over actions with features.
+        n : int
+            The number of slots.
+        """
         return self.rank(x, actions, n)
 
     def _positions_by_label(self) -> tuple[list[Any], dict[Any, int]]:

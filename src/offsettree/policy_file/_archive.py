@@ -254,11 +254,12 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        mode = 0o666 & ~mask  # as of a file that `open` makes, or of the one replaced
-        with suppress(OSError):
+        try:
             mode = path.stat().st_mode & 0o777
+        except OSError:  # a new file: as of one that `open` makes
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = 0o666 & ~mask
         Path(name).chmod(mode)
         Path(name).replace(path)
     except BaseException:
