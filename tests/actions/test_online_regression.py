@@ -186,19 +186,18 @@ def expected(action: dict[str, float]) -> float:
     return 0.1 + 0.5 * (action.get("price", 5.0) - 5) + 0.3 * action["q"]
 
 
-@pytest.mark.parametrize(("n_rows", "share"), [(3, 1.0), (4000, 0.5)])
+@pytest.mark.parametrize(("n_rows", "share"), [(3, 1.0), (1000, 0.2)])
 def test_a_feature_that_is_absent_from_now_and_then_on_does_not_ruin_what_was_learned(
     n_rows: int, share: float
 ) -> None:
-    """A price from 5 to 6, on all actions of 3,000 decisions; then one of five lacks it, three times or often."""
+    """A price from 5 to 6, on all actions of 3,000 decisions; then what is taken lacks it, three times or often."""
     random = np.random.default_rng(0)
 
     def offers(n: int = 5) -> list[dict[str, float]]:
         return [{"price": 5 + random.random(), "q": random.random()} for _ in range(n)]
 
     def learn(actions: list[dict[str, float]]) -> None:
-        taken = int(random.integers(5))
-        policy.learn({}, actions, taken, float(random.random() < expected(actions[taken])), 0.2)
+        policy.learn({}, actions, 0, float(random.random() < expected(actions[0])), 0.2)
 
     policy, tests = OnlineActionRegression(), [offers() for _ in range(300)]
     for _ in range(3000):

@@ -198,8 +198,8 @@ def _read_online_tree(part: Part) -> OnlineActionOffsetTree:
 def _hashing_settings(part: Part) -> dict[str, Any]:
     if "learning_rate" in part.said:
         raise PolicyFileError(
-            "it was written before offsettree 0.2.0, by an earlier learner whose weights mean something else: learn the "
-            "policy again from its log."
+            "it was written before offsettree 0.2.0, by an earlier learner whose weights mean something else: learn "
+            "the policy again from its log."
         )
     return {
         "prior": part.number("prior", *PRIORS),
