@@ -41,7 +41,7 @@ from offsettree.exceptions import (
     ScratchError,
 )
 from offsettree.learners import HistogramTree, _binning
-from offsettree.reductions import _depth_first, _out_of_core, _routed_statistics, _scratch
+from offsettree.reductions import _depth_first, _out_of_core, _routed_statistics, _scratch, _settled
 from tests.strategies import seeds
 
 LEARNERS = {
@@ -401,7 +401,7 @@ def test_rows_that_were_learned_from_are_remembered() -> None:
 
 def test_a_learned_tree_of_a_long_log_is_that_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     log = make_log(3000, 6)
-    monkeypatch.setattr(_routed_statistics, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(_settled, "SAMPLE_ROWS", 500)
     one, two = (OffsetTree(tree="learned", random_state=seed).fit_log(log.chunks(900)) for seed in (0, 1))
     assert one.tree_ == two.tree_
     assert one.node_rows_.sum() > 1000

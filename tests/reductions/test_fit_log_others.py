@@ -12,7 +12,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from offsettree import LoggedData, OffsetForest, OffsetTree, RewardBoosting, RewardRegression
 from offsettree.exceptions import FeatureError, LogError, ParameterError
-from offsettree.reductions import _routed_statistics, _scratch
+from offsettree.learners import HistogramTree
+from offsettree.reductions import _routed_statistics, _scratch, _settled
 from tests.policy_files import content_of, many_actions
 
 POLICIES: dict[str, Callable[[], Any]] = {
@@ -79,12 +80,26 @@ def test_infinity_and_other_columns_are_refused_by_boosting() -> None:
         RewardBoosting().fit_log([log, LoggedData(X, log.action, log.reward, log.propensity)])
 
 
-def test_a_long_log_of_a_forest_is_settled_by_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_routed_statistics, "SAMPLE_ROWS", 500)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: OffsetForest(n_trees=2, random_state=0),
+        lambda: OffsetForest(LogisticRegression(), n_trees=2, tree="learned", random_state=0),
+        lambda: OffsetTree(tree="learned", random_state=0),
+        lambda: OffsetTree(HistogramTree(leaf_scale="auto"), random_state=0),
+    ],
+    ids=["forest", "forest of logistic", "learned tree", "size of leaves"],
+)
+def test_a_long_log_is_settled_by_the_same_sample_here_and_there(
+    make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = many_actions(2_000)
-    sampled = OffsetForest(n_trees=2, random_state=0).fit_log(in_chunks(log, 300))
-    again = OffsetForest(n_trees=2, random_state=0).fit_log(in_chunks(log, 1_000))
-    assert content_of(sampled) == content_of(again)
+    by_all = content_of(make().fit(**log.arrays()))
+    monkeypatch.setattr(_settled, "SAMPLE_ROWS", 500)
+    at_once = content_of(make().fit(**log.arrays()))
+    assert content_of(make().fit_log(in_chunks(log, 300))) == at_once
+    assert content_of(make().fit_log(in_chunks(log, 1_000))) == at_once
+    assert at_once != by_all
 
 
 def test_contests_of_a_tree_have_no_scores() -> None:

@@ -24,7 +24,8 @@ from offsettree.logs._limits import Limits
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
 BLOCK_SIZE = 1 << 22
-LONGEST_READ, TIME_TO_RETURN = 5.0, 0.02  # seconds
+LONGEST_READ = 5.0  # seconds
+TIME_TO_RETURN = 0.25  # likewise, enough on a busy machine; only after files that were left early
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # of Hive, Spark and Arrow
 
 
@@ -125,16 +126,18 @@ class _Decompressed(io.RawIOBase):
             # One byte beyond the limit is enough to tell.
             most = self._source.limits.most_bytes(self._size) - self._n_bytes + 1
             data = bytes(self._stream.read(min(size, most) if size >= 0 else most))
+            self._at_end = not data and size != 0
             self._n_bytes += len(data)
             self._source.limits.check_ratio(self._n_bytes, self._size, self._source)
             return data
 
-    def end(self) -> None:
-        """Say from now on that there is no more; whoever is reading is waited for."""
+    def end(self) -> bool:
+        """Say from now on that there is no more; whoever is reading is waited for. Tell whether there was more."""
         held = self._lock.acquire(timeout=LONGEST_READ)  # a fork may have left it locked
-        self._at_end = True
+        was_read, self._at_end = self._at_end, True
         if held:
             self._lock.release()
+        return not was_read
 
     def close(self) -> None:
         self._stream.close()
@@ -144,10 +147,8 @@ class _Decompressed(io.RawIOBase):
 @atexit.register
 def _end_reading_ahead() -> None:
     """Keep Arrow's threads, which read ahead, from calling Python while it ends: the process would be aborted."""
-    streams = list(_Decompressed.known)
-    for stream in streams:
-        stream.end()
-    if streams:
+    left_early = [stream for stream in list(_Decompressed.known) if stream.end()]
+    if left_early:
         time.sleep(TIME_TO_RETURN)
 
 

@@ -18,7 +18,13 @@ PILOT_ACTIONS = 16
 PILOT_ROWS = 20_000
 
 
-def choose_leaf_scale(log: BinnedLog, learner: HistogramTree, random: np.random.RandomState, n_trees: int = 1) -> float:
+def choose_leaf_scale(
+    log: BinnedLog,
+    learner: HistogramTree,
+    random: np.random.RandomState,
+    n_trees: int = 1,
+    sample: NDArray[np.int64] | None = None,
+) -> float:
     """Return the learner's own leaf scale, or for "auto" the best of a few, judged on rows held out.
 
     Contests are given to committees of `n_trees`. A forest takes half of what is best for them: its trees, over
@@ -32,7 +38,9 @@ def choose_leaf_scale(log: BinnedLog, learner: HistogramTree, random: np.random.
     from offsettree.reductions._contest_room import make_workspace
     from offsettree.reductions._kernels_contests import held_out_error
 
-    n_actions = max(2, int(log.position.max()) + 1)
+    n_actions = max(2, int((log.position if sample is None else log.position[sample]).max()) + 1)
+    if sample is not None:  # of a long log: the rows that are looked at out of core
+        log = replace(log, rows=np.intersect1d(log.rows, sample, assume_unique=True).astype(np.int32))
     wrong, whole = np.zeros(len(LEAF_SCALES)), np.zeros(len(LEAF_SCALES))
     for _ in range(PILOT_ROUNDS):
         part, rows = _pilot(log, n_actions, random)

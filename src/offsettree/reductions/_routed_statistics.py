@@ -12,10 +12,10 @@ from offsettree.learners import Bins, rows_looked_at
 from offsettree.reductions._median_given_x import HALVES, Side
 from offsettree.reductions._offset import Tally, Votes
 from offsettree.reductions._routed_log import RoutedLog, Rows
+from offsettree.reductions._settled import rows_sampled
 
 SUMMED = 1 << 18  # numbers added up by numpy in one go
 DIGIT = 16  # bits of a number that are looked at in one pass
-SAMPLE_ROWS, SAMPLE_BYTES = 1 << 18, 1 << 27
 
 Values = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
@@ -110,15 +110,6 @@ class LogStatistics:
     def bins(self) -> Bins:
         """Cut the columns where `Bins.fit` cuts them: by the very rows that it looks at."""
         return Bins.fit(self.rows_at(rows_looked_at(self.log.n_rows)).X)
-
-
-def rows_sampled(n_rows: int, n_columns: int) -> NDArray[np.int64]:
-    """Return the numbers of all rows where they are few, else of a sample."""
-    size = min(SAMPLE_ROWS, max(1, SAMPLE_BYTES // (4 * n_columns + 32)))
-    if n_rows <= size:
-        return np.arange(n_rows)
-    # Drawn, as evenly spread rows may all be of one action; and always the same ones, whatever the seed of the policy.
-    return np.sort(np.random.default_rng(0).choice(n_rows, size, replace=False, shuffle=False))
 
 
 def _bits_at(log: RoutedLog, weight: float, side: Side, uniform: bool) -> int:

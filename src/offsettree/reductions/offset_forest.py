@@ -28,6 +28,7 @@ from offsettree.reductions._leaf_scale import COMMITTEE, choose_leaf_scale
 from offsettree.reductions._native import NativeContests, flatten_native, is_native
 from offsettree.reductions._nodes import NodeLearner, random_folds, releases_the_interpreter
 from offsettree.reductions._offset import Votes, mean_rewards, resolve_offset, warn_if_one_sided, warn_of_unlogged
+from offsettree.reductions._settled import fit_reward_models, rows_settling
 from offsettree.reductions.offset_tree import OffsetTree
 from offsettree.topology import ActionTree, RewardModels, tree_from
 
@@ -157,7 +158,7 @@ class OffsetForest(BasePolicy):
         k = len(self.actions_)
         means = partial(mean_rewards, action, reward, propensity, k)
         # Fitted once, if at all: by the first who needs them, the scores or a learned tree.
-        models = cache(partial(RewardModels.fit, X, action, reward, k, propensity=propensity, random_state=random))
+        models = cache(partial(fit_reward_models, log, k, random))
         scored = models() if native and self.linear_scores else None
         trees = [
             tree_from(self.tree, self.actions_, means, models, random, self.randomize) for _ in range(self.n_trees)
@@ -187,9 +188,10 @@ class OffsetForest(BasePolicy):
 
         Notes
         -----
-        X is stored as float32. On an X of float32 and up to 262,144 rows (fewer if X has more than 120 columns) the
-        decisions are those of `fit`. Of longer logs, the linear models behind learned trees and scores, and
-        ``leaf_scale="auto"``, are settled by a sample of so many rows; all contests are trained on all rows.
+        X is stored as float32. On an X of float32 the decisions are those of `fit`. Of logs of more than 262,144 rows
+        a sample of so many settles the linear models behind learned trees and scores, and ``leaf_scale="auto"``, in
+        both (with more than 120 columns the sample here is smaller, and `fit` looks at all rows); all contests are
+        trained on all rows.
         ``bootstrap``, offsets that depend on x and path filters other than "in_sample" are refused.
 
         Examples
@@ -215,7 +217,7 @@ class OffsetForest(BasePolicy):
         self.leaf_scale_ = None
         if is_native(learner, self.path_filter):
             binned = BinnedLog.make(X, action, votes.signed(), models, available)
-            self.leaf_scale_ = choose_leaf_scale(binned, learner, random, COMMITTEE)
+            self.leaf_scale_ = choose_leaf_scale(binned, learner, random, COMMITTEE, rows_settling(X))
             return partial(_train_native, binned, learner, self.leaf_scale_, self.bootstrap)
         folds = random_folds(len(action), random) if self.path_filter == "out_of_fold" else None
         share = share_kept(self.path_filter)

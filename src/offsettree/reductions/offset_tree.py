@@ -33,9 +33,10 @@ from offsettree.reductions._out_of_core import fit_out_of_core
 from offsettree.reductions._partial import Memory, check_growing, teach_chunk, teaches_chunks, warn_of_short_start
 from offsettree.reductions._reward_models import check_reward_model
 from offsettree.reductions._robust_contests import RowEstimates, check_robust, train_robustly
+from offsettree.reductions._settled import fit_reward_models, rows_settling
 from offsettree.reductions._shared import train_shared
 from offsettree.reductions._sides import descend
-from offsettree.topology import ActionTree, RewardModels, tree_from
+from offsettree.topology import ActionTree, tree_from
 
 __all__ = ["OffsetTree"]
 
@@ -212,9 +213,9 @@ class OffsetTree(BasePolicy):
         if native:
             own_vote = votes.signed()
             del votes
-            binned = BinnedLog.make(X, action, own_vote, available=available)
+            binned, sample = BinnedLog.make(X, action, own_vote, available=available), rows_settling(X)
             del X, action, own_vote, available  # the binned log has what it needs of them
-            scale = choose_leaf_scale(binned, learner, random)
+            scale = choose_leaf_scale(binned, learner, random, sample=sample)
             training = binned.training(self.tree_, learner, scale, seeds)
             del binned  # the policy itself may be large, and takes its place
             grown = training.grow(effective_n_jobs(self.n_jobs))
@@ -267,8 +268,8 @@ class OffsetTree(BasePolicy):
         X is stored as float32. On an X of float32 the decisions are those of `fit` on all rows at once, whatever the
         chunks and `n_jobs`: rows meet their contests in the same order, with the same weights and seeds, and bins of
         histogram trees are cut at the same places. On X of another type they are those of ``fit(X.astype("float32"))``.
-        Only ``tree="learned"``, and a histogram tree with ``leaf_scale="auto"``, are settled by a sample of rows where
-        there are more than 262,144, or more than 128 MB of X.
+        ``tree="learned"``, and a histogram tree with ``leaf_scale="auto"``, are settled by a sample of 262,144 rows in
+        both; only of more than 128 MB of X the sample here is smaller, and `fit` looks at all rows.
 
         The most memory is what the largest contest and those that wait beside it hold: at the leaves all rows of two
         actions. With `n_jobs` workers every one of them has a path of its own.
@@ -356,7 +357,7 @@ class OffsetTree(BasePolicy):
         X, action, reward, propensity, _ = log.parts()
         n_actions = len(self.actions_)
         means = partial(mean_rewards, action, reward, propensity, n_actions)
-        models = partial(RewardModels.fit, X, action, reward, n_actions, propensity=propensity, random_state=random)
+        models = partial(fit_reward_models, log, n_actions, random)
         self.tree_ = tree_from(self.tree, self.actions_, means, models, random)
         offset = resolve_offset(self.offset, X, reward, random, propensity)
         self.offset_, self.n_rounds_ = float(np.mean(offset)), 1
