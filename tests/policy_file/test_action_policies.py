@@ -226,8 +226,13 @@ def test_a_file_that_is_replaced_keeps_its_mode_and_the_mask_of_the_process_is_l
     tmp_path: Path, policy: OnlineActionRegression, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other threads make files meanwhile: while the mask is read, it is 0."""
-    path, masks = tmp_path / "policy.ot", []
-    monkeypatch.setattr(os, "umask", lambda mask: masks.append(mask) or 0o027)
+    path, masks = tmp_path / "policy.ot", list[int]()
+
+    def umask(mask: int) -> int:
+        masks.append(mask)
+        return 0o027
+
+    monkeypatch.setattr(os, "umask", umask)
     save(policy, path)
     assert path.stat().st_mode & 0o777 == 0o640
     assert masks == [0, 0o027]

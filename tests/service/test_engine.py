@@ -433,8 +433,8 @@ def test_a_loop_that_cannot_learn_keeps_no_other_loop_from_learning(tmp_path: Pa
     clock = Clock()
     engine = Engine(Settings(loops), GroupWriter(open_store("sqlite", tmp_path)), clock)
 
-    def process(rows: Sequence[Decision], now: float) -> None:
-        if rows:
+    def process(decisions: Sequence[Decision], now: float) -> None:
+        if decisions:
             raise MemoryError(now)
 
     engine.loops["faulty"].learning.process = process  # type: ignore[method-assign]

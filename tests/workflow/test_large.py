@@ -169,9 +169,10 @@ def test_few_files_are_looked_at_before_they_are_merged(tmp_path: Path, monkeypa
     alive: WeakSet[Any] = WeakSet()
     most, look_at_file = 0, first_look.look_at_file
 
-    def look(*job: Any) -> first_look.Look:
+    def look(*job: Any) -> first_look.Look | None:
         nonlocal most
         found = look_at_file(*job)
+        assert found is not None
         alive.add(found.constant)
         most = max(most, len(alive))
         return found
@@ -206,8 +207,8 @@ def test_files_without_rows_are_passed_over_unless_all_are(suffix: str, tmp_path
         assert facts.tree["rows"] > 0
         assert any("'cents' is the reward in other units" in text for text in facts.warnings)
     assert evaluate_files(policy, folder, encoder=encoder).n_rows == 900
-    for each in (1, 3):
-        (folder / f"{each}.{suffix}").unlink()
+    for place in (1, 3):
+        (folder / f"{place}.{suffix}").unlink()
     for engine in (None, "local://1"):
         with pytest.raises(EmptyLogError, match="none of the 2 files"):
             learn_from_files(folder, **how, engine=engine)

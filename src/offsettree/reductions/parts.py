@@ -9,14 +9,9 @@ from offsettree.reductions._nodes import one_blas_thread
 from offsettree.reductions._offset import Tally, Votes
 from offsettree.reductions._out_of_core import Plan, check_out_of_core, plan_tree
 from offsettree.reductions._routed_log import RoutedLog, Rows, Run
-from offsettree.reductions._routed_statistics import (
-    LogStatistics,
-    Values,
-    pairwise_leaves,
-    rows_sampled,
-    sums_from_leaves,
-)
+from offsettree.reductions._routed_statistics import LogStatistics, Values, pairwise_leaves, sums_from_leaves
 from offsettree.reductions._scratch import ScratchWriter
+from offsettree.reductions._settled import rows_sampled
 from offsettree.reductions.boosting._boosting import (
     SUMMED,
     BoostedLog,
