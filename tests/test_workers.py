@@ -47,10 +47,10 @@ Parallel(n_jobs=2)(delayed(len)(b"." * 50_000_000) for i in range(2))
 # The same in a process of the user's own: no command has prepared it.
 FITTING = """
 import numpy as np
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Lasso
 from offsettree import RewardRegression
 
-class Heavy(Ridge):
+class Heavy(Lasso):
     def __init__(self, ballast=b""):
         super().__init__()
         self.ballast = ballast

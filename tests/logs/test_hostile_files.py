@@ -19,6 +19,7 @@ from offsettree import LoggedData
 from offsettree.exceptions import ActionError, LogError, OffsetTreeError, ParameterError
 from offsettree.logs import _columnar, _limits, scan_tables
 from offsettree.logs._limits import Limits
+from offsettree.logs._set_tables import ids_in
 from offsettree.logs._written_out import written_out_bytes
 from offsettree.workflow.inspection import inspect_log
 
@@ -584,3 +585,12 @@ def test_a_process_may_end_while_arrow_reads_ahead(tmp_path: Path) -> None:
             [sys.executable, "-c", READ_A_BEGINNING, str(file)], check=True, capture_output=True, text=True
         )
         assert run.stdout.strip() == "refused"
+
+
+@pytest.mark.parametrize("word", ["9" * 9001, "--5", "5-"])
+def test_what_is_no_whole_number_is_a_word(word: str, tmp_path: Path) -> None:
+    assert ids_in(f"3 {word}", "id", "i", "row 0") == (["3", word], [])
+    for part in (word[:40], "7"):
+        (tmp_path / f"place={part}").mkdir()
+        (tmp_path / f"place={part}" / "log.csv").write_text("x,action,reward,propensity\n1,a,1,0.5\n2,b,0,0.5\n")
+    assert set(LoggedData.read(tmp_path).X["place"]) == {word[:40], "7"}

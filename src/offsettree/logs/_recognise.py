@@ -50,11 +50,8 @@ def recognise(sources: Sequence[Source]) -> str:
     """Return the format of the files of a log, which is that of the first that is more than white space."""
     for source in sources[:-1]:
         with suppress(EmptyLogError):
-            return _of_file(source)
-    return _of_file(sources[-1])
-
-
-def _of_file(source: Source) -> str:
+            return recognise([source])
+    source = sources[-1]
     data = read_head(source, 1 << 16)
     text = data.decode("utf-8-sig", errors="replace")
     line = next((line for line in text.splitlines() if line.strip()), "")

@@ -26,6 +26,7 @@ from offsettree.logs.readers import open_reader
 
 DEEPEST = 64  # levels of JSON in a cell
 SEPARATORS = re.compile(r"[|\s]+")
+WHOLE = re.compile(r"-?\d{1,20}")  # longer ones are no ids, and Python refuses to read very long ones
 ITEMS = Parameter("items", option="actions")
 ITEM_ID = Parameter("item_id", option="action-id")
 ITEM_SINCE = Parameter("item_since", option="action-since")
@@ -238,7 +239,7 @@ def ids_in(listed: Any, item_id: str, kind: str, where: object) -> tuple[list[An
         listed = _from_json(listed, where)
     elif isinstance(listed, str):
         words = [word for word in SEPARATORS.split(listed.strip()) if word]
-        listed = [int(word) for word in words] if kind in "iu" and all(map(_is_whole, words)) else words
+        listed = [int(word) for word in words] if kind in "iu" and all(map(WHOLE.fullmatch, words)) else words
     elif isinstance(listed, int) and kind in "iu":  # a CSV column in which every row has one action
         listed = [listed]
     if not isinstance(listed, list):
@@ -342,10 +343,6 @@ def _as_kind(ids: NDArray[Any], listed: list[list[Any]]) -> NDArray[Any]:
 
 def _kind(ids: NDArray[Any]) -> str:
     return ids.dtype.kind
-
-
-def _is_whole(word: str) -> bool:
-    return word.lstrip("-").isdecimal()
 
 
 def _joined(parts: list[Columns]) -> Columns:

@@ -6,6 +6,7 @@ import atexit
 import codecs
 import io
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,7 +87,7 @@ def _typed(sources: list[Source], root: Path) -> list[Source]:
             )
     for name in names:
         values = {source.partition[name] for source in sources} - {None}
-        if values and all(value.lstrip("-").isdecimal() and len(value) < 18 for value in values):
+        if values and all(re.fullmatch(r"-?\d{1,17}", value) for value in values):
             for source in sources:
                 value = source.partition[name]
                 source.partition[name] = None if value is None else int(value)

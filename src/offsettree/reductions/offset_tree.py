@@ -213,7 +213,8 @@ class OffsetTree(BasePolicy):
         if native:
             own_vote = votes.signed()
             del votes
-            binned, sample = BinnedLog.make(X, action, own_vote, available=available), rows_settling(X)
+            binned = BinnedLog.make(X, action, own_vote, available=available)
+            sample = rows_settling(X) if learner.leaf_scale == "auto" else None
             del X, action, own_vote, available  # the binned log has what it needs of them
             scale = choose_leaf_scale(binned, learner, random, sample=sample)
             training = binned.training(self.tree_, learner, scale, seeds)

@@ -121,7 +121,9 @@ class RewardRegression(BasePolicy):
             union = self._with_action(X, action)
             self.estimators_ = [_train_regressor(template, union, reward, seeds[0], self._mean_reward, finite)]
             return
-        is_quick = isinstance(_last_step(self._learner()), Ridge | RidgeCV) and len(action) <= FEW_ROWS
+        learner = self._learner()
+        last_step = getattr(learner, "steps", [(None, learner)])[-1][1]  # of a pipeline
+        is_quick = isinstance(last_step, Ridge | RidgeCV) and len(action) <= FEW_ROWS
         self.estimators_ = parallel(n_jobs=None if is_quick else self.n_jobs)(
             delayed(_train_regressor)(template, take_rows(X, rows), reward[rows], seed, self._mean_reward, finite)
             for rows, seed in zip(rows_by_action(action, n_actions), seeds, strict=True)
@@ -209,8 +211,3 @@ def _train_regressor(
         return ConstantRegressor(mean)
     with node_settings(assume_finite=finite):
         return template.copy(seed).fit(X, reward)
-
-
-def _last_step(learner: Any) -> Any:
-    """Return the last step of a pipeline, or the learner itself."""
-    return getattr(learner, "steps", [(None, learner)])[-1][1]
